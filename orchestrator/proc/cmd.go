@@ -1,0 +1,122 @@
+package proc
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"unicode"
+)
+
+const (
+	defaultOutputBytes = 64 << 20
+	stderrKeptBytes    = 2 << 10
+)
+
+// Cmd is a process that runs to its end.
+type Cmd struct {
+	// Dir is the working directory; empty means that of the caller.
+	Dir string
+	// Argv is the program and its arguments. A program without a slash is looked up in the PATH of Env.
+	Argv []string
+	// Env is the child's whole environment, "NAME=value"; nothing is inherited.
+	Env []string
+	// Stdin is what the child reads; nil means /dev/null.
+	Stdin []byte
+	// MaxOutputBytes is how much is kept of stdout and of stderr each; 0 means 64 MiB.
+	// What comes after it is read, counted and dropped.
+	MaxOutputBytes int
+}
+
+// Result is what a process left behind.
+type Result struct {
+	// Stdout is the beginning of the standard output, at most Cmd.MaxOutputBytes.
+	Stdout []byte
+	// Stderr is the beginning of the standard error, at most Cmd.MaxOutputBytes.
+	Stderr []byte
+	// ExitCode is the exit status, 128+n after signal n, and -1 when the process never started.
+	ExitCode int
+	// DroppedBytes counts the output that was read but not kept.
+	DroppedBytes int64
+}
+
+// Runner runs a Cmd to its end. A non-zero exit is an [*ExitError], and the Result is
+// valid all the same. When ctx ends first the error wraps context.Cause(ctx).
+type Runner func(ctx context.Context, c Cmd) (Result, error)
+
+// ExitError says that a process ran, but did not end with exit status 0.
+type ExitError struct {
+	// Argv is the command as it was asked for.
+	Argv []string
+	// ExitCode is the exit status, or 128+n after signal n.
+	ExitCode int
+	// Signal is the name of the signal that ended it ("SIGKILL"), or empty.
+	Signal string
+	// Stderr is the first 2 KiB of the standard error.
+	Stderr string
+}
+
+// Error is one line: "git merge-tree: exit 128: fatal: not a git repository".
+func (e *ExitError) Error() string {
+	how := fmt.Sprintf("exit %d", e.ExitCode)
+	if e.Signal != "" {
+		how = "ended by " + e.Signal
+	}
+	if line := firstLine(e.Stderr); line != "" {
+		how += ": " + line
+	}
+	return commandName(e.Argv) + ": " + how
+}
+
+// commandName is the program's base name with its first plain word, which for git and
+// bd is the subcommand; option values (paths, k=v, shell text) are not plain words.
+func commandName(argv []string) string {
+	if len(argv) == 0 {
+		return "command"
+	}
+	name := filepath.Base(argv[0])
+	for _, word := range argv[1:] {
+		if plainWord(word) {
+			return name + " " + word
+		}
+	}
+	return name
+}
+
+func plainWord(s string) bool {
+	if s == "" || s[0] == '-' {
+		return false
+	}
+	for _, r := range s {
+		if r != '-' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return false
+		}
+	}
+	return true
+}
+
+func firstLine(s string) string {
+	for line := range strings.Lines(s) {
+		line = strings.Map(func(r rune) rune {
+			if unicode.IsControl(r) {
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(line, "?"))
+		if line = strings.TrimSpace(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
+// exitError is nil for exit status 0.
+func exitError(argv []string, code int, signal string, stderr []byte) error {
+	if code == 0 {
+		return nil
+	}
+	return &ExitError{
+		Argv: argv, ExitCode: code, Signal: signal,
+		Stderr: string(stderr[:min(len(stderr), stderrKeptBytes)]),
+	}
+}
