@@ -1,0 +1,18 @@
+// Package journal keeps an append-only list of events on disk.
+//
+// The file is journal.jsonl, one JSON object a line, made to be read by people too:
+//
+//	{"format":"orch-journal","v":1,"created":"…","sum":"…"}
+//	{"v":1,"seq":1,"at":"…","prev":"…","event":{…},"sum":"…"}
+//
+// The first line is the header. "sum" is the first 16 bytes of the SHA-256 of the line
+// up to it, in hex; "prev" is the sum of the line before, so that the lines are a chain.
+// The header, "v" and "sum" keep their form in every version to come.
+//
+// What is written is never changed. [Journal.Append] returns when the record is safe on
+// disk; a crash before that leaves at most a torn tail: a last line that is incomplete
+// or damaged, with no sound record behind it. [Open] cuts it, keeps it aside and reports
+// it. Damage anywhere else is a [*CorruptError], and nothing is touched.
+//
+// There is one writer at a time; its lock is the caller's affair. Readers need none.
+package journal

@@ -1,0 +1,43 @@
+package journal
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The errors that a caller can ask for with errors.Is.
+var (
+	// ErrCorrupt says that a record before the end of the journal is damaged; every
+	// [*CorruptError] is one.
+	ErrCorrupt = errors.New("journal is damaged")
+	// ErrVersion says that a newer orch wrote the journal; only that one may go on with it.
+	ErrVersion = errors.New("journal was written by a newer version of orch")
+	// ErrBroken says that a write or an fsync has failed, so that nobody knows what is on
+	// disk. The journal takes no more records; opening it again finds out.
+	ErrBroken = errors.New("journal is not writable any more")
+	// ErrUnsafe says that the journal's directory or file is not the user's own and private.
+	ErrUnsafe = errors.New("journal is not private")
+)
+
+// CorruptError says where a journal is damaged. Nothing was changed.
+type CorruptError struct {
+	// Path is the journal's file.
+	Path string
+	// Line is the number of the damaged line, from 1.
+	Line int
+	// Offset is where that line begins, in bytes.
+	Offset int64
+	// Why is what is wrong with it, one clause.
+	Why string
+	// ValidPrefix is how many bytes from the start are sound.
+	ValidPrefix int64
+}
+
+// Error says where, why, and what can be done.
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s:%d: damaged at byte %d: %s; the first %d bytes are sound: restore the file from a backup, or copy it away and then cut it to them",
+		e.Path, e.Line, e.Offset, e.Why, e.ValidPrefix)
+}
+
+// Is makes errors.Is(err, ErrCorrupt) true.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }

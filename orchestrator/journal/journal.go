@@ -1,0 +1,213 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+const fileName = "journal.jsonl"
+
+// Record is one event as it was written down.
+type Record struct {
+	// Seq counts the records of a journal from 1, without gaps.
+	Seq int64
+	// At is when it was written, in UTC; for people, since clocks jump.
+	At time.Time
+	// Event is what the caller gave, as compact JSON.
+	Event json.RawMessage
+}
+
+// Recovery is what was found in a journal.
+type Recovery struct {
+	// Records are all the records, in order.
+	Records []Record
+	// TornBytes is the length of the torn tail. [Open] has cut it from the journal and
+	// kept it in a file journal.torn-<time>…; [Read] has only passed over it.
+	TornBytes int64
+}
+
+func (r *Recovery) add(rec Record) error {
+	r.Records = append(r.Records, rec)
+	return nil
+}
+
+// Journal is open for append, by one goroutine at a time.
+type Journal struct {
+	file   *os.File
+	now    func() time.Time
+	chain  chain
+	broken error
+}
+
+// Open opens or creates the journal in dir, a private directory that is made where it is
+// missing; reads it whole; cuts a torn tail; and is then ready for append. All that
+// it returns is safe on disk. It fails with [ErrUnsafe], [ErrVersion], a [*CorruptError],
+// or an error of the file system.
+func Open(dir string, now func() time.Time) (*Journal, Recovery, error) {
+	f, err := openPrivate(dir)
+	if err != nil {
+		return nil, Recovery{}, fmt.Errorf("opening the journal: %w", err)
+	}
+	j := &Journal{file: f, now: now}
+	rec, err := j.recover(dir)
+	if err != nil {
+		return nil, Recovery{}, errors.Join(err, f.Close())
+	}
+	return j, rec, nil
+}
+
+func (j *Journal) recover(dir string) (rec Recovery, err error) {
+	data, err := io.ReadAll(j.file)
+	if err != nil {
+		return rec, fmt.Errorf("reading the journal: %w", err)
+	}
+	tail, err := j.chain.extend(data, rec.add)
+	if err != nil {
+		return rec, in(j.file.Name(), err)
+	}
+	if rec.TornBytes = int64(len(tail)); rec.TornBytes > 0 {
+		if err := j.cut(dir, tail); err != nil {
+			return rec, fmt.Errorf("cutting the journal's torn tail: %w", err)
+		}
+	}
+	if j.chain.line == 0 {
+		if err := j.writeHeader(); err != nil {
+			return rec, fmt.Errorf("beginning the journal: %w", err)
+		}
+	}
+	// Not everything that a killed writer left is on disk yet.
+	if err := errors.Join(j.file.Sync(), syncDir(dir)); err != nil {
+		return rec, fmt.Errorf("syncing the journal: %w", err)
+	}
+	return rec, nil
+}
+
+// in tells a *CorruptError which file it is about.
+func in(path string, err error) error {
+	var corrupt *CorruptError
+	if errors.As(err, &corrupt) {
+		corrupt.Path = path
+	}
+	return err
+}
+
+// cut keeps the tail in a file of its own, and only then shortens the journal.
+func (j *Journal) cut(dir string, tail []byte) error {
+	kept, err := os.CreateTemp(dir, "journal.torn-"+j.now().UTC().Format("20060102T150405Z")+"-*")
+	if err != nil {
+		return err
+	}
+	_, err = kept.Write(tail)
+	if err := errors.Join(err, kept.Sync(), kept.Close(), syncDir(dir)); err != nil {
+		return err
+	}
+	return j.file.Truncate(j.chain.offset)
+}
+
+func (j *Journal) writeHeader() error {
+	line, sum, err := seal(header{Format: format, V: version, Created: j.now().UTC()})
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(line); err != nil {
+		return err
+	}
+	j.chain = chain{offset: int64(len(line)), line: 1, sum: sum}
+	return nil
+}
+
+// Append writes one event down, as JSON, and returns when it is safe on disk. It fails
+// when the event has no JSON, which changes nothing; and with [ErrBroken] when a write or
+// an fsync fails now or has failed before.
+func (j *Journal) Append(event any) (Record, error) {
+	recs, err := j.AppendAll(event)
+	if err != nil {
+		return Record{}, err
+	}
+	return recs[0], nil
+}
+
+// AppendAll is Append for several events with one write and one fsync. After a crash in
+// the middle, the first few of them may be there. It fails as Append does.
+func (j *Journal) AppendAll(events ...any) ([]Record, error) {
+	if j.broken != nil {
+		return nil, j.broken
+	}
+	if len(events) == 0 {
+		return nil, nil
+	}
+	next, recs, text := j.chain, make([]Record, 0, len(events)), []byte(nil)
+	for _, event := range events {
+		r, line, err := next.add(event, j.now())
+		if err != nil {
+			return nil, fmt.Errorf("journal record %d: %w", next.seq+1, err)
+		}
+		recs, text = append(recs, r), append(text, line...)
+	}
+	if err := j.write(text); err != nil {
+		j.broken = fmt.Errorf("%w: %w", ErrBroken, err)
+		return nil, j.broken
+	}
+	j.chain = next
+	return recs, nil
+}
+
+// add makes the next line of the chain. When it fails, c is as before.
+func (c *chain) add(event any, at time.Time) (Record, []byte, error) {
+	data, err := json.Marshal(event)
+	if err != nil {
+		return Record{}, nil, err
+	}
+	e := entry{V: version, Seq: c.seq + 1, At: at.UTC().Round(0), Prev: c.sum, Event: data}
+	line, sum, err := seal(e)
+	if err != nil {
+		return Record{}, nil, err
+	}
+	*c = chain{offset: c.offset + int64(len(line)), line: c.line + 1, seq: e.Seq, sum: sum}
+	return Record{Seq: e.Seq, At: e.At, Event: e.Event}, line, nil
+}
+
+func (j *Journal) write(text []byte) error {
+	if _, err := j.file.Write(text); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+// Close ends the use of the journal; Append fails from then on. It fails when the file
+// system says that closing did; what was appended is safe all the same.
+func (j *Journal) Close() error {
+	if j.broken == nil {
+		j.broken = fmt.Errorf("%w: %w", ErrBroken, os.ErrClosed)
+	}
+	if err := j.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return fmt.Errorf("closing the journal: %w", err)
+	}
+	return nil
+}
+
+// Read reads the journal in dir as it stands: without a lock, without changing anything.
+// A record that is being written just now counts as a torn tail. It fails with [ErrVersion],
+// a [*CorruptError], or an error of the file system (os.ErrNotExist: there is none).
+func Read(dir string) (Recovery, error) {
+	path := filepath.Join(dir, fileName)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Recovery{}, fmt.Errorf("reading the journal: %w", err)
+	}
+	var (
+		c   chain
+		rec Recovery
+	)
+	tail, err := c.extend(data, rec.add)
+	if err != nil {
+		return Recovery{}, in(path, err)
+	}
+	rec.TornBytes = int64(len(tail))
+	return rec, nil
+}

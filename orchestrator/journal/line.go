@@ -1,0 +1,94 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	version  = 1
+	format   = "orch-journal"
+	sumBytes = 16
+	sumKey   = `,"sum":"`
+	sumTail  = len(sumKey) + 2*sumBytes + len(`"}`)
+	// recordStart is how every record begins, in every version.
+	recordStart = `{"v":`
+)
+
+// header is the first line, without its sum.
+type header struct {
+	Format  string    `json:"format"`
+	V       int       `json:"v"`
+	Created time.Time `json:"created"`
+}
+
+// entry is any other line, without its sum.
+type entry struct {
+	V     int             `json:"v"`
+	Seq   int64           `json:"seq"`
+	At    time.Time       `json:"at"`
+	Prev  string          `json:"prev"`
+	Event json.RawMessage `json:"event"`
+}
+
+// seal makes a line, newline included, of a header or an entry, and gives its sum. It
+// fails when v is not to be had as JSON.
+func seal(v any) (line []byte, sum string, err error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, "", err
+	}
+	body := bytes.TrimSuffix(b.Bytes(), []byte("}\n"))
+	sum = sumOf(body)
+	return fmt.Appendf(body, "%s%s\"}\n", sumKey, sum), sum, nil
+}
+
+func sumOf(body []byte) string {
+	h := sha256.Sum256(body)
+	return hex.EncodeToString(h[:sumBytes])
+}
+
+var errSum = errors.New("its checksum does not match")
+
+// unseal reads a line, without its newline, into a header or an entry. It fails when the
+// sum is not that of the line.
+func unseal(line []byte, v any) (sum string, err error) {
+	n := len(line) - sumTail
+	if n < 0 {
+		return "", errSum
+	}
+	body, sum := line[:n], sumOf(line[:n])
+	if string(line[n:]) != sumKey+sum+`"}` {
+		return "", errSum
+	}
+	if err := json.Unmarshal(append(body[:n:n], '}'), v); err != nil {
+		return "", fmt.Errorf("it is not a record: %w", err)
+	}
+	return sum, nil
+}
+
+// holdsRecord reports whether some record in data is whole, wherever it begins: damage to
+// a newline leaves the record behind it at the end of a longer line.
+func holdsRecord(data []byte) bool {
+	for line := range bytes.Lines(data) {
+		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		for whole {
+			i := bytes.Index(line, []byte(recordStart))
+			if i < 0 {
+				break
+			}
+			if _, err := unseal(line[i:], new(entry)); err == nil {
+				return true
+			}
+			line = line[i+len(recordStart):]
+		}
+	}
+	return false
+}

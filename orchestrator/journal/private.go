@@ -1,0 +1,62 @@
+package journal
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// openPrivate opens the journal's file in dir for reading and append; both are made, for
+// nobody but the user, where they are missing. It fails with ErrUnsafe when they are there
+// and not so.
+func openPrivate(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPrivate(dir, info, fs.ModeDir); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(dir, fileName)
+	// Nobody else can write in dir, so what Lstat sees is what is opened.
+	switch info, err = os.Lstat(path); {
+	case err == nil:
+		if err := checkPrivate(path, info, 0); err != nil {
+			return nil, err
+		}
+	case !os.IsNotExist(err):
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+}
+
+func checkPrivate(path string, info fs.FileInfo, kind fs.FileMode) error {
+	why := ""
+	switch mode := info.Mode(); {
+	case mode.Type() == fs.ModeSymlink:
+		why = "is a symbolic link"
+	case mode.Type() != kind:
+		why = "is not of the right kind: " + mode.String()
+	case mode.Perm()&0o077 != 0:
+		why = fmt.Sprintf("is open to others (mode %04o); chmod go= it", mode.Perm())
+	case !ownedByUser(info):
+		why = "belongs to another user"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w: %s %s", ErrUnsafe, path, why)
+}
+
+// syncDir makes the names in dir safe on disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
