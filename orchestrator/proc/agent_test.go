@@ -1,0 +1,163 @@
+package proc_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// The test binary is also the guard, the starter that is killed, and the agents with bad
+// manners: no shell is assumed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 2 {
+		switch os.Args[1] {
+		case "guard":
+			os.Exit(proc.Guard(os.Args[2:], os.Environ()))
+		case "agent":
+			os.Exit(agent(os.Args[2], os.Args[3:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// agent does what its first argument names.
+func agent(what string, args []string) int {
+	switch what {
+	case "cat":
+		io.Copy(os.Stdout, os.Stdin)
+	case "say":
+		fmt.Print(strings.Join(args, " "))
+	case "complain":
+		fmt.Fprintln(os.Stderr, strings.Join(args[1:], " "))
+		return number(args[0])
+	case "env":
+		fmt.Print(strings.Join(os.Environ(), "\n"))
+	case "exit":
+		return number(args[0])
+	case "die":
+		syscall.Kill(os.Getpid(), syscall.Signal(number(args[0])))
+		forever()
+	case "obey":
+		obey()
+	case "excuse":
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGINT)
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, syscall.SIGTERM)
+		ready()
+		<-stop
+	case "ignore":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		ready()
+		forever()
+	case "hang":
+		ready()
+		forever()
+	case "spin":
+		ready()
+		for i := 0; ; i++ {
+		}
+	default:
+		return hostile(what, args)
+	}
+	return 0
+}
+
+// hostile does what makes trouble.
+func hostile(what string, args []string) int {
+	switch what {
+	case "flood":
+		flood(number(args[0]))
+	case "daemons": // n daemons, and an exit
+		for range number(args[0]) {
+			below(true, "double", "ignore")
+		}
+	case "daemons-and-stay":
+		for range number(args[0]) {
+			below(true, "double", "ignore")
+		}
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+		forever()
+	case "double": // the middle process of a daemon's double fork
+		below(false, "agent", args[0])
+	case "children": // short-lived orphans
+		for range number(args[0]) {
+			below(true, "double", "exit", "0")
+		}
+	case "kill-guard":
+		ready()
+		syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		forever()
+	case "stop-guard":
+		ready()
+		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
+		forever()
+	case "run-start": // a starter that waits to be killed: marker, guard?, what to start
+		starter(args)
+	default:
+		panic("no such agent: " + what)
+	}
+	return 0
+}
+
+// below starts this program again in a session of its own, with no environment but the
+// standard streams. Waiting for it is what tells the middle process from the daemon.
+func below(wait bool, args ...string) {
+	if args[0] != "agent" {
+		args = append([]string{"agent"}, args...)
+	}
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Env, cmd.Stdout, cmd.Stderr = []string{}, os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	if wait {
+		cmd.Wait()
+	}
+}
+
+func flood(bytesLeft int) {
+	line := append(bytes.Repeat([]byte{'x', 0xff, 0x00}, 21), '\n')
+	chunk := bytes.Repeat(line, 1024)
+	for bytesLeft > 0 {
+		n, err := os.Stdout.Write(chunk[:min(len(chunk), bytesLeft)])
+		if err != nil {
+			return
+		}
+		bytesLeft -= n
+	}
+}
+
+// obey waits for the first signal and names it.
+func obey() {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	ready()
+	fmt.Println("got", <-signals)
+}
+
+func ready() { fmt.Println("ready", os.Getpid()) }
+
+func forever() {
+	never := make(chan os.Signal, 1)
+	signal.Notify(never, syscall.SIGUSR2)
+	<-never
+}
+
+func number(s string) int {
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}

@@ -1,0 +1,255 @@
+package proc
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// lifeName is the environment variable by which the processes of one guarded command are found
+	// when their guard was killed; its value is random.
+	lifeName = "ORCH_LIFE"
+	// guardStart is how long a guard may take to start its command.
+	guardStart = 30 * time.Second
+	// guardPatience is how much longer than its own limits a guard may take before it is itself ended.
+	guardPatience = 3 * time.Second
+)
+
+// guarded is a command below a guard, seen from the starter.
+type guarded struct {
+	child   *child // the guard
+	line    *os.File
+	life    string // "ORCH_LIFE=..."
+	command int    // pid
+	reports chan report
+}
+
+// ending is how a command ended.
+type ending struct {
+	code      int
+	signal    string
+	cause     Cause
+	survivors []int
+}
+
+// supervision is how a command is to be stopped, and by whom.
+type supervision struct {
+	interrupt order
+	grace     time.Duration // from the interrupt to the kill
+	stops     <-chan Cause  // Killed shortens the grace
+	watch     *watch
+}
+
+// startGuarded fails when there is no guard, or when the guard or the command cannot be started.
+func (s *System) startGuarded(ctx context.Context, c Cmd, o launchOptions) (*guarded, error) {
+	if len(s.options.Guard) == 0 {
+		return nil, ErrNoGuard
+	}
+	ours, theirs, err := newLifeline()
+	if err != nil {
+		return nil, err
+	}
+	g := &guarded{line: ours, life: lifeName + "=" + rand.Text(), reports: make(chan report, 4)}
+	o.prefix, o.lifeline = s.options.Guard, theirs
+	g.child, err = launch(ctx, s.environment(c, g.life), o)
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	if err := g.awaitStart(); err != nil {
+		closing := ours.Close()
+		g.force()
+		<-g.child.exited
+		g.child.drain()
+		return nil, errors.Join(err, closing)
+	}
+	return g, nil
+}
+
+// awaitStart reads the first report. It fails with the error of exec, or when the guard says nothing.
+func (g *guarded) awaitStart() error {
+	if err := g.line.SetReadDeadline(time.Now().Add(guardStart)); err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(g.line)
+	var first report
+	if err := decoder.Decode(&first); err != nil {
+		return fmt.Errorf("the guard did not start: %w", err)
+	}
+	if first.Errno != 0 {
+		return fmt.Errorf("starting: %w", syscall.Errno(first.Errno))
+	}
+	g.command = first.Started
+	go readReports(decoder, g.reports)
+	return g.line.SetReadDeadline(time.Time{})
+}
+
+// supervise returns when the guard has ended, and with it the tree.
+func (g *guarded) supervise(ctx context.Context, s supervision) ending {
+	st := &stopper{supervision: s, guarded: g, end: ending{cause: Ended}, timer: time.NewTimer(time.Hour)}
+	defer st.timer.Stop()
+	tick, stopTick := s.watch.ticks()
+	defer stopTick()
+	done := ctx.Done()
+	reports := g.reports
+	for {
+		select {
+		case <-g.child.exited:
+			return st.finish()
+		case r, ok := <-reports:
+			if !ok {
+				reports = nil
+			}
+			st.take(r)
+		case <-done:
+			done = nil
+			st.stop(Interrupted)
+		case cause := <-s.stops:
+			st.stop(cause)
+		case now := <-tick:
+			if cause := s.watch.check(now, g.child.cmd.Process.Pid); cause != "" {
+				st.stop(cause)
+			}
+		case <-st.timer.C:
+			st.escalate()
+		}
+	}
+}
+
+// stopper is where a command stands on its way to the end; one goroutine owns it.
+type stopper struct {
+	supervision
+	guarded *guarded
+	end     ending
+	grade   grade
+	ended   bool // the command itself
+	gone    bool // the guard found nothing left
+	timer   *time.Timer
+}
+
+type grade int
+
+const (
+	running grade = iota
+	lingering
+	interrupted
+	killed
+	forced
+)
+
+// take notes what the guard reports; a guard that goes on after that has its own short limits.
+func (st *stopper) take(r report) {
+	if r.Ended {
+		st.end.code, st.ended = r.Code, true
+		st.end.signal = unix.SignalName(syscall.Signal(r.Signal))
+		if st.grade == running {
+			st.grade = lingering
+			st.timer.Reset(lingerGrace + killPatience + guardPatience)
+		}
+	}
+	if r.Gone {
+		st.gone, st.end.survivors = true, r.Survivors
+	}
+}
+
+// stop begins the stop, or with Killed shortens it. The first cause is the one that counts.
+func (st *stopper) stop(cause Cause) {
+	if st.end.cause == Ended && !st.ended {
+		st.end.cause = cause
+	}
+	switch {
+	case cause == Killed && st.grade < killed:
+		st.kill()
+	case st.grade == running:
+		st.grade = interrupted
+		st.guarded.order(st.interrupt)
+		st.timer.Reset(st.grace)
+	}
+}
+
+func (st *stopper) escalate() {
+	if st.grade == interrupted {
+		st.kill()
+		return
+	}
+	st.grade = forced
+	st.guarded.force()
+}
+
+func (st *stopper) kill() {
+	st.grade = killed
+	st.guarded.order(orderKill)
+	st.timer.Reset(killPatience + guardPatience)
+}
+
+// finish reads the last reports. A guard that did not say that the tree is gone was killed:
+// then what carries its life is ended here.
+func (st *stopper) finish() ending {
+	must(st.guarded.line.SetReadDeadline(time.Now().Add(drainTime)), "a lifeline takes a deadline")
+	for r := range st.guarded.reports {
+		st.take(r)
+	}
+	if !st.ended {
+		own := st.guarded.child.ending(st.end.cause)
+		st.end.code, st.end.signal = own.code, own.signal
+	}
+	if !st.gone {
+		st.end.survivors = st.guarded.sweep()
+	}
+	must(st.guarded.line.Close(), "an open lifeline can be closed")
+	return st.end
+}
+
+// order reaches a guard that lives; one that does not is noticed by its end.
+func (g *guarded) order(o order) bool {
+	_, err := g.line.Write([]byte{byte(o)})
+	return err == nil
+}
+
+// force is for a guard that does not do its work: it ends the tree, and then the guard.
+func (g *guarded) force() {
+	pid := g.child.cmd.Process.Pid
+	for _, p := range below(pid) {
+		p.signal(syscall.SIGKILL)
+	}
+	g.sweep()
+	signalGroup(pid, syscall.SIGKILL)
+}
+
+// sweep kills what carries the life of the command until it is gone, the guard aside, and gives what it could not end.
+func (g *guarded) sweep() []int {
+	end := time.NewTimer(lastPatience)
+	defer end.Stop()
+	poll := time.NewTicker(pollInterval)
+	defer poll.Stop()
+	for {
+		left := g.carriers()
+		if len(left) == 0 {
+			return nil
+		}
+		for _, p := range left {
+			p.signal(syscall.SIGKILL)
+		}
+		select {
+		case <-end.C:
+			return pidsOf(left)
+		case <-poll.C:
+		}
+	}
+}
+
+func (g *guarded) carriers() []identity {
+	found, err := marked(g.life)
+	if err != nil {
+		return nil // nothing can be seen, so nothing is known to be left
+	}
+	return slices.DeleteFunc(found, func(p identity) bool { return p.pid == g.child.cmd.Process.Pid })
+}

@@ -1,0 +1,214 @@
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// drainTime is how long a pipe may stay open after the tree is gone, before it is given up.
+	drainTime = time.Second
+	// defaultPath is searched when the child's environment has no PATH.
+	defaultPath = "/usr/local/bin:/usr/bin:/bin"
+	chunkBytes  = 32 << 10
+)
+
+// child is a started process with the two pipes we read from it.
+type child struct {
+	cmd     *exec.Cmd
+	pipes   []*os.File
+	drained chan struct{} // closed when both pipes are at their end or given up
+	exited  chan struct{} // closed when the process itself was waited for
+}
+
+// launchOptions is what the kinds of launch differ in.
+type launchOptions struct {
+	stdout, stderr func([]byte) // each called from one goroutine
+	prefix         []string     // the guard
+	lifeline       *os.File     // becomes fd 3
+}
+
+// launch starts c in a session of its own. The context only passes its values on: how
+// a process is stopped is decided by the caller, never by os/exec.
+func launch(ctx context.Context, c Cmd, o launchOptions) (*child, error) {
+	if len(c.Argv) == 0 {
+		return nil, errors.New("empty command")
+	}
+	program, err := lookPath(c.Argv[0], c.Env)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(context.WithoutCancel(ctx), program)
+	cmd.Args = c.Argv
+	if len(o.prefix) > 0 {
+		cmd.Path = o.prefix[0]
+		cmd.Args = append(append(append([]string(nil), o.prefix...), "--", program), c.Argv[1:]...)
+	}
+	cmd.Dir, cmd.Env = c.Dir, c.Env
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.WaitDelay = drainTime
+	if c.Stdin != nil {
+		cmd.Stdin = bytes.NewReader(c.Stdin)
+	}
+	if o.lifeline != nil {
+		cmd.ExtraFiles = []*os.File{o.lifeline}
+	}
+	return startPiped(cmd, o)
+}
+
+func startPiped(cmd *exec.Cmd, o launchOptions) (*child, error) {
+	outRead, outWrite, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	errRead, errWrite, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(err, outRead.Close(), outWrite.Close())
+	}
+	cmd.Stdout, cmd.Stderr = outWrite, errWrite
+	err = cmd.Start()
+	closing := errors.Join(outWrite.Close(), errWrite.Close())
+	if err = errors.Join(err, closing); err != nil {
+		return nil, errors.Join(err, outRead.Close(), errRead.Close())
+	}
+	c := &child{
+		cmd: cmd, pipes: []*os.File{outRead, errRead},
+		drained: make(chan struct{}), exited: make(chan struct{}),
+	}
+	go c.read(o)
+	go c.wait()
+	return c, nil
+}
+
+// read feeds both pipes to their sinks until they end or are given up.
+func (c *child) read(o launchOptions) {
+	defer close(c.drained)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pump(c.pipes[1], o.stderr)
+	}()
+	pump(c.pipes[0], o.stdout)
+	<-done
+}
+
+// pump ends at any error: the end of the file, the deadline, and a broken pipe mean the same here.
+func pump(r io.Reader, sink func([]byte)) {
+	buf := make([]byte, chunkBytes)
+	for {
+		n, err := r.Read(buf)
+		if n > 0 {
+			sink(buf[:n])
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (c *child) wait() {
+	defer close(c.exited)
+	// The error repeats what ProcessState holds, or is of feeding stdin, which a child need not read.
+	if err := c.cmd.Wait(); c.cmd.ProcessState == nil {
+		must(err, "a process that was started can be waited for")
+	}
+}
+
+// waitOrEnd waits for the process, and ends its group in two steps once ctx is done.
+func (c *child) waitOrEnd(ctx context.Context) ending {
+	select {
+	case <-c.exited:
+		return c.ending(Ended)
+	case <-ctx.Done():
+	}
+	signalGroup(c.cmd.Process.Pid, syscall.SIGTERM)
+	kill := time.NewTimer(runGrace)
+	defer kill.Stop()
+	select {
+	case <-c.exited:
+	case <-kill.C:
+	}
+	signalGroup(c.cmd.Process.Pid, syscall.SIGKILL)
+	<-c.exited
+	return c.ending(Interrupted)
+}
+
+// ending is what the process itself says, once it has exited.
+func (c *child) ending(cause Cause) ending {
+	status, ok := c.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	if !ok {
+		panic("proc: a process without a wait status")
+	}
+	code, signal := waitStatus(status)
+	return ending{code: code, signal: signal, cause: cause}
+}
+
+// drain waits for the rest of the output of a process that has ended, and lets the pipes go.
+func (c *child) drain() {
+	deadline := time.Now().Add(drainTime)
+	for _, pipe := range c.pipes {
+		must(pipe.SetReadDeadline(deadline), "a pipe takes a deadline")
+	}
+	<-c.drained
+	for _, pipe := range c.pipes {
+		must(pipe.Close(), "an open pipe can be closed")
+	}
+}
+
+// must holds what only a bug of ours can break.
+func must(err error, what string) {
+	if err != nil {
+		panic(fmt.Sprintf("proc: %s: %v", what, err))
+	}
+}
+
+// waitStatus is the exit code, which is 128+n with the signal's name after signal n.
+func waitStatus(status syscall.WaitStatus) (int, string) {
+	if status.Signaled() {
+		return 128 + int(status.Signal()), unix.SignalName(status.Signal())
+	}
+	return status.ExitStatus(), ""
+}
+
+// signalGroup has nothing to report: a group that is gone, or is not ours to end, stays as it is.
+func signalGroup(pgid int, sig syscall.Signal) bool {
+	return syscall.Kill(-pgid, sig) == nil
+}
+
+// lookPath finds a program in the child's own PATH. The error wraps exec.ErrNotFound.
+func lookPath(name string, env []string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	path := defaultPath
+	for _, entry := range env {
+		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
+			path = value
+		}
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if !filepath.IsAbs(dir) {
+			continue // the current directory belongs to the agent
+		}
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && !info.IsDir() && unix.Access(file, unix.X_OK) == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
+}
+
+func wrapCommand(c Cmd, err error) error {
+	return fmt.Errorf("%s: %w", commandName(c.Argv), err)
+}

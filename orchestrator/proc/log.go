@@ -1,0 +1,131 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// boundedLog is a file that keeps the beginning and the end of what is written to it. The end
+// is a ring in a file beside it until the log is closed, so that memory stays small.
+type boundedLog struct {
+	mu    sync.Mutex // stdout and stderr are two goroutines
+	path  string
+	half  int64
+	head  *os.File
+	tail  *os.File // nil until the head is full
+	first int64    // bytes in the head
+	ring  int64    // bytes that were given to the ring, ever
+	lost  int64    // bytes that were not written because of err
+	err   error
+}
+
+// openLog fails when the file cannot be made. A log without a path drops everything.
+func openLog(path string, limit int64) (*boundedLog, error) {
+	if limit <= 0 {
+		limit = defaultOutputBytes
+	}
+	l := &boundedLog{path: path, half: max(1, limit/2)}
+	if path == "" {
+		return l, nil
+	}
+	var err error
+	l.head, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	return l, err
+}
+
+func (l *boundedLog) tailPath() string { return l.path + ".tail" }
+
+// write keeps p as far as the bound lets it. After an error it only counts.
+func (l *boundedLog) write(p []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.head == nil || l.err != nil {
+		l.lost += int64(len(p))
+		return
+	}
+	n := min(int64(len(p)), l.half-l.first)
+	if n > 0 {
+		wrote, err := l.head.Write(p[:n])
+		l.first += int64(wrote)
+		l.fail(err, n-int64(wrote))
+	}
+	l.writeRing(p[n:])
+}
+
+func (l *boundedLog) writeRing(p []byte) {
+	if len(p) > 0 && l.tail == nil && l.err == nil {
+		tail, err := os.OpenFile(l.tailPath(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err == nil {
+			l.tail = tail
+		}
+		l.fail(err, 0)
+	}
+	for len(p) > 0 {
+		if l.err != nil {
+			l.lost += int64(len(p))
+			return
+		}
+		at := l.ring % l.half
+		n := min(int64(len(p)), l.half-at)
+		if _, err := l.tail.WriteAt(p[:n], at); err != nil {
+			l.fail(err, 0)
+			continue
+		}
+		l.ring += n
+		p = p[n:]
+	}
+}
+
+// fail notes the first error, and lost bytes.
+func (l *boundedLog) fail(err error, lost int64) {
+	if err != nil {
+		l.err = errors.Join(l.err, err)
+		l.lost += lost
+	}
+}
+
+// dropped counts the bytes that are not in the file.
+func (l *boundedLog) dropped() int64 {
+	return l.lost + max(0, l.ring-l.half)
+}
+
+// close puts the end behind the beginning. It gives the first error of the log's life.
+func (l *boundedLog) close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.head == nil {
+		return nil
+	}
+	err := l.err
+	if l.tail != nil {
+		err = errors.Join(err, l.join(), l.tail.Close())
+		if err == nil {
+			err = os.Remove(l.tailPath())
+		}
+	}
+	err = errors.Join(err, l.head.Close())
+	l.head, l.tail = nil, nil
+	return err
+}
+
+// join copies the ring in the order in which it was written.
+func (l *boundedLog) join() error {
+	if n := l.dropped(); n > 0 {
+		if _, err := fmt.Fprintf(l.head, "\n... %d bytes dropped ...\n", n); err != nil {
+			return err
+		}
+	}
+	start := int64(0)
+	if l.ring > l.half {
+		start = l.ring % l.half
+	}
+	kept := min(l.ring, l.half)
+	if _, err := io.Copy(l.head, io.NewSectionReader(l.tail, start, kept-start)); err != nil {
+		return err
+	}
+	_, err := io.Copy(l.head, io.NewSectionReader(l.tail, 0, start))
+	return err
+}

@@ -1,0 +1,101 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+const (
+	defaultGrace = 10 * time.Second
+	runGrace     = 5 * time.Second
+)
+
+// ErrNoGuard says that a guarded command was asked of a System without a guard.
+var ErrNoGuard = errors.New("no guard program is set")
+
+// Options is how a System treats all of its children.
+type Options struct {
+	// Marker is put into every child's environment, "NAME=value"; [Survivors] finds it again.
+	Marker string
+	// Guard is the argv prefix that runs [Guard] in a process of its own, e.g. {"/path/orch", "guard"}.
+	// "--" and the command are appended to it.
+	Guard []string
+	// Grace is the time between interrupt and kill; 0 means 10 s.
+	Grace time.Duration
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+}
+
+// System starts processes of this machine. It is safe for concurrent use.
+type System struct {
+	options Options
+}
+
+// New is a System with these options.
+func New(o Options) *System {
+	if o.Grace <= 0 {
+		o.Grace = defaultGrace
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &System{options: o}
+}
+
+// Run runs c to its end, in a session of its own; it is a [Runner]. When ctx ends first the
+// process group gets SIGTERM, 5 s later SIGKILL, and the error wraps context.Cause(ctx).
+// It fails with an [*ExitError], or when the program could not be started. Processes that c
+// left behind are not waited for, even when they hold its pipes; use RunGuarded to end them.
+func (s *System) Run(ctx context.Context, c Cmd) (Result, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Result{ExitCode: -1}, wrapCommand(c, err)
+	}
+	kept := newCapture(c.MaxOutputBytes)
+	child, err := launch(ctx, s.environment(c, ""), launchOptions{stdout: kept.stdout.add, stderr: kept.stderr.add})
+	if err != nil {
+		return Result{ExitCode: -1}, wrapCommand(c, err)
+	}
+	end := child.waitOrEnd(ctx)
+	child.drain()
+	return kept.result(end.code), runError(ctx, c, end, kept)
+}
+
+// RunGuarded runs c as Run does, but below a guard; it is a [Runner]. When it returns no
+// process of c's tree is left: what outlives c gets SIGTERM, and SIGKILL 2 s later. Besides
+// the failures of Run it fails with [ErrNoGuard], and when the guard could not be started.
+func (s *System) RunGuarded(ctx context.Context, c Cmd) (Result, error) {
+	if err := context.Cause(ctx); err != nil {
+		return Result{ExitCode: -1}, wrapCommand(c, err)
+	}
+	kept := newCapture(c.MaxOutputBytes)
+	g, err := s.startGuarded(ctx, c, launchOptions{stdout: kept.stdout.add, stderr: kept.stderr.add})
+	if err != nil {
+		return Result{ExitCode: -1}, wrapCommand(c, err)
+	}
+	end := g.supervise(ctx, supervision{interrupt: orderTerminate, grace: runGrace})
+	g.child.drain()
+	return kept.result(end.code), runError(ctx, c, end, kept)
+}
+
+// runError reports a command that was stopped as stopped, however it took that: one
+// that catches SIGTERM and exits 0 has still not done its work.
+func runError(ctx context.Context, c Cmd, end ending, kept *capture) error {
+	if end.cause != Ended {
+		return wrapCommand(c, context.Cause(ctx))
+	}
+	return exitError(c.Argv, end.code, end.signal, kept.stderr.kept)
+}
+
+// environment is c with the marker, and for a guarded command its life, in Env.
+func (s *System) environment(c Cmd, life string) Cmd {
+	env := make([]string, 0, len(c.Env)+2)
+	env = append(env, c.Env...)
+	for _, extra := range []string{s.options.Marker, life} {
+		if extra != "" {
+			env = append(env, extra)
+		}
+	}
+	c.Env = env
+	return c
+}

@@ -1,0 +1,240 @@
+package proc
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// tickTime is the unit of times in /proc/<pid>/stat. USER_HZ is 100 on every
+// architecture that Go runs on.
+const tickTime = 10 * time.Millisecond
+
+// identity names a process beyond the reuse of its pid.
+type identity struct {
+	pid   int
+	start uint64 // in ticks since boot
+}
+
+// stat is what we read of /proc/<pid>/stat, proc(5).
+type stat struct {
+	identity
+	state       byte
+	ppid, pgid  int
+	cpu, reaped time.Duration // used by itself; by the children that it has waited for
+}
+
+// becomeReaper makes orphans below this process its children, whatever session they are in.
+func becomeReaper() error {
+	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// commandAttr also makes the command die with its guard.
+func commandAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// redirect makes fd to a copy of fd from; where it fails, to stays what it was.
+func redirect(from, to int) bool {
+	return unix.Dup3(from, to, 0) == nil
+}
+
+// groupLeft is for systems without adoption; here the reaper sees everything.
+func groupLeft(int) bool { return false }
+
+// signalTree signals everything below this process. SIGKILL also goes to the process groups
+// found there, which the kernel does at one blow: no process can fork its way out of that.
+func signalTree(_ int, sig syscall.Signal) {
+	tree := below(os.Getpid())
+	if sig == syscall.SIGKILL {
+		killGroups(tree)
+	}
+	for _, p := range tree {
+		p.signal(sig)
+	}
+}
+
+func killGroups(tree []stat) {
+	done := []int{0, 1, syscall.Getpgrp()}
+	for _, p := range tree {
+		if !slices.Contains(done, p.pgid) {
+			done = append(done, p.pgid)
+			signalGroup(p.pgid, syscall.SIGKILL)
+		}
+	}
+}
+
+// signal reaches the process that was seen, or none: it is held by a handle while its start
+// time is compared.
+func (id identity) signal(sig syscall.Signal) bool {
+	handle, err := os.FindProcess(id.pid)
+	if err != nil {
+		return false
+	}
+	defer handle.Release()
+	now, err := readStat(id.pid)
+	return err == nil && now.identity == id && handle.Signal(sig) == nil
+}
+
+// alive says whether the process exists and is no zombie.
+func (id identity) alive() bool {
+	now, err := readStat(id.pid)
+	return err == nil && now.identity == id && !now.zombie()
+}
+
+func (s stat) zombie() bool { return s.state == 'Z' || s.state == 'X' }
+
+// below gives the processes below pid, zombies aside, parents first.
+func below(pid int) []stat {
+	var found []stat
+	for _, p := range subtree(pid) {
+		if !p.zombie() {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// treeCPU is the processor time used below pid so far, by children of the past too.
+func treeCPU(pid int) time.Duration {
+	var sum time.Duration
+	if root, err := readStat(pid); err == nil {
+		sum = root.reaped
+	}
+	for _, p := range subtree(pid) {
+		sum += p.cpu + p.reaped
+	}
+	return sum
+}
+
+// subtree looks at all processes once; what is born meanwhile is seen the next time.
+func subtree(pid int) []stat {
+	children := make(map[int][]stat)
+	for _, p := range processes() {
+		children[p.ppid] = append(children[p.ppid], p)
+	}
+	found := slices.Clone(children[pid])
+	for i := 0; i < len(found); i++ {
+		found = append(found, children[found[i].pid]...)
+	}
+	return found
+}
+
+// processes gives all processes that can be seen; one that ends meanwhile is left out.
+func processes() []stat {
+	var found []stat
+	for _, pid := range pids() {
+		if p, err := readStat(pid); err == nil {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func pids() []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return nil
+	}
+	var found []int
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func readStat(pid int) (stat, error) {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return stat{}, err
+	}
+	return parseStat(line)
+}
+
+var errStat = errors.New("malformed process status")
+
+// parseStat reads one line of proc_pid_stat(5). The name in parentheses may hold anything.
+func parseStat(line []byte) (stat, error) {
+	open, end := bytes.IndexByte(line, '('), bytes.LastIndexByte(line, ')')
+	if open < 0 || end < open {
+		return stat{}, errStat
+	}
+	fields := bytes.Fields(line[end+1:]) // the first of them is field 3, the state
+	if len(fields) < 20 || len(fields[0]) != 1 {
+		return stat{}, errStat
+	}
+	bad := false
+	number := func(field []byte) int64 {
+		n, err := strconv.ParseInt(string(field), 10, 64)
+		bad = bad || err != nil
+		return n
+	}
+	field := func(n int) int64 { return number(fields[n-3]) }
+	s := stat{
+		identity: identity{pid: int(number(bytes.TrimSpace(line[:open]))), start: uint64(field(22))},
+		state:    fields[0][0],
+		ppid:     int(field(4)), pgid: int(field(5)),
+		cpu:    time.Duration(field(14)+field(15)) * tickTime,
+		reaped: time.Duration(field(16)+field(17)) * tickTime,
+	}
+	if bad {
+		return stat{}, errStat
+	}
+	return s, nil
+}
+
+// marked gives the processes whose environment, as it was at their start, has the entry marker.
+// Those of other users cannot be read and are left out, as are this process and its ancestors.
+func marked(marker string) ([]identity, error) {
+	entry, own := []byte(marker), lineage(os.Getpid())
+	var found []identity
+	for _, pid := range pids() {
+		if slices.Contains(own, pid) || !hasEntry(pid, entry) {
+			continue
+		}
+		if p, err := readStat(pid); err == nil && !p.zombie() {
+			found = append(found, p.identity)
+		}
+	}
+	return found, nil
+}
+
+func hasEntry(pid int, entry []byte) bool {
+	environ, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for one := range bytes.SplitSeq(environ, []byte{0}) {
+		if bytes.Equal(one, entry) {
+			return true
+		}
+	}
+	return false
+}
+
+// lineage is pid and its ancestors.
+func lineage(pid int) []int {
+	var found []int
+	for pid > 0 && !slices.Contains(found, pid) {
+		found = append(found, pid)
+		p, err := readStat(pid)
+		if err != nil {
+			break
+		}
+		pid = p.ppid
+	}
+	return found
+}

@@ -1,0 +1,41 @@
+//go:build unix && !linux
+
+package proc
+
+import (
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// On these systems a tree is its process group: there is no adoption of orphans, and
+// other processes' environments are not read.
+
+type identity struct {
+	pid int
+}
+
+type stat struct {
+	identity
+}
+
+func becomeReaper() error { return nil }
+
+func commandAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func redirect(from, to int) bool { return unix.Dup2(from, to) == nil }
+
+func groupLeft(command int) bool { return signalGroup(command, 0) }
+
+func signalTree(command int, sig syscall.Signal) { signalGroup(command, sig) }
+
+func (id identity) signal(sig syscall.Signal) bool { return syscall.Kill(id.pid, sig) == nil }
+
+func (id identity) alive() bool { return syscall.Kill(id.pid, 0) == nil }
+
+func below(int) []stat { return nil }
+
+func treeCPU(int) time.Duration { return 0 }
+
+func marked(string) ([]identity, error) { return nil, nil }
