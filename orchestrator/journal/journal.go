@@ -159,7 +159,7 @@ func (j *Journal) AppendAll(events ...any) ([]Record, error) {
 
 // add makes the next line of the chain. When it fails, c is as before.
 func (c *chain) add(event any, at time.Time) (Record, []byte, error) {
-	data, err := json.Marshal(event)
+	data, err := encode(event)
 	if err != nil {
 		return Record{}, nil, err
 	}

@@ -39,15 +39,24 @@ type entry struct {
 // seal makes a line, newline included, of a header or an entry, and gives its sum. It
 // fails when v is not to be had as JSON.
 func seal(v any) (line []byte, sum string, err error) {
+	body, err := encode(v)
+	if err != nil {
+		return nil, "", err
+	}
+	body = body[:len(body)-1]
+	sum = sumOf(body)
+	return fmt.Appendf(body, "%s%s\"}\n", sumKey, sum), sum, nil
+}
+
+// encode is compact JSON in which <promise> can be read.
+func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	body := bytes.TrimSuffix(b.Bytes(), []byte("}\n"))
-	sum = sumOf(body)
-	return fmt.Appendf(body, "%s%s\"}\n", sumKey, sum), sum, nil
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
 func sumOf(body []byte) string {
