@@ -75,6 +75,24 @@ func TestAgentStopsItsGuard(t *testing.T) {
 	requireDead(t, pids)
 }
 
+func TestGuardIsToldToEnd(t *testing.T) {
+	t.Parallel()
+	s, marker := system(t, time.Hour)
+	p, tr := start(t, s, proc.Spec{}, "daemons-and-stay", "1")
+	pids := tr.ready(t, 1)
+	found, err := proc.Survivors(marker)
+	require.NoError(t, err)
+	for _, pid := range found {
+		if pid != p.PID() {
+			require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
+		}
+	}
+	exit := p.Wait()
+	require.Equal(t, "SIGKILL", exit.Signal)
+	require.Empty(t, exit.Survivors)
+	requireDead(t, pids)
+}
+
 // TestStarterIsKilled is the promise that no agent runs unsupervised.
 func TestStarterIsKilled(t *testing.T) {
 	t.Parallel()
@@ -114,6 +132,7 @@ func (w writer) Write(p []byte) (int, error) {
 }
 
 // TestFloodDoesNotGrowMemory writes 256 MB, and 1 GB where ORCH_TEST_FLOOD=1 is set.
+// It runs alone, because memory is the whole process's.
 func TestFloodDoesNotGrowMemory(t *testing.T) {
 	bytes := 256 << 20
 	if os.Getenv("ORCH_TEST_FLOOD") == "1" {

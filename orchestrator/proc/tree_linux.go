@@ -82,12 +82,6 @@ func (id identity) signal(sig syscall.Signal) bool {
 	return err == nil && now.identity == id && handle.Signal(sig) == nil
 }
 
-// alive says whether the process exists and is no zombie.
-func (id identity) alive() bool {
-	now, err := readStat(id.pid)
-	return err == nil && now.identity == id && !now.zombie()
-}
-
 func (s stat) zombie() bool { return s.state == 'Z' || s.state == 'X' }
 
 // below gives the processes below pid, zombies aside, parents first.

@@ -32,8 +32,6 @@ func signalTree(command int, sig syscall.Signal) { signalGroup(command, sig) }
 
 func (id identity) signal(sig syscall.Signal) bool { return syscall.Kill(id.pid, sig) == nil }
 
-func (id identity) alive() bool { return syscall.Kill(id.pid, 0) == nil }
-
 func below(int) []stat { return nil }
 
 func treeCPU(int) time.Duration { return 0 }

@@ -1,0 +1,70 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// keptOf is what a log of this limit should hold: the rule, without its machinery.
+func keptOf(all []byte, limit int) []byte {
+	half := limit / 2
+	if len(all) <= 2*half {
+		return all
+	}
+	mark := fmt.Sprintf("\n... %d bytes dropped ...\n", len(all)-2*half)
+	return append(append(bytes.Clone(all[:half]), mark...), all[len(all)-half:]...)
+}
+
+func TestLogAgainstItsRule(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range 300 {
+		path := filepath.Join(t.TempDir(), "log")
+		limit := 2 + random.IntN(60)
+		l, err := openLog(path, int64(limit))
+		require.NoError(t, err)
+		var all []byte
+		for range random.IntN(12) {
+			piece := make([]byte, random.IntN(40))
+			for i := range piece {
+				piece[i] = byte(random.IntN(256))
+			}
+			l.write(piece)
+			all = append(all, piece...)
+		}
+		require.NoError(t, l.close())
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, string(keptOf(all, limit)), string(got), "round %d, limit %d, %d bytes", round, limit, len(all))
+		require.EqualValues(t, max(0, len(all)-limit/2*2), l.dropped())
+		require.NoFileExists(t, l.tailPath())
+	}
+}
+
+func TestLogGoesOnWhenTheDiskDoesNot(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("SKIPPED: no /dev/full on this system")
+	}
+	l, err := openLog("/dev/full", 100)
+	require.NoError(t, err)
+	l.write([]byte("lost"))
+	l.write(make([]byte, 200))
+	require.Error(t, l.close())
+	require.EqualValues(t, 204, l.dropped())
+}
+
+func TestLogWithoutAPath(t *testing.T) {
+	t.Parallel()
+	l, err := openLog("", 0)
+	require.NoError(t, err)
+	l.write([]byte("gone"))
+	require.NoError(t, l.close())
+	require.EqualValues(t, 4, l.dropped())
+}
