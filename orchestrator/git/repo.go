@@ -1,0 +1,171 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// Commit is the full id of an object, of a commit but where said otherwise.
+type Commit string
+
+// Repo is a repository. It does not change and is safe for concurrent use.
+type Repo struct {
+	run       proc.Runner
+	env       []string
+	commonDir string
+	workTree  string
+}
+
+// oldest is the first git that has merge-tree --write-tree.
+const oldestMajor, oldestMinor = 2, 38
+
+var versionLine = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+
+// Open finds the repository that holds dir, which may be a linked worktree, a directory
+// below one, or a bare repository. env is the environment that git gets, without GIT_*.
+// It fails with [ErrNotRepository], or with an [*UnsupportedError] when git is missing or
+// older than 2.38, when git does not trust the owner of the repository, or when its
+// references are not kept in files.
+func Open(ctx context.Context, run proc.Runner, dir string, env []string) (*Repo, error) {
+	r := &Repo{run: run, env: baseEnv(env)}
+	if err := r.checkVersion(ctx); err != nil {
+		return nil, err
+	}
+	top, err := r.discover(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.configure(ctx, top)
+}
+
+// CommonDir is the directory that all worktrees share, absolute, with symlinks resolved.
+func (r *Repo) CommonDir() string { return r.commonDir }
+
+// WorkTree is the main work tree, the user's; empty when the repository is bare.
+func (r *Repo) WorkTree() string { return r.workTree }
+
+func (r *Repo) checkVersion(ctx context.Context) error {
+	const fix = "install git 2.38 or later"
+	res, err := r.run(ctx, proc.Cmd{Argv: []string{"git", "version"}, Env: r.env})
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return &UnsupportedError{Reason: "git does not run: " + err.Error(), Fix: fix}
+	}
+	m := versionLine.FindSubmatch(res.Stdout)
+	if m == nil {
+		return &UnsupportedError{Reason: fmt.Sprintf("git says that it is %q", firstLine(res.Stdout)), Fix: fix}
+	}
+	major, _ := strconv.Atoi(string(m[1]))
+	minor, _ := strconv.Atoi(string(m[2]))
+	if major < oldestMajor || major == oldestMajor && minor < oldestMinor {
+		return &UnsupportedError{Reason: fmt.Sprintf("git is %d.%d, which has no merge-tree --write-tree", major, minor), Fix: fix}
+	}
+	return nil
+}
+
+// discover fills in the common directory; top is the work tree when dir is in the main one.
+func (r *Repo) discover(ctx context.Context, dir string) (top string, err error) {
+	at := func(args ...string) (proc.Result, error) {
+		argv := append([]string{"git", "rev-parse", "--path-format=absolute"}, args...)
+		return r.run(ctx, proc.Cmd{Dir: dir, Argv: argv, Env: r.env})
+	}
+	res, err := at("--git-common-dir", "--git-dir")
+	if err != nil {
+		return "", discoveryError(dir, err)
+	}
+	common, gitDir, _ := strings.Cut(strings.TrimSuffix(string(res.Stdout), "\n"), "\n")
+	if r.commonDir, err = filepath.EvalSymlinks(common); err != nil {
+		return "", fmt.Errorf("resolving the git directory: %w", err)
+	}
+	if own, err := filepath.EvalSymlinks(gitDir); err != nil || own != r.commonDir {
+		return "", err
+	}
+	res, err = at("--show-toplevel")
+	var exit *proc.ExitError
+	if errors.As(err, &exit) { // bare, or inside the git directory
+		return "", nil
+	}
+	return strings.TrimSuffix(string(res.Stdout), "\n"), err
+}
+
+func discoveryError(dir string, err error) error {
+	var exit *proc.ExitError
+	switch {
+	case !errors.As(err, &exit):
+		return err
+	case strings.Contains(exit.Stderr, "dubious ownership"):
+		return &UnsupportedError{Reason: "git does not trust " + dir + ", which belongs to someone else",
+			Fix: "git config --global --add safe.directory " + dir}
+	case strings.Contains(exit.Stderr, "not a git repository"):
+		return fmt.Errorf("%s: %w", dir, ErrNotRepository)
+	case strings.Contains(exit.Stderr, "extension"): // "unknown repository extension found"
+		return &UnsupportedError{Reason: exit.Error(), Fix: "install a newer git"}
+	}
+	return exit
+}
+
+// configure reads the few settings that orch itself depends on.
+func (r *Repo) configure(ctx context.Context, top string) error {
+	set := map[string]string{}
+	res, err := r.Do(ctx, Call{Args: []string{"config", "--null", "--get-regexp",
+		`^(user\.(name|email)|core\.(bare|worktree)|extensions\.refstorage)$`}})
+	var exit *proc.ExitError
+	if err != nil && !(errors.As(err, &exit) && exit.ExitCode == 1) { // 1: none is set
+		return err
+	}
+	for entry := range strings.SplitSeq(string(res.Stdout), "\x00") {
+		key, value, _ := strings.Cut(entry, "\n")
+		set[key] = value
+	}
+	if set["extensions.refstorage"] == "reftable" {
+		return &UnsupportedError{Reason: "this repository keeps its references in a reftable",
+			Fix: "git refs migrate --ref-format=files"}
+	}
+	r.workTree = mainWorkTree(r.commonDir, top, set["core.worktree"], set["core.bare"] == "true")
+	r.env = append(r.env, identity(set)...)
+	return nil
+}
+
+// mainWorkTree is where the main checkout is, without asking git for the list of
+// worktrees: one half-made worktree makes that fail for the whole repository.
+func mainWorkTree(common, top, setting string, bare bool) string {
+	switch {
+	case top != "":
+		return top
+	case setting != "":
+		if !filepath.IsAbs(setting) {
+			setting = filepath.Join(common, setting)
+		}
+		return filepath.Clean(setting)
+	case !bare && filepath.Base(common) == ".git":
+		return filepath.Dir(common)
+	}
+	return ""
+}
+
+// identity fills in what the user has not said about who commits.
+func identity(set map[string]string) (env []string) {
+	for _, role := range []string{"GIT_AUTHOR_", "GIT_COMMITTER_"} {
+		if set["user.name"] == "" {
+			env = append(env, role+"NAME=orch")
+		}
+		if set["user.email"] == "" {
+			env = append(env, role+"EMAIL=orch@localhost")
+		}
+	}
+	return env
+}
+
+func firstLine(b []byte) string {
+	line, _, _ := strings.Cut(string(b), "\n")
+	return line
+}

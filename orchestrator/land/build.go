@@ -1,0 +1,121 @@
+package land
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// Message is what a landed commit says.
+type Message struct {
+	// Epic is the id of the epic.
+	Epic string
+	// Task is the id of the task.
+	Task string
+	// Attempt is the number of the attempt, from 1; 0 for the epic as a whole.
+	Attempt int
+	// Title becomes the subject; empty means the task's id.
+	Title string
+	// Body is free text below the subject; it may be empty.
+	Body string
+}
+
+// Candidate is a commit that may become the branch's tip.
+type Candidate struct {
+	// Old is the branch's tip that it was built on.
+	Old git.Commit
+	// Commit is the candidate, with the parents Old and Attempt.
+	Commit git.Commit
+	// Tree is its tree.
+	Tree string
+	// Attempt is the commit that is to land.
+	Attempt git.Commit
+}
+
+// ConflictError says that a commit does not merge.
+type ConflictError struct {
+	// Files are the paths with conflicts; none when the two have no common history.
+	Files []string
+	// Messages are git's words, one a conflict.
+	Messages []string
+}
+
+// Error names the first of the files.
+func (e *ConflictError) Error() string {
+	switch len(e.Files) {
+	case 0:
+		return "conflict: " + strings.Join(e.Messages, "; ")
+	case 1:
+		return "conflict in " + e.Files[0]
+	}
+	return fmt.Sprintf("conflict in %s and %d more", e.Files[0], len(e.Files)-1)
+}
+
+// Build merges attempt into old and commits the result, without moving any reference. The
+// author is the attempt's. It fails with a [*ConflictError], or as git does.
+func Build(ctx context.Context, repo *git.Repo, old, attempt git.Commit, m Message) (Candidate, error) {
+	merged, err := repo.Merge(ctx, old, attempt)
+	if err != nil {
+		return Candidate{}, err
+	}
+	if !merged.Clean() {
+		return Candidate{}, &ConflictError{Files: merged.Files, Messages: merged.Messages}
+	}
+	author, err := authorOf(ctx, repo, attempt)
+	if err != nil {
+		return Candidate{}, err
+	}
+	res, err := repo.Do(ctx, git.Call{Env: author, Stdin: []byte(m.text()),
+		Args: []string{"commit-tree", "-p", string(old), "-p", string(attempt), "-F", "-", merged.Tree}})
+	if err != nil {
+		return Candidate{}, err
+	}
+	c := git.Commit(strings.TrimSuffix(string(res.Stdout), "\n"))
+	return Candidate{Old: old, Commit: c, Tree: merged.Tree, Attempt: attempt}, nil
+}
+
+// authorOf is the environment that makes a commit the work of c's author.
+func authorOf(ctx context.Context, repo *git.Repo, c git.Commit) ([]string, error) {
+	out, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--date=raw", "--format=%an%x00%ae%x00%ad", "--end-of-options", string(c))
+	if err != nil {
+		return nil, err
+	}
+	fields := strings.Split(out, "\x00")
+	if len(fields) != 3 {
+		return nil, errors.New("git log printed no author")
+	}
+	var env []string
+	for i, name := range []string{"GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=", "GIT_AUTHOR_DATE="} {
+		if fields[i] != "" {
+			env = append(env, name+fields[i])
+		}
+	}
+	return env, nil
+}
+
+// text is the message, its trailers in a paragraph of their own at the end.
+func (m Message) text() string {
+	title := oneLine(m.Title)
+	if title == "" {
+		title = oneLine(m.Task)
+	}
+	text := title + "\n\n"
+	if body := strings.TrimSpace(strings.ReplaceAll(m.Body, "\x00", "")); body != "" {
+		text += body + "\n\n"
+	}
+	return text + fmt.Sprintf("%s: %s\n%s: %s\n%s: %s\n", trailerEpic, url.PathEscape(m.Epic),
+		trailerTask, url.PathEscape(m.Task), trailerAttempt, m.key())
+}
+
+// key is the value of the Orch-Attempt trailer.
+func (m Message) key() string { return fmt.Sprintf("%s/%d", url.PathEscape(m.Task), m.Attempt) }
+
+// oneLine is s without line breaks and other control characters.
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
+}

@@ -1,0 +1,80 @@
+package land
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+const (
+	trailerEpic    = "Orch-Epic"
+	trailerTask    = "Orch-Task"
+	trailerAttempt = "Orch-Attempt"
+)
+
+// Landed finds the commit on branch, after base, that landed the epic's attempt that m
+// names; an empty base means the whole history. It fails as git does.
+func Landed(ctx context.Context, repo *git.Repo, branch string, base git.Commit, m Message) (git.Commit, bool, error) {
+	all, err := landings(ctx, repo, branch, base)
+	for _, l := range all {
+		if l.epic == url.PathEscape(m.Epic) && l.attempt == m.key() {
+			return l.commit, true, nil
+		}
+	}
+	return "", false, err
+}
+
+// LandedAll maps "<task>/<attempt>", with the task's id as the tracker has it, to the
+// commit on branch, after base, that landed it; an empty base means the whole history. It
+// fails as git does.
+func LandedAll(ctx context.Context, repo *git.Repo, branch string, base git.Commit) (map[string]git.Commit, error) {
+	all, err := landings(ctx, repo, branch, base)
+	if err != nil {
+		return nil, err
+	}
+	landed := map[string]git.Commit{}
+	for _, l := range all {
+		task, n, _ := strings.Cut(l.attempt, "/")
+		id, err := url.PathUnescape(task)
+		if _, newer := landed[id+"/"+n]; err == nil && n != "" && !newer {
+			landed[id+"/"+n] = l.commit
+		}
+	}
+	return landed, nil
+}
+
+// landing is a commit that carries the trailers.
+type landing struct {
+	commit        git.Commit
+	epic, attempt string
+}
+
+// landings reads the first parents from branch back to base, newest first.
+func landings(ctx context.Context, repo *git.Repo, branch string, base git.Commit) ([]landing, error) {
+	span := branch
+	if base != "" {
+		span = string(base) + ".." + branch
+	}
+	trailer := func(key string) string { return "%(trailers:key=" + key + ",valueonly,separator=%x2C)" }
+	out, err := repo.Out(ctx, "log", "-z", "--first-parent", "--no-show-signature",
+		"--format=%H%n"+trailer(trailerEpic)+"%n"+trailer(trailerAttempt), "--end-of-options", span)
+	if err != nil {
+		return nil, err
+	}
+	return parseLandings(out), nil
+}
+
+// parseLandings reads "id NL epic NL attempt NUL" records. A commit with several trailers of
+// one kind is none of ours: their values would be joined by a comma, which ours never have.
+func parseLandings(out string) (all []landing) {
+	for record := range strings.SplitSeq(out, "\x00") {
+		fields := strings.Split(record, "\n")
+		if len(fields) != 3 || fields[1] == "" || fields[2] == "" || strings.Contains(fields[1]+fields[2], ",") {
+			continue
+		}
+		all = append(all, landing{commit: git.Commit(fields[0]), epic: fields[1], attempt: fields[2]})
+	}
+	return all
+}
