@@ -81,10 +81,10 @@ func hostile(what string, args []string) int {
 			below(true, "double", "ignore")
 		}
 	case "daemons-and-stay":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		for range number(args[0]) {
 			below(true, "double", "ignore")
 		}
-		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		forever()
 	case "double": // the middle process of a daemon's double fork
 		below(false, "agent", args[0])

@@ -115,9 +115,7 @@ func (g *guarded) supervise(ctx context.Context, s supervision) ending {
 		case cause := <-s.stops:
 			st.stop(cause)
 		case now := <-tick:
-			if cause := s.watch.check(now, g.child.cmd.Process.Pid); cause != "" {
-				st.stop(cause)
-			}
+			st.look(now)
 		case <-st.timer.C:
 			st.escalate()
 		}
@@ -144,6 +142,16 @@ const (
 	killed
 	forced
 )
+
+// look asks the watch, for as long as nobody has begun to stop the command.
+func (st *stopper) look(now time.Time) {
+	if st.grade != running {
+		return
+	}
+	if cause := st.watch.check(now, st.guarded.child.cmd.Process.Pid); cause != "" {
+		st.stop(cause)
+	}
+}
 
 // take notes what the guard reports; a guard that goes on after that has its own short limits.
 func (st *stopper) take(r report) {

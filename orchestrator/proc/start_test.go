@@ -196,7 +196,7 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 	s, _ := system(t, 0)
 	before := openFiles(t)
 	for range 30 {
-		p, err := s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, "say", "x"), Stdin: []byte("y")}})
+		p, err := s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, "say", "x"), Env: quickRace(), Stdin: []byte("y")}})
 		require.NoError(t, err)
 		require.Zero(t, p.Wait().Code)
 	}
