@@ -1,0 +1,119 @@
+package validation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// Input is what the rules are asked about.
+type Input struct {
+	// Dir is the directory that is judged; commands run in it.
+	Dir string
+	// Env is the whole environment of a command, "NAME=value".
+	Env []string
+	// Output is what the agent has said.
+	Output string
+	// Files are the changed files: slash-separated, relative to Dir, with the deleted ones.
+	Files []string
+	// Context is what a custom rule reads; nil makes it {"output":…,"files":[…]}.
+	Context json.RawMessage
+	// Now is the clock for Check.Took; nil leaves that 0.
+	Now func() time.Time
+}
+
+// Verdict is the judgement on all the rules.
+type Verdict struct {
+	// Passed says that every rule did; so no rules pass.
+	Passed bool
+	// Score is the share of rules that passed less the share that errored, 0 to 100.
+	Score int
+	// Checks has one for each rule, in their order.
+	Checks []Check
+}
+
+// Check is the judgement on one rule.
+type Check struct {
+	// Rule is the rule's name.
+	Rule string
+	// Command is what was run; empty for a rule that runs nothing.
+	Command string
+	// Passed says that the rule holds.
+	Passed bool
+	// Errored says that the rule could not be asked; then Passed is false.
+	Errored bool
+	// Why is one clause.
+	Why string
+	// ExitCode is that of the command; 0 for a rule that runs nothing.
+	ExitCode int
+	// Output is the end of what the command printed, or the lines that were found: valid
+	// UTF-8, at most 4 KiB.
+	Output string
+	// Took is how long it took.
+	Took time.Duration
+}
+
+// errored says that the rule could not be asked.
+func errored(form string, args ...any) Check {
+	return Check{Errored: true, Why: fmt.Sprintf(form, args...)}
+}
+
+// Judge asks all the rules, one after the other, whatever they answer. Commands are run by
+// run. It fails only when ctx ends, with its cause: a rule that can not be asked has errored.
+func Judge(ctx context.Context, run proc.Runner, rules []Rule, in Input) (Verdict, error) {
+	checks := make([]Check, 0, len(rules))
+	now := in.Now
+	if now == nil {
+		now = func() time.Time { return time.Time{} }
+	}
+	for _, r := range rules {
+		began := now()
+		c := r.judge(ctx, run, in)
+		if ctx.Err() != nil {
+			return Verdict{}, fmt.Errorf("judging %s: %w", r.Name, context.Cause(ctx))
+		}
+		c.Rule, c.Command, c.Took = r.Name, r.Command, now().Sub(began)
+		checks = append(checks, c)
+	}
+	return sum(checks), nil
+}
+
+func (r Rule) judge(ctx context.Context, run proc.Runner, in Input) Check {
+	if err := r.Check(); err != nil {
+		return errored("%v", err)
+	}
+	switch r.Type {
+	case Command:
+		return r.command(ctx, run, in)
+	case Custom:
+		return r.custom(ctx, run, in)
+	case ContentPattern:
+		return r.contentPattern(ctx, in)
+	case Coverage:
+		return r.coverage(in)
+	default:
+		return r.filesChanged(in)
+	}
+}
+
+func sum(checks []Check) Verdict {
+	v := Verdict{Score: 100, Checks: checks}
+	passed, errored := 0, 0
+	for _, c := range checks {
+		if c.Passed {
+			passed++
+		}
+		if c.Errored {
+			errored++
+		}
+	}
+	v.Passed = passed == len(checks)
+	if n := len(checks); n > 0 {
+		v.Score = max(0, int(math.Round(100*float64(passed-errored)/float64(n))))
+	}
+	return v
+}
