@@ -1,9 +1,13 @@
 package harness
 
 import (
+	"fmt"
 	"strings"
+	"syscall"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
 )
 
 // Clean makes text from outside safe to show: terminal escape sequences, control and
@@ -23,6 +27,28 @@ func Clean(s string) string {
 		s = s[n:]
 	}
 	return b.String()
+}
+
+// Clause makes s one line without control characters and at most limit runes long; a line
+// that was cut ends in "…".
+func Clause(s string, limit int) string {
+	// Cutting first keeps the work small; a rune has at most four bytes, and escapes are short.
+	if most := 16 * limit; len(s) > most {
+		s = s[:most]
+	}
+	words := []rune(strings.Join(strings.Fields(Clean(s)), " "))
+	if len(words) > limit {
+		words = append(words[:limit-1:limit-1], '…')
+	}
+	return string(words)
+}
+
+// ExitWords says how a process ended: "exit 3", or "ended by SIGKILL" for 128+9.
+func ExitWords(exitCode int) string {
+	if name := unix.SignalName(syscall.Signal(exitCode - 128)); exitCode > 128 && name != "" {
+		return "ended by " + name
+	}
+	return fmt.Sprintf("exit %d", exitCode)
 }
 
 func shownRune(r rune, rest string) (rune, bool) {
