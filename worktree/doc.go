@@ -1,0 +1,22 @@
+// Package worktree keeps the worktrees of agents.
+//
+// Each attempt at a task has a worktree of its own, outside the repository, on a branch of
+// its own. Whatever an agent does there (commits, resets, rebases, other branches, a deleted
+// branch, nothing at all), [Store.Harvest] finds its work and commits what is uncommitted, and
+// nothing is removed before all of it is reachable from a reference:
+//
+//	refs/heads/epic/<epic>                     what has landed
+//	refs/heads/orch/<epic>/<task>/<n>          an attempt
+//	refs/orch/<epic>/attic/<task>/<n>          its work that landed nowhere
+//
+// The user's checkout, index, stash, configuration and other references are never touched.
+// An agent's .git file is never followed, and no git runs inside a repository that an agent
+// put into its worktree, except to read its commits with every protocol forbidden; so what an
+// agent plants there does not run. (Filters that the user's or the repository's own
+// configuration names do run, as in any checkout.)
+//
+// A worktree's admin directory, <common>/worktrees/<name>, is built aside and renamed into
+// place, and the name follows from the worktree's path. So no git ever sees a half-made one,
+// and none needs the agent's files to be found. One lock orders making and removing, between
+// processes too.
+package worktree

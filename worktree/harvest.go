@@ -1,0 +1,201 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// Work is what an agent left.
+type Work struct {
+	// Head is its newest work, which the attempt's branch now points at; the base when there is none.
+	Head git.Commit
+	// Salvaged says that uncommitted work was committed by orch.
+	Salvaged bool
+	// Unmerged are paths with conflict entries, with conflict markers while a merge is under
+	// way, or whose uncommitted content does not fit Head. What was uncommitted is then in the
+	// attic, and not in Head.
+	Unmerged []string
+	// Ignored counts ignored files, which go with the worktree; an ignored directory is one.
+	Ignored int
+	// Nested are git repositories below the worktree, submodules among them. Their content is not in Head.
+	Nested []string
+	// Unread are paths that git would not take, for their names or since it may not read them.
+	Unread []string
+}
+
+// Harvest finds what an agent left in the worktree of attempt n at task, wherever HEAD is:
+// on another branch, detached, reset, in the middle of a merge or a rebase. What is not
+// committed is committed on top, with message, through an index of its own. The attempt's branch
+// then points at the newest work, and everything else that was committed is reachable from
+// the attic. When the worktree is exactly that work, its HEAD is put back on the branch and its
+// index made to match, as if the agent had committed; else both stay as they are.
+//
+// It may be called again at any time while no process works in the worktree. It fails with
+// [git.ErrRefMoved] when one does, or as git does.
+func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit, message string) (Work, error) {
+	names := s.Name(task, n)
+	l := s.linked(names.Dir)
+	v, err := s.look(ctx, l, names)
+	if err != nil {
+		return Work{}, err
+	}
+	h := harvest{s: s, l: l, names: names, v: v, message: message}
+	if h.work.Head, err = s.newest(ctx, v, base); err != nil {
+		return Work{}, err
+	}
+	if !l.hasAdmin() || !l.hasDir() {
+		return h.work, h.publish(ctx)
+	}
+	err = h.uncommitted(ctx)
+	return h.work, errors.Join(err, os.RemoveAll(h.scratch))
+}
+
+// harvest is one call of Harvest.
+type harvest struct {
+	s       *Store
+	l       linked
+	v       view
+	names   Names
+	message string
+	work    Work
+	spare   []git.Commit // made by orch, for the attic
+	scratch string
+}
+
+// uncommitted looks at the files, publishes all work, and tidies the worktree up.
+func (h *harvest) uncommitted(ctx context.Context) error {
+	parent := h.v.head
+	if parent == "" {
+		parent = h.work.Head
+	}
+	var snap snapshot
+	var err error
+	snap, h.scratch, err = h.l.snapshot(ctx, parent)
+	if err != nil {
+		return err
+	}
+	h.work.Unmerged, h.work.Nested, h.work.Unread = snap.unmerged, snap.nested, snap.unread
+	if h.work.Ignored, err = h.l.ignored(ctx, snap.index); err != nil {
+		return err
+	}
+	if len(h.work.Unmerged) == 0 && (h.v.picking || h.v.rebasing || len(h.v.merging) > 0) {
+		if h.work.Unmerged, err = h.marked(ctx, parent, snap.tree); err != nil {
+			return err
+		}
+	}
+	if err := h.salvage(ctx, parent, snap.tree); err != nil {
+		return err
+	}
+	if err := h.publish(ctx); err != nil {
+		return err
+	}
+	return h.tidy(ctx, snap)
+}
+
+// salvage commits tree, the content of the files, on top of the work; or for the attic
+// alone, when it is not fit for that.
+func (h *harvest) salvage(ctx context.Context, parent git.Commit, tree string) error {
+	was, err := h.s.repo.Tree(ctx, parent)
+	if err != nil || was == tree && len(h.v.merging) == 0 {
+		return err
+	}
+	c, err := h.s.commit(ctx, tree, h.message, append([]git.Commit{parent}, h.v.merging...)...)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(h.work.Unmerged) > 0 || h.v.rebasing:
+		h.spare = append(h.spare, c)
+		return nil
+	case h.work.Head == parent:
+		h.work.Head, h.work.Salvaged = c, true
+		return nil
+	}
+	return h.transplant(ctx, parent, c)
+}
+
+// transplant applies to the work what c changes since parent, which is elsewhere.
+func (h *harvest) transplant(ctx context.Context, parent, c git.Commit) error {
+	onto, err := h.s.repo.Tree(ctx, h.work.Head)
+	if err != nil {
+		return err
+	}
+	stand, err := h.s.commit(ctx, onto, "orch: "+string(h.work.Head)+" as if made from "+string(parent), parent)
+	if err != nil { // merge-tree takes no base in git 2.38, so parent is made the base
+		return err
+	}
+	merged, err := h.s.repo.Merge(ctx, stand, c)
+	switch {
+	case err != nil:
+		return err
+	case !merged.Clean():
+		h.work.Unmerged, h.spare = merged.Files, append(h.spare, c)
+	case merged.Tree != onto:
+		h.work.Salvaged = true
+		h.work.Head, err = h.s.commit(ctx, merged.Tree, h.message, h.work.Head)
+	}
+	return err
+}
+
+// marked lists the files changed since parent that have conflict markers.
+func (h *harvest) marked(ctx context.Context, parent git.Commit, tree string) (marked []string, err error) {
+	res, err := h.s.repo.Do(ctx, git.Call{Args: []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d", string(parent), tree}})
+	if err != nil {
+		return nil, err
+	}
+	for paths := range slices.Chunk(zeroSplit(res.Stdout), 200) {
+		args := append([]string{"grep", "-l", "-z", "-I", "--all-match", "-e", "^<<<<<<< ", "-e", "^=======$", "-e", "^>>>>>>> ", tree, "--"}, paths...)
+		res, err := h.s.repo.Do(ctx, git.Call{Args: args, Env: []string{"GIT_LITERAL_PATHSPECS=1"}})
+		if err != nil && exitCode(err) != 1 { // 1: none
+			return nil, err
+		}
+		for _, name := range zeroSplit(res.Stdout) {
+			marked = append(marked, name[len(tree)+1:]) // "tree:path"
+		}
+	}
+	return marked, nil
+}
+
+// publish moves the branch to the work and keeps all else in the attic, in one transaction.
+func (h *harvest) publish(ctx context.Context) error {
+	changes, err := h.s.keep(ctx, h.names, h.work.Head, append(h.spare, h.v.tips()...)...)
+	if err != nil {
+		return err
+	}
+	if h.work.Head != h.v.branch {
+		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.branch})
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return h.s.repo.UpdateRefs(ctx, changes)
+}
+
+// tidy leaves the worktree as if the agent had committed everything on the branch itself.
+func (h *harvest) tidy(ctx context.Context, snap snapshot) error {
+	if !h.work.Salvaged && h.v.attached || len(h.work.Unmerged) > 0 || h.v.rebasing || h.v.picking {
+		return nil
+	}
+	tree, err := h.s.repo.Tree(ctx, h.work.Head)
+	if err != nil || tree != snap.tree {
+		return err
+	}
+	if !h.v.attached {
+		if _, err := h.l.git(ctx, nil, nil, "symbolic-ref", "-m", "orch", "HEAD", h.names.Branch); err != nil {
+			return err
+		}
+	}
+	if _, err := os.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
+		return nil // somebody's; the index is only behind, and the next Harvest finds the same work
+	}
+	if err := os.Rename(snap.index, filepath.Join(h.l.admin, "index")); err != nil || len(h.v.merging) == 0 {
+		return err
+	}
+	_, err = h.l.git(ctx, nil, nil, "merge", "--quit")
+	return err
+}

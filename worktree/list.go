@@ -1,0 +1,148 @@
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// Entry is an attempt of which something is there.
+type Entry struct {
+	// Task is the slug of the task's id.
+	Task string
+	// Attempt is its number.
+	Attempt int
+	// Dir is where its worktree is, or would be.
+	Dir string
+	// HasDir says that the worktree is there and whole.
+	HasDir bool
+	// HasBranch says that the branch is there.
+	HasBranch bool
+	// Head is the branch's tip, empty without a branch.
+	Head git.Commit
+}
+
+// List is every attempt of the epic that has a worktree or a branch, in order of task and
+// number. It fails as git does, or when a directory cannot be read.
+func (s *Store) List(ctx context.Context) ([]Entry, error) {
+	refs, err := s.repo.Refs(ctx, s.attempts())
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]Entry{}
+	for _, r := range refs {
+		if e, ok := s.entry(r.Name); ok {
+			e.HasBranch, e.Head = true, r.Commit
+			found[r.Name] = e
+		}
+	}
+	admins, err := s.admins()
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range admins {
+		e, ok := s.entry(l.owner())
+		if !ok || !l.hasDir() {
+			continue
+		}
+		if old, both := found[l.owner()]; both {
+			e = old
+		}
+		e.HasDir = true
+		found[l.owner()] = e
+	}
+	var all []Entry
+	for _, e := range found {
+		all = append(all, e)
+	}
+	slices.SortFunc(all, func(a, b Entry) int {
+		return cmp.Or(strings.Compare(a.Task, b.Task), cmp.Compare(a.Attempt, b.Attempt))
+	})
+	return all, nil
+}
+
+func (s *Store) entry(branch string) (Entry, bool) {
+	slug, n, ok := s.attemptOf(branch)
+	return Entry{Task: slug, Attempt: n, Dir: filepath.Join(s.root, dirPrefix+slug)}, ok
+}
+
+// admins are the worktrees below Root, by their admin directories.
+func (s *Store) admins() (all []linked, err error) {
+	parent := filepath.Join(s.repo.CommonDir(), "worktrees")
+	entries, err := os.ReadDir(parent)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("listing the worktrees: %w", err)
+	}
+	for _, e := range entries {
+		at, err := os.ReadFile(filepath.Join(parent, e.Name(), "gitdir"))
+		if err != nil {
+			continue // half-made, and not by us
+		}
+		l := s.linked(strings.TrimSuffix(strings.TrimSpace(string(at)), "/.git"))
+		if filepath.Dir(l.dir) == s.root && filepath.Base(l.admin) == e.Name() {
+			all = append(all, l)
+		}
+	}
+	return all, nil
+}
+
+// freshEntries bounds how many files Fresh looks at.
+const freshEntries = 20000
+
+// Fresh reports whether anything in the worktree of attempt n at task has changed since: a file,
+// a directory, the index or a commit. It looks at 20,000 entries at most, those near the
+// top first, so it may miss a change deep in a large tree; it never invents one.
+func (s *Store) Fresh(ctx context.Context, task string, n int, since time.Time) bool {
+	l := s.linked(s.Name(task, n).Dir)
+	for _, name := range []string{"index", "HEAD", "logs/HEAD"} {
+		if info, err := os.Lstat(filepath.Join(l.admin, name)); err == nil && info.ModTime().After(since) {
+			return true
+		}
+	}
+	left := freshEntries
+	for level := []string{l.dir}; len(level) > 0 && left > 0 && ctx.Err() == nil; {
+		var below []string
+		for _, dir := range level {
+			fresh, dirs := freshIn(dir, since, &left)
+			if fresh {
+				return true
+			}
+			below = append(below, dirs...)
+		}
+		level = below
+	}
+	return false
+}
+
+// freshIn looks at the entries of one directory.
+func freshIn(dir string, since time.Time, left *int) (fresh bool, dirs []string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false, nil
+	}
+	for _, e := range entries {
+		if *left--; *left < 0 {
+			break
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		if info.ModTime().After(since) {
+			return true, nil
+		}
+		if info.Mode().Type() == fs.ModeDir && e.Name() != ".git" {
+			dirs = append(dirs, filepath.Join(dir, e.Name()))
+		}
+	}
+	return false, dirs
+}

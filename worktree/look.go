@@ -1,0 +1,126 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// view is where an attempt's branch and the HEAD of its worktree are.
+type view struct {
+	branch   git.Commit   // the branch's tip; empty when it is gone
+	head     git.Commit   // HEAD; empty when unborn or gone
+	attached bool         // HEAD is the branch, by name
+	merging  []git.Commit // the other parents of a merge under way
+	picking  bool         // a cherry-pick or a revert is under way
+	rebasing bool         // a rebase is under way
+	log      []git.Commit // where HEAD has been
+}
+
+// look reads the references; none of the agent's files.
+func (s *Store) look(ctx context.Context, l linked, names Names) (v view, err error) {
+	if v.branch, err = s.tip(ctx, names.Branch); err != nil || !l.hasAdmin() {
+		return v, err
+	}
+	file := func(name string) string {
+		content, err := os.ReadFile(filepath.Join(l.admin, name))
+		if err != nil {
+			return ""
+		}
+		return string(content)
+	}
+	has := func(name string) bool {
+		_, err := os.Lstat(filepath.Join(l.admin, name))
+		return err == nil
+	}
+	v.attached = strings.TrimSpace(file("HEAD")) == "ref: "+names.Branch
+	v.picking = has("CHERRY_PICK_HEAD") || has("REVERT_HEAD")
+	v.rebasing = has("rebase-merge") || has("rebase-apply")
+	for _, id := range strings.Fields(file("MERGE_HEAD")) {
+		v.merging = append(v.merging, git.Commit(id))
+	}
+	v.log = reflog(file("logs/HEAD"))
+	res, err := l.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+	if exitCode(err) == 1 {
+		return v, nil
+	}
+	v.head = git.Commit(strings.TrimSpace(string(res.Stdout)))
+	return v, err
+}
+
+// reflog are the commits that a reflog names, "old new who when TAB what" a line.
+func reflog(text string) (ids []git.Commit) {
+	for line := range strings.Lines(text) {
+		fields := strings.SplitN(line, " ", 3)
+		if len(fields) < 3 {
+			continue
+		}
+		for _, id := range fields[:2] {
+			if isID(id) && strings.Trim(id, "0") != "" {
+				ids = append(ids, git.Commit(id))
+			}
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+func isID(s string) bool {
+	return (len(s) == 40 || len(s) == 64) && strings.Trim(s, "0123456789abcdef") == ""
+}
+
+// tips is all that was committed here, newest first as far as that is known.
+func (v view) tips() []git.Commit {
+	return append([]git.Commit{v.head, v.branch}, v.log...)
+}
+
+// newest is the work that counts: the one of HEAD and the branch that has the other, or
+// else the younger. While a rebase is under way the branch still has all of it. Without either,
+// or with nothing that base has not, it is base.
+func (s *Store) newest(ctx context.Context, v view, base git.Commit) (git.Commit, error) {
+	c := v.head
+	switch {
+	case v.head == v.branch:
+	case v.head == "" || v.rebasing && v.branch != "":
+		c = v.branch
+	case v.branch != "":
+		var err error
+		if c, err = s.younger(ctx, v.head, v.branch); err != nil {
+			return "", err
+		}
+	}
+	if c == "" {
+		return base, nil
+	}
+	if old, err := s.repo.IsAncestor(ctx, c, base); err != nil || old {
+		return base, err
+	}
+	return c, nil
+}
+
+// younger is the descendant of the two, or where they have diverged the one committed later.
+func (s *Store) younger(ctx context.Context, a, b git.Commit) (git.Commit, error) {
+	if below, err := s.repo.IsAncestor(ctx, a, b); err != nil || below {
+		return b, err
+	}
+	if below, err := s.repo.IsAncestor(ctx, b, a); err != nil || below {
+		return a, err
+	}
+	times, err := s.repo.Out(ctx, "log", "--no-walk=unsorted", "--no-show-signature", "--format=%ct", "--end-of-options", string(a), string(b))
+	if err != nil {
+		return "", err
+	}
+	first, second, _ := strings.Cut(times, "\n")
+	at, errA := strconv.ParseInt(first, 10, 64)
+	bt, errB := strconv.ParseInt(second, 10, 64)
+	if at >= bt {
+		return a, errors.Join(errA, errB)
+	}
+	return b, errors.Join(errA, errB)
+}

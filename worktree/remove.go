@@ -1,0 +1,124 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// UnsavedError says that a worktree has something that no reference can be made to keep. The worktree is as it was.
+type UnsavedError struct {
+	// Dir is the worktree.
+	Dir string
+	// Paths are, below it, git repositories whose remotes have not all of them, and files that cannot be read.
+	Paths []string
+}
+
+// Error names the worktree and the paths.
+func (e *UnsavedError) Error() string {
+	return fmt.Sprintf("%s has what is saved nowhere: %s", e.Dir, strings.Join(e.Paths, ", "))
+}
+
+// Remove takes the worktree of attempt n at task away, with its branch. What is in it, what was
+// ever committed in it, and keep (which may be empty) are made reachable from the attic first,
+// unless another reference leads to them. Ignored files go with the worktree. It does nothing when there is
+// nothing, so a call that was cut short may be repeated. It fails with an [*UnsavedError], with
+// [git.ErrRefMoved] when some process still commits there, or as git does.
+func (s *Store) Remove(ctx context.Context, task string, n int, keep git.Commit) error {
+	names := s.Name(task, n)
+	l := s.linked(names.Dir)
+	return s.locked(ctx, func() error {
+		if l.owner() != names.Branch {
+			l = linked{repo: s.repo} // another attempt's, or none
+		}
+		return s.release(ctx, l, names, keep)
+	})
+}
+
+// release makes everything of an attempt reachable from elsewhere, then removes its worktree and branch.
+func (s *Store) release(ctx context.Context, l linked, names Names, keep git.Commit) error {
+	v, err := s.look(ctx, l, names)
+	if err != nil {
+		return err
+	}
+	tips := append(v.tips(), keep)
+	if l.hasAdmin() && l.hasDir() {
+		files, err := s.lastSnapshot(ctx, l, v)
+		if err != nil {
+			return err
+		}
+		tips = append([]git.Commit{files}, tips...)
+	}
+	changes, err := s.keep(ctx, names, "", tips...)
+	if err != nil {
+		return err
+	}
+	if len(changes) > 0 {
+		if err := s.repo.UpdateRefs(ctx, changes); err != nil {
+			return err
+		}
+	}
+	if l.admin != "" {
+		if err := s.discard(l); err != nil {
+			return err
+		}
+	}
+	if v.branch == "" {
+		return nil
+	}
+	return s.repo.UpdateRefs(ctx, []git.RefChange{{Name: names.Branch, Old: v.branch}})
+}
+
+// lastSnapshot commits what is in the worktree and neither at its HEAD nor at the tip of its
+// branch; empty when there is no such thing.
+func (s *Store) lastSnapshot(ctx context.Context, l linked, v view) (c git.Commit, err error) {
+	parent := v.head
+	if parent == "" {
+		parent = v.branch
+	}
+	snap, scratch, err := l.snapshot(ctx, parent)
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	if err != nil {
+		return "", err
+	}
+	if err := l.saved(ctx, snap); err != nil {
+		return "", err
+	}
+	var parents []git.Commit
+	for _, p := range []git.Commit{v.head, v.branch} {
+		if p == "" {
+			continue
+		}
+		tree, err := s.repo.Tree(ctx, p)
+		if err != nil || tree == snap.tree {
+			return "", err
+		}
+		parents = append(parents, p)
+	}
+	if len(parents) == 2 && parents[0] == parents[1] {
+		parents = parents[:1]
+	}
+	return s.commit(ctx, snap.tree, "orch: keep what was not committed", parents...)
+}
+
+// saved fails with an UnsavedError when something in the worktree is not in the snapshot.
+func (l linked) saved(ctx context.Context, snap snapshot) error {
+	paths := snap.unread
+	for _, path := range snap.nested {
+		unsaved, err := l.nestedUnsaved(ctx, path)
+		if err != nil {
+			return err
+		}
+		if unsaved {
+			paths = append(paths, path)
+		}
+	}
+	if len(paths) > 0 {
+		return &UnsavedError{Dir: l.dir, Paths: paths}
+	}
+	return nil
+}

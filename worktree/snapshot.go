@@ -1,0 +1,213 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// snapshot is what is in a work tree, as a tree object, made through an index of its own.
+type snapshot struct {
+	tree     string
+	index    string   // a file; matches tree
+	unmerged []string // paths that have conflict entries in the agent's index
+	nested   []string // git repositories below, not in the tree but as they were in the index
+	unread   []string // paths that git would not take
+}
+
+// entries is what an index says.
+type entries struct {
+	unmerged []string
+	links    []string // submodules
+	assumed  []string // marked assume-unchanged
+}
+
+// snapshot stores the work tree's content: everything but what is ignored or inside a nested
+// repository. parent is what the files are compared with when the agent's index is of no
+// use. The caller removes the returned directory, in every case.
+func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot, dir string, err error) {
+	if dir, err = l.repo.Scratch("index-"); err != nil {
+		return snap, dir, err
+	}
+	snap.index = filepath.Join(dir, "index")
+	env := []string{"GIT_INDEX_FILE=" + snap.index}
+	have, err := l.ownIndex(ctx, env, snap.index, parent)
+	if err != nil {
+		return snap, dir, fmt.Errorf("reading the index: %w", err)
+	}
+	err = l.stage(ctx, env, have, &snap)
+	return snap, dir, err
+}
+
+// stage brings the index that env names, which says what have has, up to the files, and stores its tree.
+func (l linked) stage(ctx context.Context, env []string, have entries, snap *snapshot) error {
+	snap.unmerged, snap.nested = have.unmerged, have.links
+	changed, unread, err := l.changed(ctx, env)
+	if err != nil {
+		return fmt.Errorf("looking for changes: %w", err)
+	}
+	var paths []string
+	for _, p := range append(changed, have.unmerged...) {
+		if repo, isRepo := strings.CutSuffix(p, "/"); isRepo {
+			snap.nested = append(snap.nested, repo)
+		} else if !slices.Contains(have.links, p) {
+			paths = append(paths, p)
+		}
+	}
+	slices.Sort(paths)
+	refused, err := l.take(ctx, env, slices.Compact(paths))
+	if err != nil {
+		return fmt.Errorf("storing what changed: %w", err)
+	}
+	snap.unread = append(unread, refused...)
+	res, err := l.git(ctx, env, nil, "write-tree")
+	snap.tree = strings.TrimSpace(string(res.Stdout))
+	return err
+}
+
+// ownIndex makes the index that a snapshot is taken with: a copy of the agent's, whose
+// stat data saves reading unchanged files, or one made from parent.
+func (l linked) ownIndex(ctx context.Context, env []string, index string, parent git.Commit) (entries, error) {
+	err := copyIndex(filepath.Join(l.admin, "index"), index)
+	if err == nil {
+		var have entries
+		if have, err = l.entries(ctx, env); err == nil {
+			return have, l.unassume(ctx, env, have.assumed)
+		}
+	}
+	if ctx.Err() != nil {
+		return entries{}, err
+	}
+	if _, err := l.git(ctx, env, nil, "read-tree", "--reset", string(parent)); err != nil {
+		return entries{}, err
+	}
+	if _, err := l.git(ctx, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 { // 1: something differs
+		return entries{}, err
+	}
+	return l.entries(ctx, env)
+}
+
+// copyIndex copies an index with its time, which is part of what git decides by.
+func copyIndex(from, to string) error {
+	info, err := os.Stat(from)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(to, content, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
+}
+
+// unassume clears marks that would hide changes.
+func (l linked) unassume(ctx context.Context, env, paths []string) error {
+	if len(paths) == 0 {
+		return nil
+	}
+	_, err := l.git(ctx, env, zeroEnded(paths), "update-index", "--no-assume-unchanged", "-z", "--stdin")
+	return err
+}
+
+// entries reads the index that env names.
+func (l linked) entries(ctx context.Context, env []string) (entries, error) {
+	res, err := l.git(ctx, env, nil, "ls-files", "-z", "-v", "--stage")
+	if err != nil {
+		return entries{}, err
+	}
+	return parseEntries(string(res.Stdout)), nil
+}
+
+// parseEntries reads "tag mode id stage TAB path NUL" records; a lower-case tag means assume-unchanged.
+func parseEntries(out string) (e entries) {
+	for record := range strings.SplitSeq(out, "\x00") {
+		meta, path, ok := strings.Cut(record, "\t")
+		fields := strings.Fields(meta)
+		if !ok || len(fields) != 4 {
+			continue
+		}
+		switch {
+		case fields[3] != "0":
+			if !slices.Contains(e.unmerged, path) {
+				e.unmerged = append(e.unmerged, path)
+			}
+		case fields[1] == "160000":
+			e.links = append(e.links, path)
+		case fields[0] != strings.ToUpper(fields[0]):
+			e.assumed = append(e.assumed, path)
+		}
+	}
+	return e
+}
+
+// changed lists what differs from the index: changed, deleted and untracked paths, nested
+// repositories with a slash at the end; unread are directories that could not be looked into.
+func (l linked) changed(ctx context.Context, env []string) (paths, unread []string, err error) {
+	res, err := l.git(ctx, env, nil, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+	if err != nil {
+		return nil, nil, err
+	}
+	const warning = "warning: could not open directory '" // git 2.39, with LC_ALL=C
+	for line := range strings.Lines(string(res.Stderr)) {
+		if path, ok := strings.CutPrefix(line, warning); ok {
+			path, _, _ = strings.Cut(path, "/'")
+			unread = append(unread, path)
+		}
+	}
+	return zeroSplit(res.Stdout), unread, nil
+}
+
+// take puts paths as they are in the work tree into the index. What git will not take (a
+// file that cannot be read, a name such as "git~1") does not keep it from the rest.
+func (l linked) take(ctx context.Context, env, paths []string) (refused []string, err error) {
+	if len(paths) == 0 {
+		return nil, nil
+	}
+	_, err = l.git(ctx, env, zeroEnded(paths), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	switch {
+	case err == nil || exitCode(err) < 0 || ctx.Err() != nil:
+		return nil, err
+	case len(paths) == 1:
+		return paths, nil
+	}
+	half := len(paths) / 2
+	first, err := l.take(ctx, env, paths[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := l.take(ctx, env, paths[half:])
+	return append(first, second...), err
+}
+
+// ignored counts what is ignored, a directory that is ignored as a whole as one.
+func (l linked) ignored(ctx context.Context, index string) (int, error) {
+	res, err := l.git(ctx, []string{"GIT_INDEX_FILE=" + index}, nil,
+		"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+	return len(zeroSplit(res.Stdout)), err
+}
+
+func zeroEnded(items []string) []byte { return []byte(strings.Join(items, "\x00") + "\x00") }
+
+func zeroSplit(out []byte) []string {
+	text := strings.TrimSuffix(string(out), "\x00")
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, "\x00")
+}
+
+// exitCode is git's exit status, -1 when err is none of git's.
+func exitCode(err error) int {
+	var exit *proc.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode
+	}
+	return -1
+}

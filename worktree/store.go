@@ -1,0 +1,174 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// Options is what a Store is made of; all of it has to be set.
+type Options struct {
+	// Repo is the repository.
+	Repo *git.Repo
+	// Root is the folder that holds the epic's worktrees: absolute, outside the repository, and no one else's.
+	Root string
+	// Epic is the epic's id.
+	Epic string
+	// Lock is a file that orders the making and removing of worktrees of this repository, between processes.
+	Lock string
+	// Run is not used: all processes are the Repo's.
+	Run proc.Runner
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Store is the worktrees and branches of one epic. It is safe for concurrent use on
+// different tasks.
+type Store struct {
+	repo  *git.Repo
+	root  string
+	epic  string // its slug
+	lock  string
+	now   func() time.Time
+	turn  chan struct{} // held while worktrees are made or removed
+	fill  chan struct{} // held while files are written
+	trash *trash
+}
+
+// Names is what an attempt's things are called.
+type Names struct {
+	// Dir is the worktree, absolute; attempts of one task use it one after the other.
+	Dir string
+	// Branch is the attempt's branch, "refs/heads/...".
+	Branch string
+	// Attic is the reference that keeps work which landed nowhere, "refs/orch/...".
+	Attic string
+}
+
+// RootError says why a folder cannot hold worktrees.
+type RootError struct {
+	// Root is the folder that was asked for.
+	Root string
+	// Reason is what is wrong with it, in a clause.
+	Reason string
+}
+
+// Error is the folder and the reason.
+func (e *RootError) Error() string { return e.Root + " " + e.Reason }
+
+// Open checks the options and makes nothing. Symlinks above Root are resolved. It fails
+// with a [*RootError] when Root is relative, a symlink itself, or inside the repository.
+func Open(o Options) (*Store, error) {
+	root, err := resolveRoot(o.Root)
+	if err != nil {
+		return nil, err
+	}
+	for _, of := range []string{o.Repo.CommonDir(), o.Repo.WorkTree()} {
+		if inside(root, of) {
+			return nil, &RootError{Root: o.Root, Reason: "is inside the repository"}
+		}
+	}
+	return &Store{
+		repo: o.Repo, root: root, epic: git.Slug(o.Epic), lock: o.Lock, now: o.Now,
+		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{},
+	}, nil
+}
+
+// resolveRoot resolves what exists of root's parents.
+func resolveRoot(root string) (string, error) {
+	if !filepath.IsAbs(root) {
+		return "", &RootError{Root: root, Reason: "is not absolute"}
+	}
+	root = filepath.Clean(root)
+	if info, err := os.Lstat(root); err == nil && !info.IsDir() {
+		return "", &RootError{Root: root, Reason: "is not a directory"}
+	}
+	for exists, rest := filepath.Dir(root), filepath.Base(root); ; {
+		real, err := filepath.EvalSymlinks(exists)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		if !errors.Is(err, os.ErrNotExist) || exists == filepath.Dir(exists) {
+			return "", &RootError{Root: root, Reason: "is not reachable: " + err.Error()}
+		}
+		exists, rest = filepath.Dir(exists), filepath.Join(filepath.Base(exists), rest)
+	}
+}
+
+// inside reports whether path is dir or below it.
+func inside(path, dir string) bool {
+	if dir == "" {
+		return false
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
+// Slug is id as one component of a path and of a reference name, see [git.Slug].
+func Slug(id string) string { return git.Slug(id) }
+
+// EpicBranch is the full name of the branch that the epic's tasks land on.
+func (s *Store) EpicBranch() string { return "refs/heads/epic/" + s.epic }
+
+// Name is what the things of attempt n at task are called.
+func (s *Store) Name(task string, n int) Names {
+	slug := git.Slug(task)
+	number := "/" + strconv.Itoa(n)
+	return Names{
+		Dir:    filepath.Join(s.root, dirPrefix+slug),
+		Branch: s.attempts() + slug + number,
+		Attic:  s.attic() + slug + number,
+	}
+}
+
+const dirPrefix = "agent-"
+
+// attempts is what the names of attempt branches begin with.
+func (s *Store) attempts() string { return "refs/heads/orch/" + s.epic + "/" }
+
+// attic is what the names of attic references begin with.
+func (s *Store) attic() string { return "refs/orch/" + s.epic + "/attic/" }
+
+// ours are the namespaces that only orch writes for this epic.
+func (s *Store) ours() []string {
+	return []string{s.attempts(), s.attic(), "refs/orch/" + s.epic + "/lease", s.EpicBranch()}
+}
+
+// Exists reports whether attempt n has a worktree that is whole.
+func (s *Store) Exists(task string, n int) bool {
+	names := s.Name(task, n)
+	l := s.linked(names.Dir)
+	return l.owner() == names.Branch && l.hasDir()
+}
+
+// locked calls f while no other orch makes or removes worktrees of this repository.
+func (s *Store) locked(ctx context.Context, f func() error) (err error) {
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-s.turn }()
+	if err := os.MkdirAll(filepath.Dir(s.lock), 0o700); err != nil {
+		return fmt.Errorf("locking the worktrees: %w", err)
+	}
+	lock := flock.New(s.lock, flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return fmt.Errorf("locking the worktrees: %w", err)
+	}
+	defer func() { err = errors.Join(err, lock.Unlock()) }()
+	return f()
+}

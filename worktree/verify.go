@@ -1,0 +1,86 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+const verifyOwner = "verify"
+
+// VerifyDir is the worktree that the gate runs in. It need not be there before Checkout.
+func (s *Store) VerifyDir() string { return filepath.Join(s.root, "verify") }
+
+// Checkout makes the verify worktree exactly c: HEAD detached, every file as it is in c, nothing
+// else, not even what is ignored. Its index is written from one that is kept elsewhere,
+// so that no mark in it can hide an old file. A worktree that resists is made anew. One
+// caller at a time; it fails as git does, or when files cannot be written.
+func (s *Store) Checkout(ctx context.Context, c git.Commit) (dir string, err error) {
+	l := s.linked(s.VerifyDir())
+	if l.owner() == verifyOwner && l.hasDir() {
+		if err := s.move(ctx, l, c); err == nil {
+			return l.dir, nil
+		}
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+	}
+	err = s.locked(ctx, func() error {
+		return errors.Join(s.discard(l), l.register(string(c), verifyOwner), l.makeDir())
+	})
+	if err == nil {
+		err = s.move(ctx, l, c)
+	}
+	if err == nil {
+		err = l.own(verifyOwner)
+	}
+	return l.dir, err
+}
+
+// move makes the verify worktree exactly c, or fails.
+func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
+	if err := os.WriteFile(filepath.Join(l.dir, ".git"), []byte("gitdir: "+l.admin+"\n"), 0o666); err != nil {
+		return err
+	}
+	index := filepath.Join(l.admin, "orch-index")
+	env := []string{"GIT_INDEX_FILE=" + index}
+	if err := l.checkOut(ctx, env, c); err != nil {
+		return err
+	}
+	if _, err := l.git(ctx, env, nil, "clean", "-ffdxq"); err != nil {
+		return fmt.Errorf("cleaning %s: %w", l.dir, err)
+	}
+	res, err := l.git(ctx, env, nil, "ls-files", "-z", "--others")
+	if err == nil && len(res.Stdout) > 0 {
+		err = fmt.Errorf("cleaning %s: %q is still there", l.dir, zeroSplit(res.Stdout)[0])
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := l.git(ctx, nil, nil, "update-ref", "-m", "orch", "--no-deref", "HEAD", string(c)); err != nil {
+		return err
+	}
+	return copyIndex(index, filepath.Join(l.admin, "index"))
+}
+
+// Close removes the verify worktree, waits until what was removed is deleted, and removes
+// the folder of the epic's worktrees if it is empty then. It fails when something could not be
+// deleted.
+func (s *Store) Close(ctx context.Context) error {
+	l := s.linked(s.VerifyDir())
+	var errs []error
+	if l.hasAdmin() || l.hasDir() {
+		errs = append(errs, s.locked(ctx, func() error { return s.discard(l) }))
+	}
+	errs = append(errs, s.trash.wait())
+	for _, dir := range []string{filepath.Join(s.root, trashDir), s.root} {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
+			errs = append(errs, os.Remove(dir))
+		}
+	}
+	return errors.Join(errs...)
+}
