@@ -1,0 +1,169 @@
+// Package config reads the settings: the key workflow of project.yaml, under the
+// environment's variables.
+//
+// Each setting has a default, a key below workflow, and a variable: run.max_parallel is
+// ORCH_RUN_MAX_PARALLEL. A variable that is set and not empty wins over the file, the file
+// over the default. What is not understood is an [*Error], never passed over; other keys at
+// the top of project.yaml belong to other programs.
+package config
+
+import (
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// Config is all the settings.
+type Config struct {
+	// StopHook is workflow.stop_hook.
+	StopHook StopHook
+	// Run is workflow.run.
+	Run Run
+	// Gate is workflow.gate: the rules that all must pass on the tree that lands, each
+	// well-formed, each with a name of its own.
+	Gate []validation.Rule
+	// Agent is workflow.agent.
+	Agent Agent
+	// Agents is workflow.agents: definitions by the name that a task's label agent:<name> uses.
+	Agents map[string]Definition
+	// Limits is workflow.limits.
+	Limits Limits
+	// Worktree is workflow.worktree.
+	Worktree Worktree
+	// Tracker is workflow.tracker.
+	Tracker Tracker
+}
+
+// StopHook says when a session's model may stop.
+type StopHook struct {
+	// Enabled switches the hook on.
+	Enabled bool
+	// CheckReadyTasks blocks the stop while tasks are ready.
+	CheckReadyTasks bool
+	// CheckInProgress blocks the stop while tasks are in progress.
+	CheckInProgress bool
+	// MaxCycles is how often in all a stop is blocked; at least 1.
+	MaxCycles int
+	// AllowExitOn are the states that allow the stop: all_complete, all_blocked, context_checkpoint.
+	AllowExitOn []string
+	// CompletionPromises are the texts of promises that allow the stop.
+	CompletionPromises []string
+}
+
+// Run is how an epic is driven.
+type Run struct {
+	// MaxParallel is how many agents work at a time, 1 to 64.
+	MaxParallel int
+	// Attempts is how often a task is tried before it is parked, 1 to 100.
+	Attempts int
+	// Into is the branch that the epic branch is merged into at the end; "" none.
+	Into string
+	// MaxDuration is how long one run may take; more than 0.
+	MaxDuration time.Duration
+	// MaxIterations is how many iterations one run may take, of all tasks; at least 1.
+	MaxIterations int
+	// MaxConsecutiveFailures is after how many failed attempts in a row a run stops; at least 1.
+	MaxConsecutiveFailures int
+}
+
+// Agent is the coding program.
+type Agent struct {
+	// Harness is the client: claude or command.
+	Harness string
+	// Command is the program with its arguments, for the harness command.
+	Command []string
+	// Model is what the client is told to use; "" leaves it to the client.
+	Model string
+	// PermissionMode is the client's own word for what may be done unasked.
+	PermissionMode string
+	// AllowedTools are the client's own words for tools that may be used unasked.
+	AllowedTools []string
+	// Env names the variables that are let through to agents; a * at the end stands for any rest.
+	Env []string
+}
+
+// Definition is how an agent of one name iterates.
+type Definition struct {
+	// Enabled says whether it iterates; if not, it has one iteration an attempt.
+	Enabled bool
+	// MaxIterations is how many iterations an attempt may have; at least 1.
+	MaxIterations int
+	// CompletionPromises are the promises that it may end with; none means all that are known.
+	CompletionPromises []string
+	// ValidationRules names those rules of the gate that are run after each iteration; none means all.
+	ValidationRules []string
+}
+
+// Limits is what an agent, or a run, may use up. 0 is no limit.
+type Limits struct {
+	// TaskTime is for one agent process.
+	TaskTime time.Duration
+	// NoProgress is how long an agent may show no sign of life.
+	NoProgress time.Duration
+	// CostUSD is for one run, in US dollars as the client estimates them.
+	CostUSD float64
+	// Tokens is for one run.
+	Tokens int64
+}
+
+// Worktree is where agents work.
+type Worktree struct {
+	// Dir holds the worktrees; relative to the repository; "" is beside it.
+	Dir string
+}
+
+// Tracker is where the tasks are.
+type Tracker struct {
+	// Kind is auto, bd or file.
+	Kind string
+}
+
+// defaults is what holds where nobody says otherwise.
+func defaults() Config {
+	return Config{
+		StopHook: StopHook{
+			Enabled: true, CheckReadyTasks: true, CheckInProgress: true, MaxCycles: 50,
+			AllowExitOn:        []string{"all_complete", "all_blocked", "context_checkpoint"},
+			CompletionPromises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"},
+		},
+		Run:   Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxIterations: 100, MaxConsecutiveFailures: 3},
+		Agent: Agent{Harness: "claude", PermissionMode: "acceptEdits", AllowedTools: []string{"Bash(go *)", "Bash(git *)"}},
+		Agents: map[string]Definition{
+			"me": {Enabled: true, MaxIterations: 15}, "qa": {Enabled: true, MaxIterations: 10}, "sec": {Enabled: true, MaxIterations: 10},
+			"doc": {Enabled: true, MaxIterations: 6}, "do": {Enabled: true, MaxIterations: 8},
+		},
+		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute},
+		Tracker: Tracker{Kind: "auto"},
+	}
+}
+
+// Origins says of every setting what it is and where that comes from, in a fixed order.
+type Origins []Origin
+
+// Origin is one setting.
+type Origin struct {
+	// Key is the path below workflow, like run.max_parallel.
+	Key string
+	// Value is the value as it would stand in project.yaml.
+	Value string
+	// From is "default", the file with the line, like project.yaml:7, or the variable.
+	From string
+}
+
+// Load reads the settings from data, which is the content of the file path, or nil when there
+// is none, and from env, "NAME=value". It fails with an [*Error] for the first thing
+// that it does not understand.
+func Load(path string, data []byte, env []string) (Config, Origins, error) {
+	c := defaults()
+	s := schema(&c)
+	if err := s.readFile(path, data); err != nil {
+		return Config{}, nil, err
+	}
+	if err := s.readEnv(env); err != nil {
+		return Config{}, nil, err
+	}
+	if err := s.check(c, path, data); err != nil {
+		return Config{}, nil, err
+	}
+	return c, s.origins(), nil
+}

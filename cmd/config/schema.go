@@ -1,0 +1,180 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// schema lists every setting, in the order in which they are explained.
+func schema(c *Config) settings {
+	return settings{
+		{name: "stop_hook", within: settings{
+			boolean("enabled", &c.StopHook.Enabled),
+			boolean("check_ready_tasks", &c.StopHook.CheckReadyTasks),
+			boolean("check_in_progress", &c.StopHook.CheckInProgress),
+			whole("max_cycles", &c.StopHook.MaxCycles, 1, math.MaxInt32),
+			list("allow_exit_on", &c.StopHook.AllowExitOn, "all_complete", "all_blocked", "context_checkpoint"),
+			list("completion_promises", &c.StopHook.CompletionPromises),
+		}},
+		{name: "run", within: settings{
+			whole("max_parallel", &c.Run.MaxParallel, 1, 64),
+			whole("attempts", &c.Run.Attempts, 1, 100),
+			word("into", &c.Run.Into),
+			duration("max_duration", &c.Run.MaxDuration, 1),
+			whole("max_iterations", &c.Run.MaxIterations, 1, math.MaxInt32),
+			whole("max_consecutive_failures", &c.Run.MaxConsecutiveFailures, 1, math.MaxInt32),
+		}},
+		rules("gate", &c.Gate),
+		{name: "agent", within: settings{
+			word("harness", &c.Agent.Harness, "claude", "command"),
+			list("command", &c.Agent.Command),
+			word("model", &c.Agent.Model),
+			word("permission_mode", &c.Agent.PermissionMode),
+			list("allowed_tools", &c.Agent.AllowedTools),
+			list("env", &c.Agent.Env),
+		}},
+		definitions("agents", c.Agents),
+		{name: "limits", within: settings{
+			duration("task_time", &c.Limits.TaskTime, 0),
+			duration("no_progress", &c.Limits.NoProgress, 0),
+			number("cost_usd", &c.Limits.CostUSD, 1e9),
+			whole("tokens", &c.Limits.Tokens, 0, math.MaxInt64),
+		}},
+		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
+		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, "auto", "bd", "file")}},
+	}
+}
+
+// nowhere is for mappings whose keys are not settings of their own.
+func nowhere(*yaml.Node) string { return "" }
+
+// rules reads a list of validation rules.
+func rules(name string, at *[]validation.Rule) *setting {
+	return &setting{
+		name: name,
+		form: asYAML,
+		show: func() string {
+			names := []string{}
+			for _, r := range *at {
+				names = append(names, r.Name)
+			}
+			return shownList(names)
+		},
+		read: func(n *yaml.Node, key string) *fault {
+			out := []validation.Rule{}
+			f := each(n, key, func(item *yaml.Node, key string) *fault {
+				r, f := rule(item, key)
+				if f == nil && slices.ContainsFunc(out, func(other validation.Rule) bool { return other.Name == r.Name }) {
+					f = &fault{item, key + ".name", "is the same as that of a rule before", "give each rule a name of its own"}
+				}
+				out = append(out, r)
+				return f
+			})
+			if f == nil {
+				*at = out
+			}
+			return f
+		},
+	}
+}
+
+func rule(n *yaml.Node, key string) (r validation.Rule, f *fault) {
+	fields := settings{
+		word("name", &r.Name), word("type", &r.Type, validation.Types()...), word("command", &r.Command), word("path", &r.Path),
+		word("pattern", &r.Pattern), word("target", &r.Target), word("format", &r.Format), boolean("absent", &r.Absent),
+		number("min", &r.Min, 100), duration("timeout", &r.Timeout, 1),
+	}
+	if f := fields.record(n, key, nowhere); f != nil {
+		return r, f
+	}
+	var bad *validation.RuleError
+	if err := r.Check(); errors.As(err, &bad) {
+		at := n
+		if one := fields.named(bad.Field); one != nil && one.node != nil {
+			at = one.node
+		}
+		return r, &fault{at, key + "." + bad.Field, bad.Why, ""}
+	}
+	return r, nil
+}
+
+// definitions reads agents by name into a map that has the shipped ones; what is not said
+// of a new one is as of me.
+func definitions(name string, at map[string]Definition) *setting {
+	return &setting{
+		name: name,
+		form: asYAML,
+		show: func() string {
+			var b strings.Builder
+			for _, name := range slices.Sorted(maps.Keys(at)) {
+				fmt.Fprintf(&b, ", %s: {maxIterations: %d}", name, at[name].MaxIterations)
+			}
+			return "{" + strings.TrimPrefix(b.String(), ", ") + "}"
+		},
+		read: func(n *yaml.Node, key string) *fault {
+			return pairs(n, key, func(name string, k, v *yaml.Node) *fault {
+				if !agentName().MatchString(name) {
+					return &fault{k, key + "." + name, "is no name for an agent", "use letters, digits, . _ and -"}
+				}
+				d, known := at[name]
+				if !known {
+					d = Definition{Enabled: true, MaxIterations: at["me"].MaxIterations}
+				}
+				f := settings{
+					boolean("enabled", &d.Enabled), whole("maxIterations", &d.MaxIterations, 1, math.MaxInt32),
+					list("completionPromises", &d.CompletionPromises), list("validationRules", &d.ValidationRules),
+				}.record(v, key+"."+name, nowhere)
+				at[name] = d
+				return f
+			})
+		},
+	}
+}
+
+func agentName() *regexp.Regexp    { return regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`) }
+func variableName() *regexp.Regexp { return regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\*?\z`) }
+
+// check looks at settings that depend on each other.
+func (s settings) check(c Config, path string, data []byte) error {
+	names := []string{}
+	for _, r := range c.Gate {
+		names = append(names, r.Name)
+	}
+	agent := s.named("agent").within
+	if c.Agent.Harness == "command" && len(c.Agent.Command) == 0 {
+		return agent.named("harness").fault(path, data, "workflow.agent.harness", "is command, and agent.command does not say which",
+			`set the program with its arguments: command: ["my-agent", "--brief"]`)
+	}
+	for _, name := range c.Agent.Env {
+		if !variableName().MatchString(name) {
+			return agent.named("env").fault(path, data, "workflow.agent.env", fmt.Sprintf("has %s, which is no name of a variable", quoted(name)), "names only, without values")
+		}
+	}
+	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
+		for _, name := range c.Agents[agent].ValidationRules {
+			if !slices.Contains(names, name) {
+				return s.named("agents").fault(path, data, "workflow.agents."+agent+".validationRules",
+					fmt.Sprintf("has %s, which is no rule of the gate", quoted(name)), meant(name, names))
+			}
+		}
+	}
+	return nil
+}
+
+// fault is the error of a setting that is well-formed by itself.
+func (one *setting) fault(path string, data []byte, key, what, fix string) error {
+	f := &fault{one.node, key, what, fix}
+	if one.node == nil {
+		return f.inVariable(one.from)
+	}
+	return f.inFile(path, data)
+}
