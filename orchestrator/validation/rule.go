@@ -114,6 +114,9 @@ func (r Rule) fault() (field, why string) {
 	if why := lineFault(r.Name); why != "" {
 		return "name", why
 	}
+	if r.Type == "" {
+		return "type", "is needed: one of " + strings.Join(Types(), ", ")
+	}
 	if !slices.Contains(Types(), r.Type) {
 		return "type", fmt.Sprintf("%q is none of %s", r.Type, strings.Join(Types(), ", "))
 	}

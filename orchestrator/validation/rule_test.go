@@ -32,7 +32,7 @@ func TestCheck(t *testing.T) {
 		{"no name", rule{Type: "command", Command: "x"}, "name", "empty"},
 		{"long name", rule{Name: strings.Repeat("n", 101), Type: "command", Command: "x"}, "name", "100"},
 		{"name of two lines", rule{Name: "a\nb", Type: "command", Command: "x"}, "name", "control"},
-		{"no type", rule{Name: "n"}, "type", "none of command"},
+		{"no type", rule{Name: "n"}, "type", "needed: one of command"},
 		{"unknown type", rule{Name: "n", Type: "comand"}, "type", `"comand"`},
 		{"no command", rule{Name: "n", Type: "command", Command: " "}, "command", "needed"},
 		{"NUL", rule{Name: "n", Type: "command", Command: "a\x00"}, "command", "NUL"},
