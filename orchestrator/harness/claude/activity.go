@@ -4,11 +4,30 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
 const clauseRunes = 160
+
+// activity is what the agent does now. It is safe for concurrent use.
+type activity struct {
+	mu   sync.Mutex
+	what string
+}
+
+func (a *activity) set(what string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.what = what
+}
+
+func (a *activity) get() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.what
+}
 
 // toolInput is what the inputs of the client's own tools say best about a call.
 type toolInput struct {

@@ -95,4 +95,4 @@ func (c claude) check(s harness.Spec) error {
 }
 
 // Reader implements harness.Harness.
-func (c claude) Reader() harness.Reader { return &reader{now: c.options.Now} }
+func (c claude) Reader() harness.Reader { return &reader{story: story{now: c.options.Now}} }

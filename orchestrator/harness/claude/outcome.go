@@ -28,83 +28,114 @@ var (
 	networkText = regexp.MustCompile(`(?i)connect|network|timed? ?out|socket|fetch failed|overloaded|unavailable|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|\b5\d\d\b`)
 )
 
-// judge says how the run ended; the last result counts, then the state in which the stream broke off.
-func (r *reader) judge(exitCode int) harness.Outcome {
-	switch {
-	case r.results == 0 || (r.unsettled && exitCode != 0):
-		return r.brokenOff(exitCode)
-	case r.last.IsError:
-		return r.failed()
-	case limitBanner.MatchString(strings.TrimSpace(r.last.Text)):
-		return r.usageLimit(r.last.Text)
+// story is what a stream told so far of how the run is going to end.
+type story struct {
+	now       func() time.Time
+	ignored   int  // lines that were not understood
+	spoke     bool // the agent answered at least once
+	last      result
+	results   int
+	unsettled bool          // the agent worked on after the last result
+	retry     *event        // the newest event, when it was that
+	delay     time.Duration // of the newest retry, when nothing has worked since
+	api       apiError      // of the newest error, when nothing has worked since
+	apiText   string
+	limit     limit
+}
+
+// goOn notes that there was another message.
+func (s *story) goOn() { s.retry, s.unsettled = nil, true }
+
+// works notes that the API answers.
+func (s *story) works() { s.delay, s.api, s.apiText = 0, apiError{}, "" }
+
+// settle notes a result.
+func (s *story) settle(e event) {
+	s.last, s.retry, s.unsettled = e.Result, nil, false
+	s.results++
+	if e.status() != 0 {
+		s.api = e.apiError
 	}
-	return harness.Outcome{Kind: harness.Ended, Detail: r.remarks()}
+}
+
+// judge says how the run ended; the last result counts, then the state in which the stream broke
+// off, while the agent was doing something.
+func (s *story) judge(exitCode int, doing string) harness.Outcome {
+	switch {
+	case s.results == 0 || (s.unsettled && exitCode != 0):
+		return s.brokenOff(exitCode, doing)
+	case s.last.IsError:
+		return s.failed()
+	case limitBanner.MatchString(strings.TrimSpace(s.last.Text)):
+		return s.usageLimit(s.last.Text)
+	}
+	return harness.Outcome{Kind: harness.Ended, Detail: s.remarks()}
 }
 
 // remarks is what a person should know of a turn that ended well.
-func (r *reader) remarks() string {
+func (s *story) remarks() string {
 	var remarks []string
-	if n := len(r.last.Denials); n > 0 {
+	if n := len(s.last.Denials); n > 0 {
 		var tools []string
-		for _, d := range r.last.Denials {
+		for _, d := range s.last.Denials {
 			tools = append(tools, d.Tool)
 		}
 		slices.Sort(tools)
 		remarks = append(remarks, fmt.Sprintf("%d tool calls were denied: %s", n, strings.Join(slices.Compact(tools), ", ")))
 	}
-	if r.last.Terminal == "stop_hook_prevented" {
+	if s.last.Terminal == "stop_hook_prevented" {
 		remarks = append(remarks, "the stop hook ended the turn")
 	}
 	return strings.Join(remarks, "; ")
 }
 
 // brokenOff is a stream without a last result.
-func (r *reader) brokenOff(exitCode int) harness.Outcome {
+func (s *story) brokenOff(exitCode int, doing string) harness.Outcome {
 	switch {
-	case r.retry != nil:
-		out := r.apiOutcome(r.retry.apiError, "")
-		out.Detail = harness.ExitWords(exitCode) + " while " + retryActivity(*r.retry)
+	case s.retry != nil:
+		out := s.apiOutcome(s.retry.apiError, "")
+		out.Detail = harness.ExitWords(exitCode) + " while " + retryActivity(*s.retry)
 		return out
-	case r.limit.hit():
-		return r.usageLimit("usage limit reached")
-	case r.api != (apiError{}):
-		return r.apiOutcome(r.api, r.apiText)
-	case exitCode == 0 && r.spoke:
+	case s.limit.hit():
+		return s.usageLimit("usage limit reached")
+	case s.api != (apiError{}):
+		return s.apiOutcome(s.api, s.apiText)
+	case exitCode == 0 && s.spoke:
 		return harness.Outcome{Kind: harness.Ended, Detail: "the client gave no result"}
 	}
 	detail := harness.ExitWords(exitCode) + " without a result"
-	if activity := r.Activity(); activity != "" {
-		detail += ", last seen " + activity
+	if doing != "" {
+		detail += ", last seen " + doing
 	}
-	if r.ignored > 0 {
-		detail += fmt.Sprintf(", %d lines not understood", r.ignored)
+	if s.ignored > 0 {
+		detail += fmt.Sprintf(", %d lines not understood", s.ignored)
 	}
 	return harness.Outcome{Kind: harness.Crashed, Detail: detail}
 }
 
 // failed is a result that is an error.
-func (r *reader) failed() harness.Outcome {
-	detail := first(strings.Join(r.last.Errors, "; "), r.last.Text, r.last.Subtype)
+func (s *story) failed() harness.Outcome {
+	detail := first(strings.Join(s.last.Errors, "; "), s.last.Text, s.last.Subtype)
 	switch {
-	case r.last.Subtype == "error_max_turns", r.last.Subtype == "error_max_budget_usd":
+	case s.last.Subtype == "error_max_turns", s.last.Subtype == "error_max_budget_usd":
 		return harness.Outcome{Kind: harness.Ended, Detail: detail}
-	case strings.HasPrefix(r.last.Terminal, "aborted_"):
-		return harness.Outcome{Kind: harness.Crashed, Detail: "interrupted (" + r.last.Terminal + ")"}
-	case r.last.Terminal == "api_error", r.api.status() != 0, limitText.MatchString(r.last.Text), loginText.MatchString(r.last.Text):
-		return r.apiOutcome(r.api, r.last.Text)
+	case strings.HasPrefix(s.last.Terminal, "aborted_"):
+		return harness.Outcome{Kind: harness.Crashed, Detail: "interrupted (" + s.last.Terminal + ")"}
+	case s.last.Terminal == "api_error", s.api.status() != 0, limitText.MatchString(s.last.Text), loginText.MatchString(s.last.Text):
+		return s.apiOutcome(s.api, s.last.Text)
 	}
-	return harness.Outcome{Kind: harness.Crashed, Detail: first(detail, r.last.Terminal)}
+	return harness.Outcome{Kind: harness.Crashed, Detail: first(detail, s.last.Terminal)}
 }
 
 // apiOutcome sorts an error of the API by who has to act on it.
-func (r *reader) apiOutcome(e apiError, text string) harness.Outcome {
+func (s *story) apiOutcome(e apiError, text string) harness.Outcome {
 	out := harness.Outcome{Detail: first(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
-	if r.limit.hit() || limitText.MatchString(text) {
-		return r.usageLimit(out.Detail)
+	if s.limit.hit() || limitText.MatchString(text) {
+		return s.usageLimit(out.Detail)
 	}
 	out.Kind = apiKind(e, text)
-	if (out.Kind == harness.RateLimited || out.Kind == harness.Unavailable) && r.delay >= askedDelay {
-		out.RetryAfter = r.delay
+	if (out.Kind == harness.RateLimited || out.Kind == harness.Unavailable) && s.delay >= askedDelay {
+		out.RetryAfter = s.delay
 	}
 	return out
 }
@@ -127,22 +158,22 @@ func apiKind(e apiError, text string) harness.Kind {
 }
 
 // usageLimit has the reset time from the event or from the text, where one is there.
-func (r *reader) usageLimit(text string) harness.Outcome {
+func (s *story) usageLimit(text string) harness.Outcome {
 	out := harness.Outcome{Kind: harness.UsageLimit, Detail: text}
-	reset := r.limit.ResetsAt
+	reset := s.limit.ResetsAt
 	if found := limitBanner.FindStringSubmatch(strings.TrimSpace(text)); found != nil {
 		out.Detail = "usage limit reached"
 		if at, err := strconv.ParseFloat(found[1], 64); err == nil {
 			reset = at
 		}
 	}
-	if r.now == nil || reset <= 0 {
+	if s.now == nil || reset <= 0 {
 		return out
 	}
 	if reset > 1e11 { // milliseconds, as some versions have it
 		reset /= 1000
 	}
-	wait := time.Unix(int64(min(reset, 1e11)), 0).Sub(r.now())
+	wait := time.Unix(int64(min(reset, 1e11)), 0).Sub(s.now())
 	out.RetryAfter = max(0, min(wait, longestReset))
 	return out
 }
