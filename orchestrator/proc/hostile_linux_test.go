@@ -17,6 +17,24 @@ import (
 
 // The agents here do what agents in the field have done, on purpose.
 
+func TestRunDoesNotWaitForADaemonWithItsPipes(t *testing.T) {
+	t.Parallel()
+	s, _ := system(t, 0)
+	got, err := s.Run(t.Context(), proc.Cmd{Argv: self(t, "daemons", "1")})
+	require.NoError(t, err, "an orphan is no business of Run")
+	for _, pid := range readyPIDs(string(got.Stdout)) {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL), "the daemon should have been left alone")
+	}
+}
+
+func TestRunGuardedEndsDaemons(t *testing.T) {
+	t.Parallel()
+	s, _ := system(t, 0)
+	got, err := s.RunGuarded(t.Context(), proc.Cmd{Argv: self(t, "daemons", "3")})
+	require.NoError(t, err)
+	requireDead(t, readyPIDs(string(got.Stdout)))
+}
+
 func TestDaemonsEndSoonAfterTheirAgent(t *testing.T) {
 	t.Parallel()
 	s, _ := system(t, 0)
