@@ -1,0 +1,61 @@
+package git
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const tree = "0123456789012345678901234567890123456789"
+
+func TestParseMerge(t *testing.T) {
+	t.Parallel()
+	m, err := parseMerge(tree + "\x00")
+	require.NoError(t, err)
+	require.Equal(t, Merged{Tree: tree}, m)
+
+	m, err = parseMerge(tree + "\x00\x00" + "1\x00a\x00Auto-merging\x00Auto-merging a\n\x00")
+	require.NoError(t, err)
+	require.Equal(t, Merged{Tree: tree, Messages: []string{"Auto-merging a"}}, m)
+
+	m, err = parseMerge(tree + "\x00a\x00b c\x00\x00" + "2\x00a\x00b c\x00CONFLICT (contents)\x00both\n\x00")
+	require.NoError(t, err)
+	require.Equal(t, Merged{Tree: tree, Files: []string{"a", "b c"}, Messages: []string{"both"}}, m)
+
+	for _, bad := range []string{"", "tree", tree[1:], tree + "\x00\x00x\x00", tree + "\x00\x009\x00a\x00", tree + "\x00\x00-1\x00a\x00b\x00c\x00"} {
+		_, err := parseMerge(bad)
+		require.Error(t, err, "%q", bad)
+	}
+}
+
+func FuzzParseMerge(f *testing.F) {
+	f.Add(tree + "\x00a\x00\x001\x00a\x00CONFLICT (contents)\x00both\n\x00")
+	f.Add(tree + "\x00\x00")
+	f.Fuzz(func(t *testing.T, out string) {
+		m, err := parseMerge(out)
+		if err != nil {
+			return
+		}
+		require.Equal(t, out[:len(m.Tree)], m.Tree)
+		for _, name := range m.Files {
+			require.NotEmpty(t, name)
+			require.Contains(t, out, "\x00"+name)
+		}
+	})
+}
+
+func FuzzParseNumstat(f *testing.F) {
+	f.Add("1\t2\tpath\x00-\t-\tbinary\tname\x00")
+	f.Add("\x00")
+	f.Fuzz(func(t *testing.T, out string) {
+		changes, err := parseNumstat(out)
+		if err != nil {
+			return
+		}
+		for _, c := range changes {
+			require.NotEmpty(t, c.Path)
+		}
+		require.LessOrEqual(t, len(changes), strings.Count(out, "\x00")+1)
+	})
+}

@@ -1,0 +1,196 @@
+package git_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+func TestResolve(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.open()
+	_, err := r.Resolve(t.Context(), "HEAD")
+	require.ErrorIs(t, err, git.ErrNoSuchRef, "unborn")
+
+	c := w.commit("file", "1")
+	w.git("tag", "-a", "v1", "-m", "annotated")
+	w.git("branch", "packed")
+	w.git("pack-refs", "--all")
+	w.git("symbolic-ref", "refs/heads/symbolic", "refs/heads/main")
+	blob, err := r.WriteBlob(t.Context(), []byte("lease"))
+	require.NoError(t, err)
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/orch/e/lease", New: blob}}))
+
+	for rev, want := range map[string]git.Commit{
+		"HEAD": c, "main": c, "v1": c, "refs/tags/v1": c, "refs/heads/packed": c, "refs/heads/symbolic": c,
+		string(c): c, string(c[:8]): c, "main^0": c, "refs/orch/e/lease": blob,
+	} {
+		got, err := r.Resolve(t.Context(), rev)
+		require.NoError(t, err, rev)
+		require.Equal(t, want, got, rev)
+	}
+	for _, rev := range []string{"", "none", "refs/heads/none", "-rf", "--all", "a..b", "main..packed", "HEAD:file", "x\ny", strings.Repeat("f", 40), "refs/heads/a b", "@{-1}"} {
+		_, err := r.Resolve(t.Context(), rev)
+		require.ErrorIs(t, err, git.ErrNoSuchRef, "%q", rev)
+	}
+}
+
+// go-git does not open these; git has to be asked instead.
+func TestResolveWhereGoGitCannot(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"sparse", "sha256"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			var args []string
+			if kind == "sha256" {
+				args = []string{"--object-format=sha256"}
+			}
+			w := newWorld(t, args...)
+			c := w.commit("a/file", "1", "b/file", "2")
+			if kind == "sparse" {
+				w.git("sparse-checkout", "set", "a")
+				require.Equal(t, "true", w.git("config", "extensions.worktreeConfig"))
+			}
+			r := w.open()
+			require.Equal(t, w.dir, r.WorkTree())
+			got, err := r.Resolve(t.Context(), "refs/heads/main")
+			require.NoError(t, err)
+			require.Equal(t, c, got)
+			require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/heads/main", New: "", Old: c}}))
+			_, err = r.Resolve(t.Context(), "refs/heads/main")
+			require.ErrorIs(t, err, git.ErrNoSuchRef)
+		})
+	}
+}
+
+func TestUpdateRefs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, two := w.commit("file", "1"), w.commit("file", "2")
+	r := w.open()
+	const x, y, lease = "refs/heads/x", "refs/heads/y", "refs/orch/e/lease"
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: x, New: one}, {Name: lease, New: one}}))
+	w.git("pack-refs", "--all")
+
+	holds := git.Ref{Name: lease, Commit: one}
+	refused := []struct {
+		name    string
+		changes []git.RefChange
+		verify  []git.Ref
+	}{
+		{"stale old", []git.RefChange{{Name: x, New: two, Old: two}}, nil},
+		{"create what is there", []git.RefChange{{Name: x, New: two}}, nil},
+		{"create what is there with the same value", []git.RefChange{{Name: x, New: one}}, nil},
+		{"delete with stale old", []git.RefChange{{Name: x, Old: two}}, nil},
+		{"update what is gone", []git.RefChange{{Name: y, New: two, Old: one}}, nil},
+		{"stale lease", []git.RefChange{{Name: x, New: two, Old: one}}, []git.Ref{{Name: lease, Commit: two}}},
+		{"lease that must not be", []git.RefChange{{Name: x, New: two, Old: one}}, []git.Ref{{Name: lease}}},
+		{"lease that is gone", []git.RefChange{{Name: x, New: two, Old: one}}, []git.Ref{{Name: y, Commit: one}}},
+		{"one of two", []git.RefChange{{Name: y, New: two}, {Name: x, New: two, Old: two}}, []git.Ref{holds}},
+	}
+	for _, tt := range refused {
+		require.ErrorIs(t, r.UpdateRefs(t.Context(), tt.changes, tt.verify...), git.ErrRefMoved, tt.name)
+		refs, err := r.Refs(t.Context(), "refs/heads/")
+		require.NoError(t, err)
+		require.Equal(t, []git.Ref{{Name: "refs/heads/main", Commit: two}, {Name: x, Commit: one}}, refs, tt.name)
+	}
+
+	err := r.UpdateRefs(t.Context(), []git.RefChange{{Name: x, New: git.Commit(strings.Repeat("1", 40)), Old: one}})
+	require.Error(t, err, "an object that is not here")
+	require.NotErrorIs(t, err, git.ErrRefMoved)
+	err = r.UpdateRefs(t.Context(), []git.RefChange{{Name: x + "/below", New: one}})
+	require.Error(t, err, "a folder that is a reference")
+	require.NotErrorIs(t, err, git.ErrRefMoved)
+
+	for _, c := range []git.RefChange{
+		{Name: x, New: two, Old: one}, {Name: x, New: one, Old: git.AnyOld}, {Name: y, New: one, Old: git.AnyOld},
+		{Name: y, Old: one}, {Name: x, Old: git.AnyOld},
+	} {
+		require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{c}, holds, git.Ref{Name: "refs/orch/none"}))
+	}
+	refs, err := r.Refs(t.Context(), "refs/")
+	require.NoError(t, err)
+	require.Equal(t, []git.Ref{{Name: "refs/heads/main", Commit: two}, {Name: lease, Commit: one}}, refs)
+}
+
+// Of many that move one reference from the same value, one wins each round.
+func TestUpdateRefsRace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit()
+	r := w.open()
+	const ref, racers, rounds = "refs/heads/race", 4, 4
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: ref, New: base}}))
+	at := base
+	for round := range rounds {
+		var won sync.Map
+		var group sync.WaitGroup
+		next := make([]git.Commit, racers)
+		for i := range racers {
+			next[i] = git.Commit(w.git("commit-tree", "main^{tree}", "-p", string(at), "-m", fmt.Sprint(round, i)))
+			group.Go(func() {
+				err := r.UpdateRefs(t.Context(), []git.RefChange{{Name: ref, New: next[i], Old: at}})
+				won.Store(i, err)
+			})
+		}
+		group.Wait()
+		now, err := r.Resolve(t.Context(), ref)
+		require.NoError(t, err)
+		winners := 0
+		for i := range racers {
+			err, _ := won.Load(i)
+			if err == nil {
+				winners++
+				require.Equal(t, next[i], now)
+				continue
+			}
+			require.ErrorIs(t, err.(error), git.ErrRefMoved)
+		}
+		require.Equal(t, 1, winners)
+		at = now
+	}
+}
+
+func TestCheckedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.commit("file", "1")
+	linked := filepath.Join(filepath.Dir(w.dir), "linked tree")
+	w.git("worktree", "add", "-q", "-b", "other", linked)
+	w.git("branch", "free")
+	r := w.open()
+	for branch, want := range map[string]string{"refs/heads/main": w.dir, "refs/heads/other": linked, "refs/heads/free": "", "refs/heads/none": ""} {
+		at, ok, err := r.CheckedOut(branch)
+		require.NoError(t, err)
+		require.Equal(t, want, at.Path, branch)
+		require.Equal(t, want != "", ok)
+		if ok {
+			require.FileExists(t, filepath.Join(at.GitDir, "index"))
+		}
+	}
+	w.git("clone", "-q", "--bare", ".", w.dir+".git")
+	w.dir += ".git"
+	_, ok, err := w.open().CheckedOut("refs/heads/main")
+	require.NoError(t, err)
+	require.False(t, ok, "the HEAD of a bare repository is no checkout")
+}
+
+func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
+	t.Parallel()
+	e := &git.CheckedOutError{Branch: "refs/heads/epic/e", Path: "/w"}
+	require.EqualError(t, e, "epic/e is checked out in /w")
+	e.Reason = "has changes"
+	require.EqualError(t, e, "epic/e is checked out in /w, which has changes")
+	w := newWorld(t)
+	_, err := w.open().Resolve(t.Context(), "nowhere")
+	require.ErrorContains(t, err, "nowhere")
+	require.NoError(t, os.RemoveAll(w.dir))
+}

@@ -1,0 +1,145 @@
+package git_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+func TestOpenFindsTheMainWorkTree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.commit("sub/file", "1")
+	linked := w.dir + "-linked"
+	w.git("worktree", "add", "-q", linked)
+	w.git("clone", "-q", "--bare", ".", w.dir+"-bare.git")
+	link := w.dir + "-symlink"
+	require.NoError(t, os.Symlink(w.dir, link))
+	separate := w.dir + "-separate"
+	w.git("clone", "-q", "--separate-git-dir", separate+".git", ".", separate)
+	super := newWorld(t)
+	super.commit("file", "1")
+	super.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.dir, "module")
+
+	tests := []struct{ name, dir, common, tree string }{
+		{"checkout", w.dir, w.dir + "/.git", w.dir},
+		{"below", w.dir + "/sub", w.dir + "/.git", w.dir},
+		{"git directory", w.dir + "/.git", w.dir + "/.git", w.dir},
+		{"linked worktree", linked, w.dir + "/.git", w.dir},
+		{"symlink", link, w.dir + "/.git", w.dir},
+		{"bare", w.dir + "-bare.git", w.dir + "-bare.git", ""},
+		{"separate", separate, separate + ".git", separate},
+		{"submodule", super.dir + "/module", super.dir + "/.git/modules/module", super.dir + "/module"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r, err := git.Open(t.Context(), proc.New(proc.Options{}).Run, tt.dir, w.env)
+			require.NoError(t, err)
+			require.Equal(t, tt.common, r.CommonDir())
+			require.Equal(t, tt.tree, r.WorkTree())
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	run := proc.New(proc.Options{}).Run
+	w := newWorld(t)
+	none := t.TempDir()
+
+	_, err := git.Open(t.Context(), run, none, append(w.env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(none)))
+	require.ErrorIs(t, err, git.ErrNotRepository)
+
+	var unsupported *git.UnsupportedError
+	for _, version := range []string{"git version 2.37.9", "git version 1.8.3.1", "no git at all"} {
+		bin := t.TempDir()
+		script := "#!/bin/sh\necho " + version + "\n"
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
+		_, err = git.Open(t.Context(), run, w.dir, []string{"PATH=" + bin + ":/usr/bin:/bin"})
+		require.ErrorAs(t, err, &unsupported, version)
+		require.Contains(t, unsupported.Fix, "2.38")
+	}
+	_, err = git.Open(t.Context(), run, w.dir, []string{"PATH=" + none})
+	require.ErrorAs(t, err, &unsupported)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = git.Open(ctx, run, w.dir, w.env)
+	require.ErrorIs(t, err, context.Canceled)
+
+	w.git("config", "core.repositoryFormatVersion", "1")
+	w.git("config", "extensions.fromTheFuture", "true")
+	_, err = git.Open(t.Context(), run, w.dir, w.env)
+	require.ErrorAs(t, err, &unsupported)
+}
+
+// The environment of the caller may point git anywhere; hooks and translations come with it.
+func TestDoIgnoresWhatWouldRedirectIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.commit("file", "1")
+	other := newWorld(t)
+	other.commit("file", "other")
+	ran := filepath.Join(t.TempDir(), "ran")
+	hook := "#!/bin/sh\ntouch " + ran + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(w.dir, ".git/hooks/reference-transaction"), []byte(hook), 0o755))
+	w.env = append(w.env, "GIT_DIR="+other.dir+"/.git", "GIT_INDEX_FILE=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=alias.version",
+		"GIT_CONFIG_VALUE_0=!false", "LC_ALL=de_DE.UTF-8", "LANGUAGE=de")
+
+	r := w.open()
+	require.Equal(t, w.dir, r.WorkTree())
+	head, err := r.Resolve(t.Context(), "HEAD")
+	require.NoError(t, err)
+	require.Equal(t, c, head)
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/heads/x", New: c}}))
+	require.NoFileExists(t, ran)
+
+	_, err = r.Do(t.Context(), git.Call{Args: []string{"status"}, Dir: w.dir})
+	require.ErrorContains(t, err, "must be run in a work tree")
+	status, err := r.Do(t.Context(), git.Call{Args: []string{"status", "--porcelain"}, WorkTree: w.dir})
+	require.NoError(t, err)
+	require.Empty(t, string(status.Stdout))
+}
+
+func TestIdentityIsTheUsersWhereThereIsOne(t *testing.T) {
+	t.Parallel()
+	ident := func(w world) string {
+		out, err := w.open().Out(t.Context(), "var", "GIT_COMMITTER_IDENT")
+		require.NoError(t, err)
+		return out[:strings.Index(out, ">")+1]
+	}
+	w := newWorld(t)
+	require.Equal(t, "A Person <person@example.com>", ident(w))
+	w.git("config", "--unset", "user.email")
+	require.Equal(t, "A Person <orch@localhost>", ident(w))
+	w.git("config", "--unset", "user.name")
+	require.Equal(t, "orch <orch@localhost>", ident(w))
+}
+
+// A half-made admin directory makes git branch and git worktree list fail everywhere
+// (as measured on git 2.39); a repository in that state can still be opened and read.
+func TestOpenInARepositoryWithAHalfMadeWorktree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.commit("file", "1")
+	admin := filepath.Join(w.dir, ".git/worktrees/half")
+	require.NoError(t, os.MkdirAll(admin, 0o755))
+	for name, content := range map[string]string{"commondir": "", "locked": "initializing"} {
+		require.NoError(t, os.WriteFile(filepath.Join(admin, name), []byte(content), 0o644))
+	}
+	r := w.open()
+	head, err := r.Resolve(t.Context(), "HEAD")
+	require.NoError(t, err)
+	require.Equal(t, c, head)
+	_, out, err := r.CheckedOut("refs/heads/x")
+	require.NoError(t, err)
+	require.False(t, out)
+}
