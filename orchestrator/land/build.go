@@ -1,6 +1,7 @@
 package land
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,11 +101,7 @@ func authorOf(ctx context.Context, repo *git.Repo, c git.Commit) ([]string, erro
 
 // text is the message, its trailers in a paragraph of their own at the end.
 func (m Message) text() string {
-	title := oneLine(m.Title)
-	if title == "" {
-		title = oneLine(m.Task)
-	}
-	text := title + "\n\n"
+	text := cmp.Or(oneLine(m.Title), oneLine(m.Task), "untitled") + "\n\n" // trailers are none without a subject
 	if body := strings.TrimSpace(strings.ReplaceAll(m.Body, "\x00", "")); body != "" {
 		text += body + "\n\n"
 	}

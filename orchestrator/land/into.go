@@ -78,17 +78,21 @@ func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s step) 
 	if err != nil {
 		return err
 	}
-	var exit *proc.ExitError
 	if changed != "" {
 		if _, err := run("diff-index", "--quiet", "--ignore-submodules=dirty", string(s.to), "--"); err != nil {
 			return refuse("has changes that are not committed")
 		}
 		return Move(ctx, repo, s.branch, s.from, s.to, git.Ref{})
 	}
-	if _, err := run("read-tree", "-m", "-u", "-n", string(s.from), string(s.to)); errors.As(err, &exit) {
+	var exit *proc.ExitError
+	_, err = run("read-tree", "-m", "-u", "-n", string(s.from), string(s.to))
+	if errors.As(err, &exit) {
 		return refuse("has files in the way: " + exit.Error())
 	}
-	if _, err := run("read-tree", "-m", "-u", string(s.from), string(s.to)); err != nil {
+	if err == nil {
+		_, err = run("read-tree", "-m", "-u", string(s.from), string(s.to))
+	}
+	if err != nil {
 		return err
 	}
 	if err := Move(ctx, repo, s.branch, s.from, s.to, git.Ref{}); err != nil {

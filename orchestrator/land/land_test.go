@@ -1,0 +1,294 @@
+package land_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
+)
+
+const epicBranch = "refs/heads/epic/bd-1"
+
+// attempt commits files on a detached HEAD at base, and goes back.
+func (w world) attempt(base git.Commit, files ...string) git.Commit {
+	w.t.Helper()
+	was := w.git("symbolic-ref", "HEAD")
+	w.git("checkout", "-q", "--detach", string(base))
+	c := w.commit(files...)
+	w.git("checkout", "-q", strings.TrimPrefix(was, "refs/heads/"))
+	return c
+}
+
+func TestBuildMoveLanded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1")
+	w.git("branch", "epic/bd-1")
+	w.env = append(w.env, "GIT_AUTHOR_NAME=An Agent", "GIT_AUTHOR_EMAIL=agent@example.com", "GIT_AUTHOR_DATE=1700000000 +0200")
+	attempt := w.attempt(base, "new", "1")
+	r := w.open()
+	m := land.Message{Epic: "bd-1", Task: "bd-1.2", Attempt: 3, Title: "Store: keep\nlinks", Body: "Orch-Attempt: bd-1.9/1\n\n---\nmore\n"}
+	lease, err := land.Acquire(t.Context(), r, "bd-1", []byte("run 1"))
+	require.NoError(t, err)
+
+	_, landed, err := land.Landed(t.Context(), r, epicBranch, base, m)
+	require.NoError(t, err)
+	require.False(t, landed)
+	c, err := land.Build(t.Context(), r, base, attempt, m)
+	require.NoError(t, err)
+	require.Equal(t, string(base)+" "+string(attempt), w.git("log", "-1", "--format=%P", string(c.Commit)))
+	require.Equal(t, "An Agent <agent@example.com> 1700000000 +0200, A Person", w.git("log", "-1", "--date=raw", "--format=%an <%ae> %ad, %cn", string(c.Commit)))
+	require.Equal(t, "Store: keep links", w.git("log", "-1", "--format=%s", string(c.Commit)))
+	require.Equal(t, "bd-1 bd-1.2 bd-1.2/3", w.git("log", "-1", "--format=%(trailers:valueonly,separator= )", string(c.Commit)))
+	require.Equal(t, c.Tree, w.git("rev-parse", string(c.Commit)+"^{tree}"))
+	require.Equal(t, string(base), w.git("rev-parse", epicBranch), "Build moves nothing")
+
+	require.NoError(t, land.Move(t.Context(), r, epicBranch, base, c.Commit, lease))
+	got, landed, err := land.Landed(t.Context(), r, epicBranch, base, m)
+	require.NoError(t, err)
+	require.True(t, landed)
+	require.Equal(t, c.Commit, got)
+	all, err := land.LandedAll(t.Context(), r, epicBranch, base)
+	require.NoError(t, err)
+	require.Equal(t, map[string]git.Commit{"bd-1.2/3": c.Commit}, all)
+	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, base, c.Commit, lease), git.ErrRefMoved)
+}
+
+// Asked with git log --grep "Task: id\n", every task had landed: the pattern's second line
+// is empty. 11 of 40 tasks were lost that way in a prototype.
+func TestLandedComparesWholeValues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1")
+	r := w.open()
+	ids := []string{"bd-1.1", "bd-1.10", "bd-1", ".*", "a b", "a\nOrch-Attempt: bd-1.7/1", "x/1", "x", "ü,;\x00", "%2F", ""}
+	tip := base
+	for i, id := range ids {
+		c, err := land.Build(t.Context(), r, tip, w.attempt(base, fmt.Sprint("f", i), "1"), land.Message{Epic: "e", Task: id, Attempt: 1})
+		require.NoError(t, err)
+		require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: epicBranch, New: c.Commit, Old: git.AnyOld}}))
+		tip = c.Commit
+	}
+	all, err := land.LandedAll(t.Context(), r, epicBranch, "")
+	require.NoError(t, err)
+	require.Len(t, all, len(ids))
+	for _, id := range ids {
+		got, landed, err := land.Landed(t.Context(), r, epicBranch, base, land.Message{Epic: "e", Task: id, Attempt: 1})
+		require.NoError(t, err)
+		require.True(t, landed, "%q", id)
+		require.Equal(t, all[id+"/1"], got, "%q", id)
+	}
+	for _, m := range []land.Message{
+		{Epic: "e", Task: "bd-1.", Attempt: 1}, {Epic: "e", Task: "bd-1.7", Attempt: 1}, {Epic: "e", Task: "1", Attempt: 1},
+		{Epic: "e", Task: "bd-1", Attempt: 11}, {Epic: "e", Task: "bd-1", Attempt: 2}, {Epic: "E", Task: "bd-1", Attempt: 1},
+	} {
+		_, landed, err := land.Landed(t.Context(), r, epicBranch, base, m)
+		require.NoError(t, err)
+		require.False(t, landed, "%+v", m)
+	}
+}
+
+// An agent may write whatever it likes into its own commits: only what orch itself put
+// on the first-parent line counts.
+func TestLandedIgnoresTrailersOfAgents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1")
+	w.git("checkout", "-q", "-b", "side")
+	w.write("f", "1")
+	w.git("add", "f")
+	w.git("commit", "-q", "-m", "forged\n\nOrch-Epic: e\nOrch-Task: other\nOrch-Attempt: other/1")
+	forged := git.Commit(w.git("rev-parse", "HEAD"))
+	r := w.open()
+	c, err := land.Build(t.Context(), r, base, forged, land.Message{Epic: "e", Task: "own", Attempt: 1})
+	require.NoError(t, err)
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: epicBranch, New: c.Commit}}))
+	all, err := land.LandedAll(t.Context(), r, epicBranch, base)
+	require.NoError(t, err)
+	require.Equal(t, map[string]git.Commit{"own/1": c.Commit}, all)
+	_, err = land.LandedAll(t.Context(), r, "refs/heads/none", base)
+	require.Error(t, err)
+}
+
+func TestBuildConflicts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("a", "1\n", "b", "1\n", "c", "1\n")
+	ours := w.commit("a", "2\n", "b", "2\n")
+	r := w.open()
+	_, err := land.Build(t.Context(), r, ours, w.attempt(base, "a", "3\n", "b", "3\n", "c", "3\n"), land.Message{Task: "t", Attempt: 1})
+	var conflict *land.ConflictError
+	require.ErrorAs(t, err, &conflict)
+	require.Equal(t, []string{"a", "b"}, conflict.Files)
+	require.EqualError(t, err, "conflict in a and 1 more")
+	require.Contains(t, strings.Join(conflict.Messages, "\n"), "CONFLICT (content)")
+
+	_, err = land.Build(t.Context(), r, ours, git.Commit(strings.Repeat("1", 40)), land.Message{Task: "t", Attempt: 1})
+	require.Error(t, err)
+	require.NotErrorAs(t, err, &conflict, "a commit that is not here")
+}
+
+func TestLease(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1")
+	next := w.commit("file", "2")
+	w.git("branch", "epic/bd-1", string(base))
+	r := w.open()
+	first, err := land.Acquire(t.Context(), r, "../bd 1", []byte("run 1"))
+	require.NoError(t, err)
+	second, err := land.Acquire(t.Context(), r, "../bd 1", []byte("run 2"))
+	require.NoError(t, err)
+	require.Equal(t, first.Name, second.Name)
+	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, base, next, first), git.ErrRefMoved, "a run that was taken over")
+	require.ErrorIs(t, land.Release(t.Context(), r, first), git.ErrRefMoved)
+	require.NoError(t, land.Move(t.Context(), r, epicBranch, base, next, second))
+	require.NoError(t, land.Release(t.Context(), r, second))
+	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, next, base, second), git.ErrRefMoved, "a lease that was given back")
+	require.Equal(t, string(next), w.git("rev-parse", epicBranch))
+}
+
+// Many landings at once: each is there exactly once, none is lost.
+func TestLandingsRace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1")
+	w.git("branch", "epic/bd-1")
+	r := w.open()
+	const tasks = 6
+	attempts := make([]git.Commit, tasks)
+	for i := range attempts {
+		attempts[i] = w.attempt(base, fmt.Sprint("f", i), "1")
+	}
+	var group sync.WaitGroup
+	for i := range attempts {
+		group.Go(func() {
+			for {
+				old, err := r.Resolve(t.Context(), epicBranch)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				c, err := land.Build(t.Context(), r, old, attempts[i], land.Message{Epic: "e", Task: fmt.Sprint(i), Attempt: 1})
+				if err == nil {
+					err = land.Move(t.Context(), r, epicBranch, old, c.Commit, git.Ref{})
+				}
+				if !errors.Is(err, git.ErrRefMoved) {
+					if err != nil {
+						t.Error(err)
+					}
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	all, err := land.LandedAll(t.Context(), r, epicBranch, base)
+	require.NoError(t, err)
+	require.Len(t, all, tasks)
+	require.Equal(t, fmt.Sprint(tasks), w.git("rev-list", "--first-parent", "--count", string(base)+".."+epicBranch))
+	for i := range attempts {
+		w.git("cat-file", "-e", epicBranch+":"+fmt.Sprint("f", i))
+	}
+}
+
+func TestInto(t *testing.T) {
+	t.Parallel()
+	m := land.Message{Epic: "bd-1", Task: "bd-1", Title: "Epic bd-1"}
+	tests := []struct {
+		name    string
+		prepare func(w world)
+		refuse  string // in the CheckedOutError
+	}{
+		{"clean", func(world) {}, ""},
+		{"own untracked file", func(w world) { w.write("mine", "1") }, ""},
+		{"changed file", func(w world) { w.write("file", "mine") }, "not committed"},
+		{"staged file", func(w world) { w.write("staged", "mine"); w.git("add", "staged") }, "not committed"},
+		{"untracked file in the way", func(w world) { w.write("new", "mine") }, "in the way"},
+		{"merge under way", func(w world) {
+			require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, ".git/MERGE_HEAD"), []byte(w.git("rev-parse", "HEAD")+"\n"), 0o644))
+		}, "middle of a merge"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			base := w.commit("file", "1")
+			tip := w.attempt(base, "new", "1")
+			r := w.open()
+			tt.prepare(w)
+			before := w.git("status", "--porcelain")
+			got, err := land.Into(t.Context(), r, "refs/heads/main", tip, m)
+			require.Equal(t, before, w.git("status", "--porcelain"))
+			if tt.refuse == "" {
+				require.NoError(t, err)
+				require.Equal(t, tip, got, "fast-forward")
+				require.Equal(t, string(tip), w.git("rev-parse", "main"))
+				require.FileExists(t, filepath.Join(w.dir, "new"))
+				again, err := land.Into(t.Context(), r, "refs/heads/main", tip, m)
+				require.NoError(t, err)
+				require.Equal(t, tip, again)
+				return
+			}
+			var out *land.CheckedOutError
+			require.ErrorAs(t, err, &out)
+			require.Equal(t, w.dir, out.Path)
+			require.Contains(t, out.Reason, tt.refuse)
+			require.Equal(t, string(base), w.git("rev-parse", "main"))
+		})
+	}
+}
+
+func TestIntoABranchThatIsNotCheckedOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1\n")
+	tip := w.attempt(base, "new", "1")
+	clash := w.attempt(base, "file", "2\n")
+	w.git("branch", "release")
+	w.git("checkout", "-q", "release")
+	other := w.commit("file", "3\n")
+	w.git("checkout", "-q", "main")
+	w.write("file", "mine")
+	r := w.open()
+	m := land.Message{Epic: "bd-1", Task: "bd-1", Title: "Epic bd-1"}
+
+	got, err := land.Into(t.Context(), r, "refs/heads/release", tip, m)
+	require.NoError(t, err)
+	require.Equal(t, string(other)+" "+string(tip), w.git("log", "-1", "--format=%P", "release"))
+	require.Equal(t, string(got), w.git("rev-parse", "release"))
+	require.Equal(t, "M file", w.git("status", "--porcelain"))
+
+	var conflict *land.ConflictError
+	_, err = land.Into(t.Context(), r, "refs/heads/release", clash, m)
+	require.ErrorAs(t, err, &conflict)
+	_, err = land.Into(t.Context(), r, "refs/heads/none", tip, m)
+	require.ErrorIs(t, err, git.ErrNoSuchRef)
+}
+
+// The files go first: orch may die before the branch is moved.
+func TestIntoGoesOnWhereItWasKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	base := w.commit("file", "1")
+	linked := filepath.Join(filepath.Dir(w.dir), "linked")
+	w.git("worktree", "add", "-q", "-b", "release", linked)
+	tip := w.attempt(base, "new", "1", "file", "2")
+	at := world{t: t, dir: linked, env: w.env}
+	at.git("read-tree", "-m", "-u", string(base), string(tip))
+	require.NotEmpty(t, at.git("status", "--porcelain"))
+
+	got, err := land.Into(t.Context(), w.open(), "refs/heads/release", tip, land.Message{})
+	require.NoError(t, err)
+	require.Equal(t, tip, got)
+	require.Empty(t, at.git("status", "--porcelain"))
+	require.Equal(t, string(tip), at.git("rev-parse", "HEAD"))
+}
