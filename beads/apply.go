@@ -1,0 +1,258 @@
+package beads
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// applying is one Apply of bd: changes by place, sorted by how they are made.
+type applying struct {
+	bd       *BD
+	actor    string
+	changes  []Change
+	outcomes []Outcome
+	claims   []int
+	batch    []int
+	single   []int
+}
+
+// claimRefusals are the lines with which bd refuses a claim, as 1.0.5 prints
+// them.
+var claimRefusals = regexp.MustCompile(`(?m)^Error (?:claiming|resolving) (\S+): (.*)$`)
+
+// claim makes all claims in one call. Who got one is in the answer; who did not
+// is told on standard error, whatever the exit code.
+func (a *applying) claim(ctx context.Context) error {
+	if len(a.claims) == 0 {
+		return nil
+	}
+	args := []string{"--actor", a.actor, "update"}
+	for _, n := range a.claims {
+		if id := a.changes[n].ID; plain(id) {
+			args = append(args, id)
+		}
+	}
+	res, err := a.bd.call(ctx, nil, append(args, "--claim", "--json")...)
+	if lost(err) {
+		return err // the same actor may claim again
+	}
+	refused := map[string]string{}
+	for _, m := range claimRefusals.FindAllStringSubmatch(string(res.Stderr), -1) {
+		refused[m[1]] = m[2]
+	}
+	got := map[string]bool{}
+	if issues, err := Parse(res.Stdout); err == nil {
+		for _, i := range issues {
+			got[i.ID] = i.Assignee == a.actor
+		}
+	}
+	for _, n := range a.claims {
+		id := a.changes[n].ID
+		switch why := refused[id]; {
+		case got[id]:
+		case !plain(id):
+			a.outcomes[n].Err = fmt.Errorf("%q is no id of bd's: %w", id, ErrRefused)
+		case why != "":
+			a.outcomes[n].Err = claimError(id, why)
+		default:
+			return fmt.Errorf("bd neither made nor refused the claim of %s: %w", id, orError(err))
+		}
+	}
+	return nil
+}
+
+var errNoAnswer = errors.New("no answer")
+
+func orError(err error) error {
+	if err != nil {
+		return err
+	}
+	return errNoAnswer
+}
+
+func claimError(id, why string) error {
+	if by, ok := strings.CutPrefix(why, "issue already claimed by "); ok {
+		return &ClaimedError{ID: id, By: by}
+	}
+	if strings.Contains(why, "no issue found") {
+		return fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	return fmt.Errorf("%s: %s: %w", id, why, ErrRefused)
+}
+
+// inBatch makes closes and bare statuses in one transaction. bd's batch checks
+// nothing but that the issues exist; a transaction that fails is taken apart, so
+// that one bad id holds nothing else up.
+func (a *applying) inBatch(ctx context.Context) error {
+	if len(a.batch) == 0 {
+		return nil
+	}
+	var lines bytes.Buffer
+	for _, n := range a.batch {
+		c := a.changes[n]
+		if c.Kind == Close {
+			fmt.Fprintf(&lines, "close %s %s\n", c.ID, oneLine(c.Reason))
+			continue
+		}
+		fmt.Fprintf(&lines, "update %s status=%s", c.ID, c.Status)
+		if c.Status == StatusOpen {
+			lines.WriteString(" assignee=")
+		}
+		lines.WriteByte('\n')
+	}
+	_, err := a.bd.call(ctx, lines.Bytes(), "--actor", a.actor, "batch", "--json")
+	if err == nil {
+		return nil
+	}
+	left, back := a.undone(ctx, a.batch)
+	if back != nil {
+		return errors.Join(err, back)
+	}
+	a.single = append(left, a.single...)
+	return nil
+}
+
+// oneLine is a reason as one line of a batch takes it.
+func oneLine(s string) string {
+	s = strings.Join(strings.Fields(strings.NewReplacer(`"`, "'", `\`, "/", "#", "no.").Replace(s)), " ")
+	if s == "" {
+		return "closed"
+	}
+	return cut(s)
+}
+
+// undone reads the tracker back and returns the changes that it does not show.
+func (a *applying) undone(ctx context.Context, places []int) (left []int, err error) {
+	issues, err := a.bd.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	x := NewIndex(issues)
+	for _, n := range places {
+		if !shows(x, a.changes[n]) {
+			left = append(left, n)
+		}
+	}
+	return left, nil
+}
+
+// shows reports whether the tracker has what the change wants.
+func shows(x *Index, c Change) bool {
+	i, ok := x.Issue(c.ID)
+	switch c.Kind {
+	case Close:
+		return ok && i.Status == StatusClosed
+	case SetStatus:
+		return ok && i.Status == c.Status && (c.Note == "" || strings.Contains(i.Notes, c.Note))
+	}
+	return false
+}
+
+// oneByOne makes what needs a call of its own.
+func (a *applying) oneByOne(ctx context.Context) error {
+	for _, n := range a.single {
+		c := a.changes[n]
+		if c.Kind == Create {
+			id, err := a.create(ctx, *c.Issue)
+			if err != nil {
+				return err
+			}
+			a.outcomes[n].ID = id
+			continue
+		}
+		err := a.alone(ctx, c)
+		if lost(err) {
+			left, back := a.undone(ctx, []int{n})
+			if back != nil || len(left) > 0 {
+				return errors.Join(err, back)
+			}
+			err = nil
+		}
+		a.outcomes[n].Err = refusal(c.ID, err)
+	}
+	return nil
+}
+
+// refusal is the outcome of a call that bd answered with no.
+func refusal(id string, err error) error {
+	var call *CallError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &call) && (strings.Contains(call.Said, "no issue") || strings.Contains(call.Said, "not found")):
+		return fmt.Errorf("%s: %w", id, ErrNotFound)
+	case errors.As(err, &call):
+		return fmt.Errorf("%s: %s: %w", id, firstLine(call.Said), ErrRefused)
+	}
+	return err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}
+
+// maxNote bounds a note: an argument of a process has a limit, and every update
+// prints the whole issue back.
+const maxNote = 8 << 10
+
+func (a *applying) alone(ctx context.Context, c Change) error {
+	args := []string{"--actor", a.actor}
+	switch c.Kind {
+	case Close:
+		args = append(args, "close", c.ID, "--reason", oneLine(c.Reason), "--force", "--json")
+	default:
+		args = append(args, "update", c.ID, "--status", string(c.Status), "--json")
+		if c.Note != "" {
+			args = append(args, "--append-notes", c.Note[:min(len(c.Note), maxNote)])
+		}
+		if c.Status == StatusOpen {
+			args = append(args, "--assignee", "")
+		}
+	}
+	res, err := a.bd.call(ctx, nil, args...)
+	if err != nil {
+		return err
+	}
+	issues, err := Parse(res.Stdout)
+	if err != nil {
+		return err // exit 0, and yet: it is read back
+	}
+	for _, i := range issues {
+		if i.ID == c.ID {
+			return nil
+		}
+	}
+	return fmt.Errorf("bd did not answer for %s: %w", c.ID, errNoAnswer)
+}
+
+// create makes an issue, unless one is open that looks the same: the answer to
+// an earlier try may have been lost.
+func (a *applying) create(ctx context.Context, want Issue) (string, error) {
+	issues, err := a.bd.Survey(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, i := range issues {
+		if sameIssue(i, want) {
+			return i.ID, nil
+		}
+	}
+	args := []string{"--actor", a.actor, "create", want.Title, "--type", want.Type, "--priority", fmt.Sprint(want.Priority), "--body-file", "-", "--json"}
+	if len(want.Labels) > 0 {
+		args = append(args, "--labels", strings.Join(want.Labels, ","))
+	}
+	res, err := a.bd.call(ctx, []byte(want.Description), args...)
+	if err != nil {
+		return "", err
+	}
+	made, err := Parse(res.Stdout)
+	if err != nil {
+		return "", err
+	}
+	return made[0].ID, nil
+}

@@ -1,0 +1,270 @@
+package beads
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// BDOptions say how bd is run.
+type BDOptions struct {
+	Run      proc.Runner
+	Binary   string        // path of bd
+	Dir      string        // the repository's main work tree
+	BeadsDir string        // its .beads folder; bd must not look for another
+	Env      []string      // what bd sees of the environment, besides what orch sets
+	Timeout  time.Duration // of one call; bd itself waits for ever for its lock
+	Lock     string        // file whose lock keeps other orchs' bd calls out; "" for none
+}
+
+// BD is the tracker that the bd program keeps. One bd runs at a time: its
+// database lets only one process in, and the others burn time in back-off.
+type BD struct {
+	opt     BDOptions
+	version version
+	mu      sync.Mutex
+}
+
+// oldest is the first bd that works at all; batchSince the first with a batch
+// command.
+var (
+	oldest     = version{1, 0, 0}
+	batchSince = version{1, 0, 1}
+)
+
+// version is a semantic version without its tail.
+type version [3]int
+
+func (v version) String() string { return fmt.Sprintf("%d.%d.%d", v[0], v[1], v[2]) }
+
+func (v version) before(w version) bool {
+	for n := range v {
+		if v[n] != w[n] {
+			return v[n] < w[n]
+		}
+	}
+	return false
+}
+
+// parseVersion reads 1.0.5, v1.0.5 and 1.0.5-18-gfbcee6c62.
+func parseVersion(s string) (v version, ok bool) {
+	s, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(s), "v"), "-")
+	s, _, _ = strings.Cut(s, "+")
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 {
+		return v, false
+	}
+	for n, p := range parts {
+		var err error
+		if v[n], err = strconv.Atoi(p); err != nil || v[n] < 0 {
+			return v, false
+		}
+	}
+	return v, true
+}
+
+// OpenBD finds out which bd this is. It fails with *VersionError when it is too
+// old, with ErrNoDatabase when the folder holds none, and with the error of the
+// call when bd does not run.
+func OpenBD(ctx context.Context, opt BDOptions) (*BD, error) {
+	if !isFile(filepath.Join(opt.BeadsDir, "metadata.json")) {
+		return nil, fmt.Errorf("%s: %w", opt.BeadsDir, ErrNoDatabase)
+	}
+	b := &BD{opt: opt}
+	res, err := b.call(ctx, nil, "version", "--json")
+	if err != nil {
+		return nil, fmt.Errorf("asking bd for its version: %w", err)
+	}
+	var said struct {
+		Version string `json:"version"`
+	}
+	raw, err := firstValue(res.Stdout)
+	if err == nil {
+		err = json.Unmarshal(raw, &said)
+	}
+	v, ok := parseVersion(said.Version)
+	if err != nil || !ok {
+		return nil, &VersionError{Found: orElse(said.Version, quote(res.Stdout)), Oldest: oldest.String()}
+	}
+	if v.before(oldest) {
+		return nil, &VersionError{Found: v.String(), Oldest: oldest.String()}
+	}
+	b.version = v
+	return b, nil
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// Name is "bd" with its version.
+func (b *BD) Name() string { return "bd " + b.version.String() }
+
+// CallError is a bd call that failed.
+type CallError struct {
+	Args []string
+	Said string // what bd said, at most 300 bytes
+	Err  error
+}
+
+// Error tells the command and what bd said.
+func (e *CallError) Error() string {
+	return fmt.Sprintf("bd %s: %s", e.Args[0], orElse(e.Said, e.Err.Error()))
+}
+
+// Unwrap is the error of the process.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// call runs bd, one at a time, with a deadline, in an environment in which
+// nothing but the arguments decides what it does. An answer that shows a
+// foreign database is ErrWrongDatabase, whatever the exit code.
+func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (proc.Result, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, b.opt.Timeout)
+	defer cancel()
+	if b.opt.Lock != "" {
+		lock := flock.New(b.opt.Lock, flock.SetPermissions(0o600))
+		if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
+			return proc.Result{}, fmt.Errorf("waiting for another bd: %w", err)
+		}
+		defer lock.Close()
+	}
+	for {
+		res, err := b.opt.Run(ctx, proc.Cmd{Dir: b.opt.Dir, Argv: append([]string{b.opt.Binary}, args...), Env: b.env(), Stdin: stdin})
+		if wrong := foreign(res.Stderr); wrong != "" {
+			return res, fmt.Errorf("%w: %s", ErrWrongDatabase, wrong)
+		}
+		if err == nil && res.DroppedBytes > 0 {
+			err = fmt.Errorf("%d bytes too many", res.DroppedBytes)
+		}
+		if err == nil {
+			return res, nil
+		}
+		if strings.Contains(string(res.Stderr), "exclusive lock") && wait(ctx, 250*time.Millisecond) {
+			continue // bd 1.0.0 does not wait for its lock by itself
+		}
+		return res, &CallError{Args: args, Said: said(res), Err: err}
+	}
+}
+
+// wait passes d; false when ctx ends first.
+func wait(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// env is the environment of every call. What is set here was measured on bd
+// 1.0.5 and read in later changelogs; unknown names do no harm.
+func (b *BD) env() []string {
+	return append(append([]string(nil), b.opt.Env...),
+		"BEADS_DIR="+b.opt.BeadsDir, "BD_NON_INTERACTIVE=1", "BD_JSON_ENVELOPE=0", "BD_NO_PAGER=1", "BD_EXPORT_AUTO=false",
+		"BD_DISABLE_METRICS=1", "DOLT_METRICS_DISABLED=1", "BD_NO_PARTIAL_ID_NOTICE=1")
+}
+
+// foreign is the line with which bd says that it made or took another database.
+func foreign(stderr []byte) string {
+	for line := range strings.Lines(string(stderr)) {
+		for _, sign := range []string{"no beads configuration found", "failed to load beads config", "using default database name"} {
+			if strings.Contains(line, sign) {
+				return strings.TrimSpace(line)
+			}
+		}
+	}
+	return ""
+}
+
+// said is what bd said about a failure: the error of the last JSON object that
+// it printed, else its text.
+func said(res proc.Result) string {
+	for _, out := range [][]byte{res.Stdout, res.Stderr} {
+		raw, err := firstValue(out)
+		var e struct {
+			Error string `json:"error"`
+		}
+		if err == nil && json.Unmarshal(raw, &e) == nil && e.Error != "" {
+			return cut(e.Error)
+		}
+	}
+	return cut(strings.TrimSpace(string(res.Stderr)))
+}
+
+func cut(s string) string { return s[:min(len(s), 300)] }
+
+// Survey reads every issue in one call. It fails with *CallError, *ParseError or
+// ErrWrongDatabase.
+func (b *BD) Survey(ctx context.Context) ([]Issue, error) {
+	args := []string{"list", "--all", "--include-gates", "--include-templates", "--include-infra", "--limit", "0", "--json"}
+	res, err := b.call(ctx, nil, args...)
+	if err != nil && strings.Contains(err.Error(), "unknown flag") {
+		res, err = b.call(ctx, nil, "list", "--all", "--limit", "0", "--json")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Parse(res.Stdout)
+}
+
+// Apply makes the changes in as few calls as there are kinds of them: all claims
+// in one, all closes and statuses without a note in one. A call whose answer was
+// lost is read back before anything is tried again. An error means that nothing
+// is known of some of the changes; asking again for all of them is safe.
+func (b *BD) Apply(ctx context.Context, actor string, changes []Change) ([]Outcome, error) {
+	a := &applying{bd: b, actor: actor, changes: changes, outcomes: make([]Outcome, len(changes))}
+	for n, c := range changes {
+		a.outcomes[n].ID = c.ID
+		switch {
+		case c.Kind == Claim:
+			a.claims = append(a.claims, n)
+		case c.Kind == Create || c.Kind == SetStatus && c.Note != "" || !plain(c.ID) || b.version.before(batchSince):
+			a.single = append(a.single, n)
+		default:
+			a.batch = append(a.batch, n)
+		}
+	}
+	for _, step := range []func(context.Context) error{a.claim, a.inBatch, a.oneByOne} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a.outcomes, nil
+}
+
+// plain reports whether an id can stand in a line of a batch, and as an argument.
+func plain(id string) bool {
+	if id == "" || id[0] == '-' {
+		return false
+	}
+	for _, r := range id {
+		if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-._", r)) {
+			return false
+		}
+	}
+	return true
+}
+
+// lost reports whether a call may have done its work although it failed: it was
+// killed, ran out of time, or its answer did not arrive.
+func lost(err error) bool {
+	var exit *proc.ExitError
+	return err != nil && !(errors.As(err, &exit) && exit.Signal == "" && exit.ExitCode == 1)
+}

@@ -1,0 +1,69 @@
+package beads
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ChangeKind is what a Change does.
+type ChangeKind string
+
+// The kinds of change.
+const (
+	Claim     ChangeKind = "claim"  // in progress, in the actor's hands; only when nobody else has it
+	SetStatus ChangeKind = "status" // with a note, if there is one; open also takes the assignee away
+	Close     ChangeKind = "close"  // whatever blocks it
+	Create    ChangeKind = "create" // an issue of its own; one that is open with the same title and labels counts as made
+)
+
+// Change is one thing that the tracker is asked to write.
+type Change struct {
+	ID     string // of the issue; "" for Create
+	Kind   ChangeKind
+	Status Status // SetStatus
+	Note   string // SetStatus: appended to the issue's notes
+	Reason string // Close
+	Issue  *Issue // Create: title, description, type, priority, labels
+}
+
+// Outcome is the answer to one Change. Err is nil, or wraps one of the errors
+// below when the tracker refused; nothing else has changed then.
+type Outcome struct {
+	ID  string // of the issue; for Create the new one
+	Err error
+}
+
+var (
+	// ErrNotFound says that the tracker has no such issue.
+	ErrNotFound = errors.New("no such issue")
+	// ErrRefused says that the tracker does not make this change.
+	ErrRefused = errors.New("refused")
+	// ErrNoDatabase says that there is no tracker in a place.
+	ErrNoDatabase = errors.New("no beads database")
+	// ErrWrongDatabase says that bd answered from another database than the
+	// repository's own: it makes an empty one when its settings are missing.
+	ErrWrongDatabase = errors.New("bd answered from a database that is not this repository's")
+)
+
+// ClaimedError says who holds an issue that was to be claimed.
+type ClaimedError struct {
+	ID string
+	By string
+}
+
+// Error names the holder.
+func (e *ClaimedError) Error() string { return fmt.Sprintf("%s is claimed by %s", e.ID, e.By) }
+
+// Is makes a ClaimedError an ErrRefused.
+func (e *ClaimedError) Is(target error) bool { return target == ErrRefused }
+
+// VersionError says that a bd is too old.
+type VersionError struct {
+	Found  string
+	Oldest string
+}
+
+// Error names both versions.
+func (e *VersionError) Error() string {
+	return fmt.Sprintf("bd %s is too old; the oldest that works is %s", e.Found, e.Oldest)
+}

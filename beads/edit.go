@@ -1,0 +1,213 @@
+package beads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What people do to the embedded tracker by hand. The rules are bd's.
+
+// Create adds an issue below parent, or below none for "". It fails with
+// ErrRefused when a field is not allowed or the id is taken, and with
+// ErrNotFound when there is no such parent.
+func (f *File) Create(ctx context.Context, i Issue, parent string) (made Issue, err error) {
+	err = f.change(ctx, func(b *book) error {
+		id, err := b.create(i, parent)
+		if err != nil {
+			return err
+		}
+		made = *b.records[b.at[id]].issue
+		return nil
+	})
+	return made, err
+}
+
+// Update changes the fields of an issue. Its id stays. It fails with ErrNotFound,
+// with ErrRefused when a field is not allowed, and with what edit returns.
+func (f *File) Update(ctx context.Context, id string, edit func(*Issue) error) (made Issue, err error) {
+	err = f.change(ctx, func(b *book) error {
+		i, err := b.issue(id)
+		if err != nil {
+			return err
+		}
+		was := *i
+		if err := edit(i); err != nil {
+			return err
+		}
+		i.ID, i.UpdatedAt = was.ID, b.now
+		if err := validate(*i); err != nil {
+			return err
+		}
+		if i.Status != was.Status {
+			who := i.Assignee
+			if i.Status == StatusClosed {
+				return fmt.Errorf("a status can not be set to closed; close it: %w", ErrRefused)
+			}
+			b.status(i, i.Status)
+			i.Assignee = who
+		}
+		made = *i
+		return nil
+	})
+	return made, err
+}
+
+// CloseIssue closes an issue as a person does: one that is blocked, and an epic
+// with open children, are refused (ErrRefused) unless force is set.
+func (f *File) CloseIssue(ctx context.Context, id, reason string, force bool) error {
+	return f.change(ctx, func(b *book) error {
+		i, err := b.issue(id)
+		if err != nil {
+			return err
+		}
+		if err := b.mayClose(i); err != nil && !force {
+			return err
+		}
+		b.close(i, reason)
+		return nil
+	})
+}
+
+func (b *book) mayClose(i *Issue) error {
+	x := b.index()
+	var open []string
+	for _, d := range i.Dependencies {
+		if t, ok := x.Issue(d.DependsOnID); ok && d.Type == DepBlocks && !t.Status.Done() {
+			open = append(open, d.DependsOnID)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("%s is blocked by open issues %s: %w", i.ID, strings.Join(open, ", "), ErrRefused)
+	}
+	for _, c := range x.Children(i.ID) {
+		if kid, _ := x.Issue(c); i.Type == TypeEpic && !kid.Status.Done() {
+			open = append(open, c)
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("epic %s has open children %s: %w", i.ID, strings.Join(open, ", "), ErrRefused)
+	}
+	return nil
+}
+
+// AddDependency makes from depend on to. It fails with ErrNotFound, and with
+// ErrRefused for a circle, an issue and itself, and an epic that blocks a task or
+// the other way round.
+func (f *File) AddDependency(ctx context.Context, from, to, kind string) error {
+	return f.change(ctx, func(b *book) error {
+		i, err := b.issue(from)
+		if err != nil {
+			return err
+		}
+		target, err := b.issue(to)
+		if err != nil {
+			return err
+		}
+		if err := b.mayDepend(i, target, kind); err != nil {
+			return err
+		}
+		for _, d := range i.Dependencies {
+			if d.DependsOnID == to && d.Type == kind {
+				return nil
+			}
+			if d.DependsOnID == to {
+				return fmt.Errorf("%s depends on %s already (%s): %w", from, to, d.Type, ErrRefused)
+			}
+		}
+		i.Dependencies = append(i.Dependencies, Dependency{IssueID: from, DependsOnID: to, Type: kind, CreatedAt: b.now})
+		i.UpdatedAt = b.now
+		return nil
+	})
+}
+
+func (b *book) mayDepend(i, target *Issue, kind string) error {
+	if i.ID == target.ID {
+		return fmt.Errorf("%s can not depend on itself: %w", i.ID, ErrRefused)
+	}
+	blocking := kind == DepBlocks || kind == DepConditional
+	if blocking && (i.Type == TypeEpic) != (target.Type == TypeEpic) {
+		return fmt.Errorf("epics block only epics, and tasks only tasks: %w", ErrRefused)
+	}
+	if (blocking || kind == DepWaitsFor || kind == DepParent) && b.reaches(target.ID, i.ID) {
+		return fmt.Errorf("%s depends on %s already, this would be a circle: %w", target.ID, i.ID, ErrRefused)
+	}
+	return nil
+}
+
+// reaches reports whether from depends on to, over any number of edges that
+// block or contain.
+func (b *book) reaches(from, to string) bool {
+	seen := map[string]bool{}
+	next := []string{from}
+	for len(next) > 0 {
+		id := next[0]
+		next = next[1:]
+		if id == to {
+			return true
+		}
+		i, err := b.issue(id)
+		if err != nil || seen[id] {
+			continue
+		}
+		seen[id] = true
+		for _, d := range i.Dependencies {
+			if slices.Contains([]string{DepBlocks, DepConditional, DepWaitsFor, DepParent}, d.Type) {
+				next = append(next, d.DependsOnID)
+			}
+		}
+	}
+	return false
+}
+
+// RemoveDependency takes every edge from one issue to another away. It fails with
+// ErrNotFound when there is none.
+func (f *File) RemoveDependency(ctx context.Context, from, to string) error {
+	return f.change(ctx, func(b *book) error {
+		i, err := b.issue(from)
+		if err != nil {
+			return err
+		}
+		left := slices.DeleteFunc(slices.Clone(i.Dependencies), func(d Dependency) bool { return d.DependsOnID == to })
+		if len(left) == len(i.Dependencies) {
+			return fmt.Errorf("%s does not depend on %s: %w", from, to, ErrNotFound)
+		}
+		i.Dependencies, i.UpdatedAt = left, b.now
+		return nil
+	})
+}
+
+// Import takes issues in: those with a known id replace what is there, others
+// are added. It fails as a whole, with ErrRefused, when one is not allowed.
+func (f *File) Import(ctx context.Context, issues []Issue) (created, updated int, err error) {
+	err = f.change(ctx, func(b *book) error {
+		created, updated = 0, 0
+		for _, i := range issues {
+			if i.ID == "" || i.Title == "" || i.Status == "" {
+				return fmt.Errorf("issue %q has no id, title or status: %w", i.ID, ErrRefused)
+			}
+			if i.extra["_type"] == nil {
+				i.keep("_type", "issue")
+			}
+			if n, ok := b.at[i.ID]; ok {
+				b.records[n].issue = &i
+				updated++
+				continue
+			}
+			b.add(i)
+			created++
+		}
+		return nil
+	})
+	return created, updated, err
+}
+
+// Export returns the whole file. It fails when that does not parse.
+func (f *File) Export(context.Context) ([]byte, error) {
+	records, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	return encode(records)
+}

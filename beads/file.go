@@ -1,0 +1,392 @@
+package beads
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// fileName is the embedded tracker's file, in the .beads folder. The lock is on
+// the folder itself, so that no other file is left in it.
+const fileName = "issues.jsonl"
+
+// FileOptions say where an embedded tracker is.
+type FileOptions struct {
+	Dir   string // the .beads folder; made with the first write
+	Now   func() time.Time
+	Actor string // who makes issues, for created_by; may be ""
+}
+
+// File is the embedded tracker: one file in beads' interchange format, locked
+// while it is changed, and replaced as a whole. A file that does not parse is
+// never replaced.
+type File struct {
+	opt FileOptions
+
+	mu    sync.Mutex
+	stamp stamp // of what is cached
+	cache []record
+}
+
+// stamp tells one content of a file from another.
+type stamp struct {
+	size int64
+	mod  time.Time
+}
+
+// OpenFile opens the embedded tracker, which need not exist yet. It fails when
+// the file is there and does not parse.
+func OpenFile(opt FileOptions) (*File, error) {
+	f := &File{opt: opt}
+	if _, err := f.read(); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// Name is "file".
+func (f *File) Name() string { return "file" }
+
+func (f *File) path() string { return filepath.Join(f.opt.Dir, fileName) }
+
+// read returns the records; a file that has not changed is not read again.
+func (f *File) read() ([]record, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(f.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the tasks: %w", err)
+	}
+	now := stamp{info.Size(), info.ModTime()}
+	if f.cache != nil && now == f.stamp {
+		return f.cache, nil
+	}
+	data, err := os.ReadFile(f.path())
+	if err != nil {
+		return nil, fmt.Errorf("reading the tasks: %w", err)
+	}
+	records, err := parseRecords(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.path(), err)
+	}
+	f.cache, f.stamp = records, now
+	return records, nil
+}
+
+func issuesOf(records []record) []Issue {
+	issues := []Issue{}
+	for _, r := range records {
+		if r.issue != nil {
+			issues = append(issues, *r.issue)
+		}
+	}
+	return issues
+}
+
+// Survey returns every issue. It fails when the file can not be read or does
+// not parse.
+func (f *File) Survey(context.Context) ([]Issue, error) {
+	records, err := f.read()
+	return issuesOf(records), err
+}
+
+// book is the tracker while it is being changed, under the lock.
+type book struct {
+	records []record
+	at      map[string]int
+	now     time.Time
+	actor   string
+}
+
+func (b *book) issue(id string) (*Issue, error) {
+	n, ok := b.at[id]
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
+	}
+	return b.records[n].issue, nil
+}
+
+func (b *book) index() *Index { return NewIndex(issuesOf(b.records)) }
+
+func (b *book) add(i Issue) {
+	b.at[i.ID] = len(b.records)
+	b.records = append(b.records, record{issue: &i})
+}
+
+// change runs edit on the tracker under its lock, and replaces the file when
+// edit has no error. It fails when the lock is not had before ctx ends.
+func (f *File) change(ctx context.Context, edit func(*book) error) error {
+	if err := os.MkdirAll(f.opt.Dir, 0o755); err != nil {
+		return fmt.Errorf("making the tasks' folder: %w", err)
+	}
+	lock := flock.New(f.opt.Dir, flock.SetFlag(os.O_RDONLY))
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return fmt.Errorf("locking the tasks: %w", err)
+	}
+	err := f.changeLocked(edit)
+	return errors.Join(err, lock.Unlock())
+}
+
+func (f *File) changeLocked(edit func(*book) error) error {
+	records, err := f.read()
+	if err != nil {
+		return err
+	}
+	b := &book{at: map[string]int{}, now: f.opt.Now().UTC().Truncate(time.Second), actor: f.opt.Actor}
+	for n, r := range records {
+		if r.issue != nil {
+			i := *r.issue
+			i.Dependencies, i.Labels = slices.Clone(i.Dependencies), slices.Clone(i.Labels)
+			r.issue, b.at[i.ID] = &i, n
+		}
+		b.records = append(b.records, r)
+	}
+	if err := edit(b); err != nil {
+		return err
+	}
+	data, err := encode(b.records)
+	if err != nil {
+		return err
+	}
+	return replace(f.path(), data)
+}
+
+func encode(records []record) ([]byte, error) {
+	var out bytes.Buffer
+	for _, r := range records {
+		line := r.raw
+		if r.issue != nil {
+			var err error
+			if line, err = r.issue.MarshalJSON(); err != nil {
+				return nil, fmt.Errorf("writing %s: %w", r.issue.ID, err)
+			}
+		}
+		out.Write(line)
+		out.WriteByte('\n')
+	}
+	return out.Bytes(), nil
+}
+
+// replace writes a file beside, syncs it, renames it, and syncs the folder.
+func replace(path string, data []byte) error {
+	dir := filepath.Dir(path)
+	tmp, err := os.CreateTemp(dir, ".issues-*")
+	if err != nil {
+		return fmt.Errorf("writing the tasks: %w", err)
+	}
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+		return errors.Join(fmt.Errorf("writing the tasks: %w", err), os.Remove(tmp.Name()))
+	}
+	if err := os.Rename(tmp.Name(), path); err != nil {
+		return errors.Join(fmt.Errorf("writing the tasks: %w", err), os.Remove(tmp.Name()))
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return fmt.Errorf("writing the tasks: %w", err)
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Apply makes the changes in one replacement of the file. Each has an outcome of
+// its own; an error means that none was made.
+func (f *File) Apply(ctx context.Context, actor string, changes []Change) ([]Outcome, error) {
+	var outcomes []Outcome
+	err := f.change(ctx, func(b *book) error {
+		outcomes = nil
+		for _, c := range changes {
+			id, err := b.apply(actor, c)
+			outcomes = append(outcomes, Outcome{ID: id, Err: err})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return outcomes, nil
+}
+
+func (b *book) apply(actor string, c Change) (string, error) {
+	if c.Kind == Create {
+		for _, r := range b.records {
+			if r.issue != nil && sameIssue(*r.issue, *c.Issue) {
+				return r.issue.ID, nil
+			}
+		}
+		return b.create(*c.Issue, "")
+	}
+	i, err := b.issue(c.ID)
+	if err != nil {
+		return c.ID, err
+	}
+	switch c.Kind {
+	case Claim:
+		err = b.claim(i, actor)
+	case SetStatus:
+		b.status(i, c.Status)
+		if c.Note != "" {
+			i.Notes = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n")
+		}
+	case Close:
+		b.close(i, c.Reason)
+	}
+	return c.ID, err
+}
+
+// sameIssue reports whether a wanted issue is there already: open, with the same
+// title and all the labels.
+func sameIssue(have, want Issue) bool {
+	if have.Title != want.Title || have.Status == StatusClosed {
+		return false
+	}
+	for _, l := range want.Labels {
+		if !slices.Contains(have.Labels, l) {
+			return false
+		}
+	}
+	return true
+}
+
+// claim is bd's: only an open issue that is nobody's, or the actor's own.
+func (b *book) claim(i *Issue, actor string) error {
+	switch {
+	case i.Assignee == actor && (i.Status == StatusOpen || i.Status == StatusInProgress):
+	case i.Assignee != "" && i.Assignee != actor && !i.Status.Done():
+		return &ClaimedError{ID: i.ID, By: i.Assignee}
+	case i.Status != StatusOpen:
+		return fmt.Errorf("%s is %s: %w", i.ID, i.Status, ErrRefused)
+	}
+	i.Assignee, i.Status, i.UpdatedAt = actor, StatusInProgress, b.now
+	if i.extra["started_at"] == nil {
+		i.keep("started_at", b.now)
+	}
+	return nil
+}
+
+// keep sets a field that Issue does not name.
+func (i *Issue) keep(name string, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // of a value made here
+	}
+	extra := fields{}
+	for k, old := range i.extra {
+		extra[k] = old
+	}
+	extra[name] = raw
+	i.extra = extra
+}
+
+func (b *book) status(i *Issue, s Status) {
+	i.Status, i.UpdatedAt = s, b.now
+	if s != StatusClosed {
+		i.ClosedAt, i.CloseReason = nil, ""
+	}
+	if s == StatusOpen {
+		i.Assignee = ""
+	}
+}
+
+func (b *book) close(i *Issue, reason string) {
+	at := b.now
+	i.Status, i.UpdatedAt, i.ClosedAt, i.CloseReason = StatusClosed, at, &at, reason
+}
+
+// create adds an issue, with an id of its own when it has none.
+func (b *book) create(i Issue, parent string) (string, error) {
+	if err := validate(i); err != nil {
+		return "", err
+	}
+	if parent != "" {
+		if _, err := b.issue(parent); err != nil {
+			return "", err
+		}
+	}
+	if i.ID == "" {
+		i.ID = b.newID(parent)
+	} else if _, err := b.issue(i.ID); err == nil {
+		return "", fmt.Errorf("%s exists: %w", i.ID, ErrRefused)
+	}
+	i.Status, i.CreatedAt, i.UpdatedAt = StatusOpen, b.now, b.now
+	i.keep("_type", "issue")
+	if b.actor != "" {
+		i.keep("created_by", b.actor)
+	}
+	if parent != "" {
+		i.Dependencies = append(i.Dependencies, Dependency{IssueID: i.ID, DependsOnID: parent, Type: DepParent, CreatedAt: b.now})
+	}
+	b.add(i)
+	return i.ID, nil
+}
+
+// maxTitle is bd's own limit.
+const maxTitle = 500
+
+func validate(i Issue) error {
+	switch {
+	case strings.TrimSpace(i.Title) == "":
+		return fmt.Errorf("the title is empty: %w", ErrRefused)
+	case len([]rune(i.Title)) > maxTitle:
+		return fmt.Errorf("the title is over %d characters: %w", maxTitle, ErrRefused)
+	case i.Priority < 0 || i.Priority > 4:
+		return fmt.Errorf("priority %d is not between 0 and 4: %w", i.Priority, ErrRefused)
+	case !slices.Contains([]string{TypeTask, TypeEpic, "bug", "feature", "chore", "decision"}, i.Type):
+		return fmt.Errorf("type %q is none of task, epic, bug, feature, chore, decision: %w", i.Type, ErrRefused)
+	case strings.ContainsAny(i.ID, " \t\r\n"):
+		return fmt.Errorf("id %q has space in it: %w", i.ID, ErrRefused)
+	}
+	return nil
+}
+
+// newID is <parent>.<n>, with a number that no child of it ever had as far as
+// the file tells, or <prefix>-<random base36>.
+func (b *book) newID(parent string) string {
+	if parent != "" {
+		most := 0
+		for id := range b.at {
+			rest, ok := strings.CutPrefix(id, parent+".")
+			if n, err := strconv.Atoi(rest); ok && err == nil {
+				most = max(most, n)
+			}
+		}
+		return fmt.Sprintf("%s.%d", parent, most+1)
+	}
+	length := 3
+	for n := len(b.at); n > 500; n /= 36 {
+		length++
+	}
+	for {
+		id := b.prefix() + "-" + strings.ToLower(rand.Text()[:length])
+		if _, taken := b.at[id]; !taken {
+			return id
+		}
+	}
+}
+
+// prefix is that of the ids that are there, else "or".
+func (b *book) prefix() string {
+	for _, r := range b.records {
+		if r.issue != nil {
+			if p, _, ok := strings.Cut(r.issue.ID, "-"); ok && p != "" {
+				return p
+			}
+		}
+	}
+	return "or"
+}

@@ -1,0 +1,223 @@
+package beads
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Status is where an issue stands. bd knows the ones below; a tracker may have
+// others of its own.
+type Status string
+
+// bd's built-in statuses.
+const (
+	StatusOpen       Status = "open"
+	StatusInProgress Status = "in_progress"
+	StatusBlocked    Status = "blocked"
+	StatusClosed     Status = "closed"
+	StatusDeferred   Status = "deferred"
+	StatusPinned     Status = "pinned"
+	StatusHooked     Status = "hooked"
+)
+
+// Done reports whether an issue with this status no longer blocks others: bd
+// counts closed and pinned.
+func (s Status) Done() bool { return s == StatusClosed || s == StatusPinned }
+
+// The types of issue that the rules speak of.
+const (
+	TypeEpic = "epic"
+	TypeTask = "task"
+)
+
+// Issue is one record of the tracker. Fields that are not named here are kept
+// and written back.
+type Issue struct {
+	ID                 string       `json:"id"`
+	Title              string       `json:"title"`
+	Description        string       `json:"description,omitempty"`
+	Design             string       `json:"design,omitempty"`
+	AcceptanceCriteria string       `json:"acceptance_criteria,omitempty"`
+	Notes              string       `json:"notes,omitempty"`
+	Status             Status       `json:"status"`
+	Priority           int          `json:"priority"`   // 0 is most urgent, 4 least
+	Type               string       `json:"issue_type"` // task, epic, bug, ...
+	Assignee           string       `json:"assignee,omitempty"`
+	EstimatedMinutes   int          `json:"estimated_minutes,omitempty"`
+	CreatedAt          time.Time    `json:"created_at,omitzero"`
+	UpdatedAt          time.Time    `json:"updated_at,omitzero"`
+	ClosedAt           *time.Time   `json:"closed_at,omitempty"`
+	CloseReason        string       `json:"close_reason,omitempty"`
+	DeferUntil         *time.Time   `json:"defer_until,omitempty"`
+	Labels             []string     `json:"labels,omitempty"`
+	Dependencies       []Dependency `json:"dependencies,omitempty"`
+
+	extra fields // of the record, not named above
+}
+
+// Dependency is an edge: the issue waits for, belongs to, or is related to
+// another.
+type Dependency struct {
+	IssueID     string          `json:"issue_id,omitempty"`
+	DependsOnID string          `json:"depends_on_id,omitempty"`
+	Type        string          `json:"type,omitempty"` // blocks, parent-child, waits-for, ...
+	CreatedAt   time.Time       `json:"created_at,omitzero"`
+	CreatedBy   string          `json:"created_by,omitempty"`
+	Metadata    json.RawMessage `json:"metadata,omitempty"` // bd writes a JSON string that holds JSON
+
+	extra fields
+}
+
+// The types of edge that the rules of ready work read.
+const (
+	DepBlocks      = "blocks"
+	DepConditional = "conditional-blocks" // as blocks, in bd 1.0.5
+	DepWaitsFor    = "waits-for"
+	DepParent      = "parent-child"
+)
+
+// fields are those of a JSON object that a struct does not name.
+type fields map[string]json.RawMessage
+
+// UnmarshalJSON reads a record of any shape that bd prints. It fails when a
+// field that is named has the wrong type.
+func (i *Issue) UnmarshalJSON(data []byte) (err error) {
+	type plain Issue
+	i.extra, err = readKeeping(data, (*plain)(i))
+	return err
+}
+
+// MarshalJSON writes the record with all that was read.
+func (i Issue) MarshalJSON() ([]byte, error) {
+	type plain Issue
+	return writeKeeping(plain(i), i.extra)
+}
+
+// UnmarshalJSON reads an edge. `bd show` prints the other issue in its place,
+// with a dependency_type; that is read as an edge too.
+func (d *Dependency) UnmarshalJSON(data []byte) (err error) {
+	type plain Dependency
+	if d.extra, err = readKeeping(data, (*plain)(d)); err != nil {
+		return err
+	}
+	if d.DependsOnID == "" {
+		d.DependsOnID, d.Type = d.extra.text("id"), d.extra.text("dependency_type")
+	}
+	return nil
+}
+
+// MarshalJSON writes the edge with all that was read.
+func (d Dependency) MarshalJSON() ([]byte, error) {
+	type plain Dependency
+	if d.extra["dependency_type"] != nil {
+		d.DependsOnID, d.Type = "", ""
+	}
+	return writeKeeping(plain(d), d.extra)
+}
+
+// readKeeping fills the struct that v points to, and returns the fields of the
+// object that it does not name.
+func readKeeping(data []byte, v any) (fields, error) {
+	if err := json.Unmarshal(data, v); err != nil {
+		return nil, err
+	}
+	var all fields
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	t := reflect.TypeOf(v).Elem()
+	for n := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(n).Tag.Get("json"), ",")
+		delete(all, name)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// writeKeeping writes the struct's fields, then the kept ones by name; _type,
+// where there is one, comes first as bd has it.
+func writeKeeping(v any, extra fields) ([]byte, error) {
+	var known bytes.Buffer
+	enc := json.NewEncoder(&known)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	body := bytes.TrimSuffix(bytes.TrimSpace(known.Bytes()), []byte("}"))[1:]
+	var out bytes.Buffer
+	out.WriteByte('{')
+	if kind := extra["_type"]; kind != nil {
+		fmt.Fprintf(&out, `"_type":%s,`, kind)
+	}
+	out.Write(body)
+	for _, name := range slices.Sorted(maps.Keys(extra)) {
+		if name == "_type" {
+			continue
+		}
+		key, err := json.Marshal(name)
+		if err != nil {
+			return nil, err
+		}
+		if b := out.Bytes(); b[len(b)-1] != '{' && b[len(b)-1] != ',' {
+			out.WriteByte(',')
+		}
+		fmt.Fprintf(&out, "%s:%s", key, extra[name])
+	}
+	return append(bytes.TrimSuffix(out.Bytes(), []byte(",")), '}'), nil
+}
+
+// text is a field that is a string; "" when it is not.
+func (f fields) text(name string) string {
+	var s string
+	if json.Unmarshal(f[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// flag is a field that is a bool; false when it is not.
+func (f fields) flag(name string) bool {
+	var b bool
+	return json.Unmarshal(f[name], &b) == nil && b
+}
+
+// unworkable are the types that bd never offers as work, with those that are
+// records of what happened.
+func unworkable(kind string) bool {
+	switch kind {
+	case "merge-request", "gate", "molecule", "message", "agent", "role", "rig":
+		return true
+	}
+	return false
+}
+
+// Workable reports whether an issue is one that an agent could be given: not of
+// a type that only machinery uses, not pinned, not ephemeral, no template.
+func Workable(i Issue) bool {
+	return !unworkable(i.Type) && i.Type != "event" && i.Status != StatusPinned &&
+		!i.extra.flag("pinned") && !i.extra.flag("ephemeral") && !i.extra.flag("is_template")
+}
+
+// gate is what a waits-for edge waits for: "all-children", "any-children" or "".
+func (d Dependency) gate() string {
+	raw := []byte(d.Metadata)
+	var quoted string
+	if json.Unmarshal(raw, &quoted) == nil {
+		raw = []byte(quoted)
+	}
+	var m struct {
+		Gate string `json:"gate"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return ""
+	}
+	return m.Gate
+}

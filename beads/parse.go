@@ -1,0 +1,183 @@
+package beads
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxParseBytes bounds what is parsed; a tracker of 10,000 issues is 12 MB.
+const maxParseBytes = 256 << 20
+
+// ParseError says that a tracker's output is not what it should be.
+type ParseError struct {
+	Line  int    // from 1, in JSONL; 0 otherwise
+	Why   string // in a clause
+	Quote string // how the text begins, at most 200 bytes
+	Err   error
+}
+
+// Error quotes what came.
+func (e *ParseError) Error() string {
+	where := "output of the tracker"
+	if e.Line > 0 {
+		where = fmt.Sprintf("line %d", e.Line)
+	}
+	return fmt.Sprintf("%s: %s: %q", where, e.Why, e.Quote)
+}
+
+// Unwrap is the error of the JSON parser, if it was one.
+func (e *ParseError) Unwrap() error { return e.Err }
+
+func quote(b []byte) string {
+	b = bytes.TrimSpace(b)
+	return string(b[:min(len(b), 200)])
+}
+
+// Parse reads what `bd list --json` and its like print: an array of issues, one
+// issue, or either in an envelope with schema_version. Lines before the JSON are
+// passed over, since bd prints warnings there. It fails with *ParseError.
+func Parse(data []byte) ([]Issue, error) {
+	if len(data) > maxParseBytes {
+		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: quote(data)}
+	}
+	raw, err := firstValue(data)
+	if err != nil {
+		return nil, err
+	}
+	if raw[0] == '{' {
+		var envelope struct {
+			Schema json.RawMessage `json:"schema_version"`
+			Data   json.RawMessage `json:"data"`
+			Error  string          `json:"error"`
+			ID     string          `json:"id"`
+		}
+		if err := json.Unmarshal(raw, &envelope); err != nil {
+			return nil, &ParseError{Why: "not an issue", Quote: quote(raw), Err: err}
+		}
+		switch {
+		case envelope.Error != "":
+			return nil, &ParseError{Why: "an error instead of issues", Quote: quote([]byte(envelope.Error))}
+		case envelope.Data != nil:
+			raw = bytes.TrimSpace(envelope.Data)
+		case envelope.ID == "":
+			return nil, &ParseError{Why: "an object without an id", Quote: quote(raw)}
+		}
+	}
+	return decode(raw)
+}
+
+func decode(raw []byte) ([]Issue, error) {
+	issues := []Issue{}
+	var err error
+	if len(raw) > 0 && raw[0] == '{' {
+		issues = make([]Issue, 1)
+		err = json.Unmarshal(raw, &issues[0])
+	} else {
+		err = json.Unmarshal(raw, &issues)
+	}
+	if err != nil {
+		return nil, &ParseError{Why: err.Error(), Quote: quote(raw), Err: err}
+	}
+	for _, i := range issues {
+		if i.ID == "" || i.Title == "" {
+			return nil, &ParseError{Why: "an issue without an id or a title", Quote: quote(raw)}
+		}
+	}
+	return issues, nil
+}
+
+// firstValue is the JSON array or object that begins a line of data, with
+// nothing but space behind it.
+func firstValue(data []byte) ([]byte, error) {
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	for rest := data; len(rest) > 0; {
+		line := bytes.TrimLeft(rest, " \t\r\n")
+		if len(line) > 0 && (line[0] == '[' || line[0] == '{') {
+			dec := json.NewDecoder(bytes.NewReader(line))
+			var raw json.RawMessage
+			err := dec.Decode(&raw)
+			if err == nil {
+				if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+					return nil, &ParseError{Why: "something after the JSON", Quote: quote(line[dec.InputOffset()-1:])}
+				}
+				return raw, nil
+			}
+			if errors.Is(err, io.ErrUnexpectedEOF) {
+				return nil, &ParseError{Why: "the JSON is cut off", Quote: quote(line), Err: err}
+			}
+		}
+		n := bytes.IndexByte(line, '\n')
+		if n < 0 {
+			break
+		}
+		rest = line[n+1:]
+	}
+	return nil, &ParseError{Why: "no JSON in it", Quote: quote(data)}
+}
+
+// ParseJSONL reads beads' interchange format, one record a line. Records that
+// are no issues (memories, tombstones) are left out. It fails with *ParseError,
+// which names the line.
+func ParseJSONL(data []byte) ([]Issue, error) {
+	records, err := parseRecords(data)
+	if err != nil {
+		return nil, err
+	}
+	issues := []Issue{}
+	for _, r := range records {
+		if r.issue != nil {
+			issues = append(issues, *r.issue)
+		}
+	}
+	return issues, nil
+}
+
+// record is one line of a file: an issue, or something that is kept as it is.
+type record struct {
+	issue *Issue
+	raw   []byte // of a line that is no issue
+}
+
+func parseRecords(data []byte) (records []record, err error) {
+	if len(data) > maxParseBytes {
+		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: quote(data)}
+	}
+	n := 0
+	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
+		n++
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		r, err := parseRecord(line)
+		if err != nil {
+			return nil, &ParseError{Line: n, Why: err.Error(), Quote: quote(line), Err: err}
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+func parseRecord(line []byte) (record, error) {
+	var head struct {
+		Kind   string `json:"_type"`
+		Status Status `json:"status"`
+	}
+	if err := json.Unmarshal(line, &head); err != nil {
+		return record{}, err
+	}
+	if head.Kind != "" && head.Kind != "issue" || head.Status == "tombstone" {
+		return record{raw: line}, nil
+	}
+	i := new(Issue)
+	if err := json.Unmarshal(line, i); err != nil {
+		return record{}, err
+	}
+	if i.ID == "" {
+		return record{}, errors.New("an issue without an id")
+	}
+	return record{issue: i}, nil
+}
