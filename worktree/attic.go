@@ -71,7 +71,7 @@ func (s *Store) commit(ctx context.Context, tree, message string, parents ...git
 	for _, p := range parents {
 		args = append(args, "-p", string(p))
 	}
-	res, err := s.repo.Do(ctx, git.Call{Args: append(args, tree), Stdin: []byte(message + "\n")})
+	res, err := s.repo.Do(ctx, git.Call{Args: append(args, tree), Stdin: []byte(strings.ReplaceAll(message, "\x00", "") + "\n")})
 	return git.Commit(strings.TrimSuffix(string(res.Stdout), "\n")), err
 }
 

@@ -1,6 +1,24 @@
 package worktree
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// How long ago something has to have been touched to count as left behind.
+const (
+	lockIdle    = 3 * time.Second  // what others use too, while no git runs here
+	lockOld     = 60 * time.Second // whatever runs: no lock is held so long
+	scratchLife = time.Hour
+)
 
 // Leftover is something that a crash left behind.
 type Leftover struct {
@@ -16,7 +34,235 @@ type Leftover struct {
 	Fix string
 }
 
-// Repair mends what a crash left.
+// Repair mends what a crash of orch or of git left: worktrees that were not finished, that lost
+// their directory or their admin directory; locks and empty references in the epic's
+// namespaces; and what would block the whole repository, an admin directory that git half made
+// (moved to <common>/orch/damaged) and locks of packed-refs. Of the rest it only reports the locks. The
+// caller holds the epic's run lock, and no process of an earlier run is alive. It fails as git
+// does, or when a file cannot be read or removed.
 func (s *Store) Repair(ctx context.Context) ([]Leftover, error) {
-	return nil, ctx.Err()
+	r := repair{Store: s, common: s.repo.CommonDir()}
+	err := s.locked(ctx, func() error {
+		var err error
+		r.running, r.known, err = gitsIn(r.common, s.root, s.repo.WorkTree())
+		if err != nil {
+			return fmt.Errorf("looking for running gits: %w", err)
+		}
+		for _, step := range []func(context.Context) error{
+			r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.rubbish, r.foreign,
+		} {
+			if err := step(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return r.found, err
+}
+
+// repair is one call of Repair. Its steps are in the order that each needs: an admin
+// directory without content makes every later git fail.
+type repair struct {
+	*Store
+	common  string
+	running []int // gits at work in the repository
+	known   bool  // running is all of them
+	found   []Leftover
+}
+
+func (r *repair) fixed(path, what string) {
+	r.found = append(r.found, Leftover{Path: path, What: what, Fixed: true})
+}
+
+// remove deletes a file, and says so.
+func (r *repair) remove(path, what string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	r.fixed(path, what)
+	return nil
+}
+
+// abandoned reports whether nobody needs the shared file that was touched at this time. A
+// fresh one is watched until it is old enough, while no git runs that could need it.
+func (r *repair) abandoned(ctx context.Context, touched time.Time) (bool, error) {
+	age := r.now().Sub(touched)
+	if age >= lockOld {
+		return true, nil
+	}
+	if !r.known || len(r.running) > 0 || age < 0 {
+		return false, nil
+	}
+	select {
+	case <-time.After(lockIdle - age):
+		return true, nil
+	case <-ctx.Done():
+		return false, context.Cause(ctx)
+	}
+}
+
+// damaged moves admin directories aside that git made by half, whosever they are: one is
+// enough to make git branch and git worktree list fail everywhere in the repository.
+func (r *repair) damaged(ctx context.Context) error {
+	parent := filepath.Join(r.common, "worktrees")
+	entries, err := os.ReadDir(parent)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		admin := filepath.Join(parent, e.Name())
+		lacks, touched := lacking(admin)
+		if lacks == "" {
+			continue
+		}
+		what := "a worktree that git made by half: it has no " + lacks
+		gone, err := r.abandoned(ctx, touched)
+		if err != nil {
+			return err
+		}
+		if now, again := lacking(admin); now == "" || !again.Equal(touched) {
+			continue // it was being made
+		}
+		if !gone {
+			r.found = append(r.found, Leftover{Path: admin, What: what, Fix: "when no git runs: rm -r " + quote(admin)})
+			continue
+		}
+		if err := r.moveAside(admin); err != nil {
+			return err
+		}
+		r.fixed(admin, what)
+	}
+	return nil
+}
+
+// lacking names a file without which an admin directory is none, and when the directory
+// was touched last; it is empty when all are there.
+func lacking(admin string) (name string, touched time.Time) {
+	for _, file := range []string{"commondir", "gitdir", "HEAD"} {
+		info, err := os.Stat(filepath.Join(admin, file))
+		if err == nil && info.Size() == 0 || errors.Is(err, fs.ErrNotExist) {
+			name = file
+		}
+		if err == nil && info.ModTime().After(touched) {
+			touched = info.ModTime()
+		}
+	}
+	info, err := os.Stat(admin)
+	if err != nil || !info.IsDir() {
+		return "", touched
+	}
+	if info.ModTime().After(touched) {
+		touched = info.ModTime()
+	}
+	return name, touched
+}
+
+func (r *repair) moveAside(admin string) error {
+	keep := filepath.Join(r.common, "orch", "damaged")
+	if err := os.MkdirAll(keep, 0o700); err != nil {
+		return err
+	}
+	aside, err := os.MkdirTemp(keep, filepath.Base(admin)+"-")
+	if err != nil {
+		return err
+	}
+	return os.Rename(admin, filepath.Join(aside, "admin"))
+}
+
+// packedRefs removes what a killed git branch -D or pack-refs leaves; with it, no packed
+// reference can be deleted.
+func (r *repair) packedRefs(ctx context.Context) error {
+	for _, name := range []string{"packed-refs.new", "packed-refs.lock"} {
+		path := filepath.Join(r.common, name)
+		info, err := os.Lstat(path)
+		if err != nil {
+			continue
+		}
+		gone, err := r.abandoned(ctx, info.ModTime())
+		if err != nil {
+			return err
+		}
+		again, err := os.Lstat(path)
+		if err != nil || !os.SameFile(info, again) {
+			continue // somebody is at work
+		}
+		if !gone {
+			r.report(path, "a lock on the packed references")
+			continue
+		}
+		if err := r.remove(path, "a lock on the packed references"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// report says of a lock that it was left alone.
+func (r *repair) report(path, what string) {
+	fix := "when no git runs: rm " + quote(path)
+	if len(r.running) > 0 {
+		fix = fmt.Sprintf("it may be held by process %d; %s", r.running[0], fix)
+	}
+	r.found = append(r.found, Leftover{Path: path, What: what, Fix: fix})
+}
+
+// foreign reports old locks of others. orch needs none of the files that they protect.
+func (r *repair) foreign(context.Context) error {
+	for _, name := range []string{"index.lock", "HEAD.lock", "config.lock", "shallow.lock"} {
+		path := filepath.Join(r.common, name)
+		if info, err := os.Lstat(path); err == nil && r.now().Sub(info.ModTime()) >= lockOld {
+			r.report(path, "a lock that is not orch's")
+		}
+	}
+	return nil
+}
+
+// rubbish deletes what was to be deleted, and old scratch files.
+func (r *repair) rubbish(context.Context) error {
+	bin := filepath.Join(r.root, trashDir)
+	entries, err := os.ReadDir(bin)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(bin, e.Name())
+		r.trash.delete(path)
+		r.fixed(path, "a removed worktree that was not deleted yet")
+	}
+	scratch, err := os.ReadDir(r.repo.ScratchDir())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range scratch {
+		info, err := e.Info()
+		if err != nil || r.now().Sub(info.ModTime()) < scratchLife {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(r.repo.ScratchDir(), e.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quote is s for a shell.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// lastValid is the newest commit in a reflog that is still there.
+func (r *repair) lastValid(ctx context.Context, ref string) (git.Commit, error) {
+	content, err := os.ReadFile(filepath.Join(r.common, "logs", filepath.FromSlash(ref)))
+	if err != nil {
+		return "", nil
+	}
+	lines := strings.Split(strings.TrimSpace(string(content)), "\n")
+	for i := len(lines) - 1; i >= 0; i-- {
+		fields := strings.SplitN(lines[i], " ", 3)
+		if len(fields) < 3 || !isID(fields[1]) {
+			continue
+		}
+		if c, err := r.tip(ctx, fields[1]); err != nil || c != "" {
+			return c, err
+		}
+	}
+	return "", nil
 }

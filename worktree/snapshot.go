@@ -85,6 +85,9 @@ func (l linked) ownIndex(ctx context.Context, env []string, index string, parent
 	if ctx.Err() != nil {
 		return entries{}, err
 	}
+	if err := os.Remove(index); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return entries{}, err
+	}
 	if _, err := l.git(ctx, env, nil, "read-tree", "--reset", string(parent)); err != nil {
 		return entries{}, err
 	}
@@ -154,14 +157,21 @@ func (l linked) changed(ctx context.Context, env []string) (paths, unread []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	const warning = "warning: could not open directory '" // git 2.39, with LC_ALL=C
-	for line := range strings.Lines(string(res.Stderr)) {
-		if path, ok := strings.CutPrefix(line, warning); ok {
-			path, _, _ = strings.Cut(path, "/'")
-			unread = append(unread, path)
-		}
+	for _, rest := range said(res.Stderr, "warning: could not open directory '") {
+		path, _, _ := strings.Cut(rest, "/'")
+		unread = append(unread, path)
 	}
 	return zeroSplit(res.Stdout), unread, nil
+}
+
+// said is what follows prefix on the lines of git's stderr, as git 2.39 words it with LC_ALL=C.
+func said(stderr []byte, prefix string) (rests []string) {
+	for line := range strings.Lines(string(stderr)) {
+		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix); ok {
+			rests = append(rests, rest)
+		}
+	}
+	return rests
 }
 
 // take puts paths as they are in the work tree into the index. What git will not take (a
@@ -170,9 +180,11 @@ func (l linked) take(ctx context.Context, env, paths []string) (refused []string
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	_, err = l.git(ctx, env, zeroEnded(paths), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	res, err := l.git(ctx, env, zeroEnded(paths), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 	switch {
-	case err == nil || exitCode(err) < 0 || ctx.Err() != nil:
+	case err == nil:
+		return said(res.Stderr, "Ignoring path "), nil
+	case exitCode(err) < 0 || ctx.Err() != nil:
 		return nil, err
 	case len(paths) == 1:
 		return paths, nil

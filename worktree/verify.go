@@ -46,6 +46,11 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 	if err := os.WriteFile(filepath.Join(l.dir, ".git"), []byte("gitdir: "+l.admin+"\n"), 0o666); err != nil {
 		return err
 	}
+	for _, name := range []string{"index.lock", "HEAD.lock"} { // of a git that the gate has left or killed
+		if err := os.Remove(filepath.Join(l.admin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
 	index := filepath.Join(l.admin, "orch-index")
 	env := []string{"GIT_INDEX_FILE=" + index}
 	if err := l.checkOut(ctx, env, c); err != nil {
