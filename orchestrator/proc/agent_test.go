@@ -86,13 +86,21 @@ func hostile(what string, args []string) int {
 			below(true, "double", "ignore")
 		}
 		forever()
+	case "leave": // a daemon that is named before the agent exits, whether it got to say so or not
+		fmt.Println("ready", below(false, "agent", "hang"))
 	case "double": // the middle process of a daemon's double fork
-		below(false, "agent", args[0])
+		fmt.Println("ready", below(false, append([]string{"agent"}, args...)...))
 	case "children": // short-lived orphans
 		for range number(args[0]) {
 			below(true, "double", "exit", "0")
 		}
-	case "kill-guard":
+	case "kill-guard": // with a daemon that kept its environment
+		cmd := exec.Command("/proc/self/exe", "agent", "ignore")
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("ready", cmd.Process.Pid)
 		ready()
 		syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		forever()
@@ -111,7 +119,7 @@ func hostile(what string, args []string) int {
 
 // below starts this program again in a session of its own, with no environment but the
 // standard streams. Waiting for it is what tells the middle process from the daemon.
-func below(wait bool, args ...string) {
+func below(wait bool, args ...string) (pid int) {
 	if args[0] != "agent" {
 		args = append([]string{"agent"}, args...)
 	}
@@ -124,6 +132,7 @@ func below(wait bool, args ...string) {
 	if wait {
 		cmd.Wait()
 	}
+	return cmd.Process.Pid
 }
 
 func flood(bytesLeft int) {
