@@ -1,0 +1,179 @@
+// Package templates holds the texts that orch gives to agents.
+//
+// What comes from outside (a task's description, a program's output, a file's name) is
+// only ever data in them: fenced so that it cannot end its fence, cleaned of what a reader
+// does not see, cut to a size, and never rendered as a template itself.
+package templates
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+//go:embed brief.md.tmpl
+var files embed.FS
+
+// MaxBriefBytes is the size that no brief is over.
+const MaxBriefBytes = 256 << 10
+
+// BriefData is what one iteration of one attempt is told. Only Epic, Task, Title, Branch,
+// Attempt and Iteration are always there.
+type BriefData struct {
+	// Epic is the epic's id.
+	Epic string
+	// Task is the task's id.
+	Task string
+	// Title is the task's title.
+	Title string
+	// Description is the task's own text.
+	Description string
+	// Design is how it is meant to be done.
+	Design string
+	// Acceptance is when it counts as done.
+	Acceptance string
+	// Notes are the task's notes; of long ones the end is kept, which is the newest.
+	Notes string
+	// Tracker is the command that shows tasks, like "bd".
+	Tracker string
+	// Landed is what the task's blockers put on the epic branch.
+	Landed []LandedTask
+	// Gate are the commands, or names of rules, that the work has to pass.
+	Gate []string
+	// Hints are a person's answers and advice, oldest first.
+	Hints []string
+	// Feedback is what became of earlier iterations and attempts, oldest first.
+	Feedback []Feedback
+	// ConflictFiles are the files that conflict with ConflictWith; with them the agent is
+	// told to merge first.
+	ConflictFiles []string
+	// ConflictWith is the commit to merge.
+	ConflictWith string
+	// Previous is the ref that keeps the work of the attempt before.
+	Previous string
+	// Attempt is the number of this attempt, from 1.
+	Attempt int
+	// Iteration is the number of this iteration within the attempt, from 1.
+	Iteration int
+	// Branch is the branch that the agent works on.
+	Branch string
+	// Base is the commit that Branch began at.
+	Base string
+}
+
+// LandedTask is one task that has landed.
+type LandedTask struct {
+	// Task is its id.
+	Task string
+	// Title is its title.
+	Title string
+	// Commit is what landed.
+	Commit string
+	// Files are the files that it changed.
+	Files []string
+}
+
+// Feedback is why one iteration or attempt did not do.
+type Feedback struct {
+	// Attempt is its number.
+	Attempt int
+	// Kind is the reason's code, like GATE_FAILED; it may be empty.
+	Kind string
+	// Text is what there is to know.
+	Text string
+}
+
+// page is a BriefData made ready: clean, cut, lists joined.
+type page struct {
+	BriefData
+	Landed   string
+	Gate     string
+	Conflict string
+}
+
+// The limits, in bytes or in how many. Together with the template they stay below
+// MaxBriefBytes.
+const (
+	maxName        = 300
+	maxItems       = 50
+	maxTitle       = 500
+	maxDescription = 64 << 10
+	maxSection     = 24 << 10
+	maxNotes       = 16 << 10
+	maxHint        = 6 << 10
+	maxHints       = 4
+	maxFeedback    = 10 << 10
+	maxFeedbacks   = 3
+	maxList        = 14 << 10
+)
+
+// Brief renders what an agent is told: the same text for the same data, at most
+// MaxBriefBytes. It fails only when the template is broken.
+func Brief(d BriefData) (string, error) {
+	t, err := template.New("brief.md.tmpl").Funcs(template.FuncMap{"fence": fence, "code": code}).ParseFS(files, "brief.md.tmpl")
+	if err != nil {
+		return "", fmt.Errorf("reading the brief's template: %w", err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, newPage(d)); err != nil {
+		return "", fmt.Errorf("rendering the brief of %s: %w", d.Task, err)
+	}
+	return b.String(), nil
+}
+
+func newPage(d BriefData) page {
+	p := page{BriefData: d}
+	p.Title = head(oneLine(d.Title), maxTitle)
+	p.Description = head(clean(d.Description), maxDescription)
+	p.Design = head(clean(d.Design), maxSection)
+	p.Acceptance = head(clean(d.Acceptance), maxSection)
+	p.Notes = tail(clean(d.Notes), maxNotes)
+	p.Gate = lines(d.Gate)
+	p.Landed = landedLines(d.Landed)
+	if len(d.ConflictFiles) > 0 && d.ConflictWith != "" {
+		p.Conflict = lines(d.ConflictFiles)
+	}
+	p.Hints = nil
+	for _, hint := range newest(d.Hints, maxHints) {
+		if hint = head(clean(hint), maxHint); hint != "" {
+			p.Hints = append(p.Hints, hint)
+		}
+	}
+	p.Feedback = nil
+	for _, f := range newest(d.Feedback, maxFeedbacks) {
+		if f.Text = head(clean(f.Text), maxFeedback); f.Text != "" {
+			p.Feedback = append(p.Feedback, f)
+		}
+	}
+	return p
+}
+
+func newest[T any](all []T, n int) []T { return all[max(0, len(all)-n):] }
+
+// lines is a list, an item a line, the first maxItems of them.
+func lines(items []string) string {
+	var out []string
+	for _, item := range items[:min(len(items), maxItems)] {
+		if item = name(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	if more := len(items) - maxItems; more > 0 {
+		out = append(out, fmt.Sprintf("and %d more", more))
+	}
+	return head(strings.Join(out, "\n"), maxList)
+}
+
+func landedLines(tasks []LandedTask) string {
+	var out []string
+	for _, t := range tasks {
+		commit := t.Commit[:min(len(t.Commit), 12)]
+		line := strings.Join(strings.Fields(name(t.Task)+" "+name(commit)+" "+name(t.Title)), " ")
+		if len(t.Files) > 0 {
+			line += " (" + strings.ReplaceAll(lines(t.Files), "\n", ", ") + ")"
+		}
+		out = append(out, line)
+	}
+	return lines(out)
+}
