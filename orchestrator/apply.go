@@ -1,0 +1,530 @@
+package orchestrator
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"time"
+)
+
+// maxWindow is how many candidates are gated together at most.
+const maxWindow = 16
+
+// landingBackOff is the first wait after a landing that git, or another writer
+// of the branch, made fail; it doubles.
+const landingBackOff = 50 * time.Millisecond
+
+// fastExitWindow is how long a fast exit counts for the breaker.
+const fastExitWindow = 60 * time.Second
+
+// NewState is the state before the first event.
+func NewState() State { return State{Window: 1, index: map[TaskID]int{}} }
+
+// Apply gives the state after e. It changes nothing of s: what is shared with
+// the result is never written again. e must have passed Check.
+func Apply(s State, e Event) State {
+	switch e.Kind {
+	case RunStarted:
+		return applyRun(s, e)
+	case RunEnded:
+		s.Run.Ended, s.Run.Promise = e.At, e.Text
+	case DrainStarted:
+		if s.Run.Drain == "" {
+			s.Run.Drain, s.Run.DrainWhy = e.Code, e.Reason
+		}
+	case KillStarted:
+		s.Run.Kill = true
+	case TrackerRead, TrackerWritten, TrackerBusy, TrackerFailed:
+		return applyTracker(s, e)
+	case BaseCheckStarted:
+		s.Gate = GateChecking
+	case BaseChecked:
+		s.Gate = GateGreen
+		if !e.Land.Passed {
+			s.Gate = GateRed
+		}
+	case LandingStarted, LandingConflicted, CandidateJudged, TaskLanded, LandingLost:
+		return applyLanding(s, e)
+	case BreakerOpened:
+		return openBreaker(s, e)
+	case MetaWanted:
+		s.Meta = "wanted"
+	case MetaFiled:
+		s.Meta = e.Text
+	case MoveStarted:
+		s.Landing.Moving = true
+	case IntoStarted:
+		s.Into = IntoState{Busy: true}
+	case EpicLandedInto:
+		s.Into = IntoState{Done: e.Land.Commits[0], Branch: e.Reason}
+	case EpicNotLanded:
+		s.Into = IntoState{Why: e.Reason}
+	default:
+		return applyTask(s, e)
+	}
+	return s
+}
+
+func applyRun(s State, e Event) State {
+	s.Epic, s.Run = e.Epic, *e.Run
+	s.Run.Started = e.At
+	if e.Land != nil {
+		s.Tip = e.Land.Commits[0]
+		if s.Base == "" {
+			s.Base = s.Tip
+		}
+	}
+	if s.Gate == GateChecking || s.Gate == GateRed {
+		s.Gate = GateUnknown
+	}
+	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
+	s.Cooldown, s.Cooled = time.Time{}, 0
+	s.tracker, s.cleans = trackerState{}, nil
+	return s
+}
+
+// put returns s with t in place of the task of its id.
+func (s State) put(t Task) State {
+	s.Tasks = slices.Clone(s.Tasks)
+	s.Tasks[s.index[t.ID]] = &t
+	return s
+}
+
+// edit returns s with change applied to a copy of the task.
+func (s State) edit(id TaskID, change func(*Task)) State {
+	t := *s.Task(id)
+	t.Attempts = slices.Clone(t.Attempts)
+	change(&t)
+	return s.put(t)
+}
+
+// move sets the state of a task, and since when.
+func (t *Task) move(to TaskState, at time.Time) {
+	if t.State != to {
+		t.State, t.Since = to, at
+	}
+}
+
+// last is the newest attempt, to be changed; only inside edit.
+func (t *Task) last() *Attempt { return &t.Attempts[len(t.Attempts)-1] }
+
+// fail ends the open attempt at the task's cost, and gives the task back to Decide.
+func (t *Task) fail(code Code, feedback string, at time.Time) {
+	t.end(code, feedback, at)
+	t.Charged++
+}
+
+// end ends the open attempt at nobody's cost.
+func (t *Task) end(code Code, feedback string, at time.Time) {
+	a := t.last()
+	a.Ended, a.Agent, a.Failure, a.Feedback = at, false, code, feedback
+	if t.State == Skipped {
+		return
+	}
+	t.move(Waiting, at)
+	t.leave(at)
+}
+
+// leave gives up a task that a person closed meanwhile.
+func (t *Task) leave(at time.Time) {
+	if t.Status == statusClosed && t.Told != statusClosed {
+		t.Why = "closed in the tracker by a person"
+		t.move(Skipped, at)
+	}
+}
+
+func applyTask(s State, e Event) State {
+	switch e.Kind {
+	case AttemptStarted:
+		return startAttempt(s, e)
+	case AgentEnded:
+		return endAgent(s, e)
+	case CleanStarted:
+		s.cleans = maps.Clone(s.cleans)
+		if s.cleans == nil {
+			s.cleans = map[TaskID]bool{}
+		}
+		s.cleans[e.Task] = true
+		return s
+	case TaskParked:
+		return park(s, e)
+	}
+	if e.Task == "" {
+		return s // leftover_found
+	}
+	return s.edit(e.Task, func(t *Task) {
+		switch e.Kind {
+		case IterationStarted:
+			a := t.last()
+			a.Iteration, a.Agent = e.Agent.Iteration, true
+			t.move(Running, e.At)
+		case AttemptHanded:
+			t.last().Handed = true
+		case AttemptStopped:
+			t.last().Stopping = true
+		case AttemptLost:
+			t.last().Head = e.Agent.Head
+			t.end(Orphaned, e.Reason, e.At)
+		case AttemptCleaned:
+			if len(t.Attempts) > 0 {
+				t.last().Cleaned = true
+			}
+		case TaskFound:
+			t.Commit = e.Land.Commits[0]
+			t.move(Landed, e.At)
+		case TaskRetried:
+			t.release(e.At)
+			if e.Text != "" {
+				t.Hints = append(slices.Clone(t.Hints), e.Text)
+			}
+		case TaskSkipped:
+			t.Give, t.Code, t.Why = e.Text, "", e.Reason
+			t.move(Skipped, e.At)
+		case WorkerPanicked:
+			if t.Last().Open() {
+				t.fail(AgentCrashed, "", e.At)
+			}
+		}
+	})
+}
+
+// release gives a parked or skipped task a fresh start.
+func (t *Task) release(at time.Time) {
+	t.Charged, t.Code, t.Why, t.Give, t.NotBefore = 0, "", "", "", time.Time{}
+	t.move(Waiting, at)
+}
+
+func startAttempt(s State, e Event) State {
+	s.Run.Iterations++
+	if s.Run.Mode == Hand {
+		s.Run.Iterations--
+	}
+	return s.edit(e.Task, func(t *Task) {
+		t.Attempts = append(t.Attempts, Attempt{
+			Number: e.Attempt, Iteration: 1, Base: e.Agent.Base, Started: e.At,
+			Agent: true, Session: e.Agent.Session, InSession: e.Agent.InSession,
+		})
+		t.move(Running, e.At)
+	})
+}
+
+func park(s State, e Event) State {
+	if failure(e.Code) {
+		s.Run.Failures++
+	}
+	s = s.dequeue(e.Task)
+	return s.edit(e.Task, func(t *Task) {
+		if t.Last().Open() {
+			t.last().Ended, t.last().Agent = e.At, false
+		}
+		t.Code, t.Why = e.Code, e.Reason
+		t.move(Parked, e.At)
+	})
+}
+
+// failure reports whether a task parked for this reason counts as a failure of
+// the work, as against a question or a fact about the tracker.
+func failure(c Code) bool {
+	switch c {
+	case GateFailed, MergeConflict, NoChange, NoProgress, AgentCrashed, MaxIterations:
+		return true
+	}
+	return false
+}
+
+// endAgent applies the end of an agent process: on into the queue, or the
+// attempt has failed, or it was not the attempt's fault.
+func endAgent(s State, e Event) State {
+	a := e.Agent
+	s.Run.Tokens += a.Tokens
+	s.Run.CostUSD += a.CostUSD
+	if a.End == EndedItself {
+		s.Run.GoodEnds++
+		s.Run.FastExits, s.Run.Probing, s.Cooled = nil, false, 0
+	}
+	s = cool(s, e)
+	if a.Fast && (s.Run.GoodEnds == 0 || a.End == EndedNoStart) {
+		recent := slices.DeleteFunc(slices.Clone(s.Run.FastExits), func(f FastExit) bool { return e.At.Sub(f.At) > fastExitWindow })
+		s.Run.FastExits = append(recent, FastExit{Task: e.Task, At: e.At, Why: e.Reason})
+	}
+	s.tracker.stale = true
+	s = s.edit(e.Task, func(t *Task) { endAttempt(t, e, s.Run.Limits) })
+	if s.Task(e.Task).State == Queued {
+		s.Queue = append(slices.Clone(s.Queue), e.Task)
+	}
+	return s
+}
+
+// cool lets the whole pool wait when the client's service asks for it. Agents
+// that were told so at the same time make one cool-down, not several.
+func cool(s State, e Event) State {
+	if e.Agent.End != EndedLimit && e.Agent.End != EndedUsage {
+		return s
+	}
+	wait := e.Agent.RetryAfter
+	if wait <= 0 {
+		wait = s.Run.Limits.PoolBackOff << min(s.Cooled, 5)
+	}
+	if !e.At.Before(s.Cooldown) {
+		s.Cooled++
+	}
+	if until := e.At.Add(wait); until.After(s.Cooldown) {
+		s.Cooldown, s.Cooling = until, e.Reason
+	}
+	return s
+}
+
+// openBreaker charges nobody for an agent that does not start, and has one
+// agent probe before all others.
+func openBreaker(s State, e Event) State {
+	for _, f := range s.Run.FastExits {
+		s = s.edit(f.Task, func(t *Task) {
+			if t.State == Parked && t.Code == AgentCrashed || t.State == Waiting {
+				t.release(e.At)
+			}
+		})
+	}
+	s.Run.Probing, s.Run.Failures = true, 0
+	s.Cooldown, s.Cooling = e.Until, e.Reason
+	return s
+}
+
+func endAttempt(t *Task, e Event, limits Limits) {
+	a, got := t.last(), e.Agent
+	a.Agent, a.Worked = false, a.Worked+got.Took
+	if got.Head != "" {
+		a.Head = got.Head
+	}
+	a.Why = e.Reason
+	if got.Session != "" {
+		a.Session = got.Session
+	}
+	switch {
+	case got.End == EndedStopped:
+		t.end(Orphaned, "", e.At)
+	case got.End == EndedLimit, got.End == EndedUsage, got.End == EndedAuth, got.End == EndedDisk:
+		t.end(e.Code, "", e.At)
+	case got.End == EndedTime, got.End == EndedIdle:
+		t.fail(NoProgress, e.Reason, e.At)
+	case got.End == EndedCrash, got.End == EndedNoStart:
+		t.fail(AgentCrashed, e.Reason, e.At)
+		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
+	case got.Signal == signalBlocked, got.Signal == signalEscalate:
+		t.end(Question, e.Text, e.At)
+	case got.Signal == signalContinue && a.Iteration < limits.Iterations:
+		a.Feedback = e.Text // stays open; Decide starts the next iteration
+	case got.Signal == signalContinue:
+		t.fail(MaxIterations, "", e.At)
+	case len(got.Unmerged) > 0:
+		a.Files = got.Unmerged
+		t.fail(MergeConflict, e.Text, e.At)
+	case !got.Changed:
+		t.fail(NoChange, e.Text, e.At)
+	case t.State == Skipped:
+		t.end(Orphaned, "", e.At)
+	default:
+		t.move(Queued, e.At)
+	}
+}
+
+func (s State) dequeue(ids ...TaskID) State {
+	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(id TaskID) bool { return slices.Contains(ids, id) })
+	return s
+}
+
+func applyLanding(s State, e Event) State {
+	switch e.Kind {
+	case LandingStarted:
+		s.Landing = Landing{Tasks: e.Land.Tasks, Old: e.Land.Old, Lost: s.Landing.Lost}
+		for _, id := range e.Land.Tasks {
+			s = s.edit(id, func(t *Task) { t.move(Validating, e.At) })
+		}
+		return s.dequeue(e.Land.Tasks...)
+	case LandingConflicted:
+		s.Landing.Tasks = slices.DeleteFunc(slices.Clone(s.Landing.Tasks), func(id TaskID) bool { return id == e.Task })
+		return s.edit(e.Task, func(t *Task) { conflict(t, e, s.Run.Limits) })
+	case CandidateJudged:
+		return judge(s, e)
+	case TaskLanded:
+		return landed(s, e)
+	}
+	s.Landing.Lost++ // landing_lost
+	s = s.requeue(e.At)
+	s.Landing.NotBefore, s.Landing.Why = e.At.Add(landingBackOff<<min(s.Landing.Lost-1, 8)), e.Reason
+	return s
+}
+
+// conflict gives a conflicting attempt back to its agent once; the second time
+// the attempt has failed.
+func conflict(t *Task, e Event, limits Limits) {
+	a := t.last()
+	seen := a.Conflict != ""
+	a.Files, a.Conflict, a.Feedback = e.Files, e.Land.Old, e.Text
+	if seen || a.Iteration >= limits.Iterations {
+		t.fail(MergeConflict, e.Text, e.At)
+		return
+	}
+	t.move(Running, e.At) // without an agent: Decide starts the next iteration
+	if a.InSession {
+		a.Agent, a.Iteration = true, a.Iteration+1
+	}
+}
+
+// judge applies the gate's word on a stack of candidates. A green stack may
+// move the branch. A red stack is taken apart; a red single task has failed.
+func judge(s State, e Event) State {
+	stays := e.Land.Tasks
+	for _, id := range s.Landing.Tasks { // left out of the stack: they conflicted with something not yet landed
+		if !slices.Contains(stays, id) {
+			s = s.toQueue(id, e.At)
+		}
+	}
+	s.Landing.Tasks, s.Landing.Old = stays, e.Land.Old
+	if e.Land.Passed {
+		s.Landing.Commits = e.Land.Commits
+		return s
+	}
+	if len(stays) > 1 {
+		s.Window = len(stays) / 2
+		return s.requeue(e.At)
+	}
+	s.Landing, s.Window = Landing{}, 1
+	if len(stays) == 0 {
+		return s
+	}
+	return s.edit(stays[0], func(t *Task) {
+		t.fail(GateFailed, e.Text, e.At)
+		t.last().Why = e.Reason
+	})
+}
+
+func (s State) toQueue(id TaskID, at time.Time) State {
+	s = s.edit(id, func(t *Task) { t.move(Queued, at) })
+	s.Queue = append(slices.Clone(s.Queue), id)
+	return s
+}
+
+// requeue puts what was being landed back to the front of the queue.
+func (s State) requeue(at time.Time) State {
+	for _, id := range s.Landing.Tasks {
+		s = s.edit(id, func(t *Task) { t.move(Queued, at) })
+	}
+	s.Queue = append(slices.Clone(s.Landing.Tasks), s.Queue...)
+	s.Landing = Landing{Lost: s.Landing.Lost}
+	return s
+}
+
+func landed(s State, e Event) State {
+	for i, id := range e.Land.Tasks {
+		s = s.edit(id, func(t *Task) {
+			t.last().Ended = e.At
+			t.Commit, t.Code, t.Why = e.Land.Commits[i], "", ""
+			t.move(Landed, e.At)
+		})
+	}
+	s.Tip = e.Land.Commits[len(e.Land.Commits)-1]
+	s.Landing, s.Run.Failures = Landing{}, 0
+	s.Window = min(s.Window*2, maxWindow)
+	s.tracker.stale = true
+	if s.Gate != GateGreen {
+		s.Gate = GateGreen
+	}
+	return s
+}
+
+func applyTracker(s State, e Event) State {
+	switch e.Kind {
+	case TrackerBusy:
+		s.tracker.busy = true
+	case TrackerFailed:
+		s.tracker.busy = false
+		s.tracker.failures++
+		s.tracker.why = e.Reason
+		s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
+	case TrackerWritten:
+		s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
+		for _, w := range e.Wrote {
+			s = wrote(s, w)
+		}
+	case TrackerRead:
+		s = read(s, e)
+	}
+	return s
+}
+
+// wrote applies the tracker's answer to one change.
+func wrote(s State, w Wrote) State {
+	if s.Task(w.ID) == nil {
+		return s
+	}
+	if w.Refused != "" {
+		s.tracker.refused = maps.Clone(s.tracker.refused)
+		if s.tracker.refused == nil {
+			s.tracker.refused = map[refusal]string{}
+		}
+		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
+	}
+	return s.edit(w.ID, func(t *Task) {
+		if w.Refused == "" {
+			t.Status, t.Told, t.Assignee = w.Status, w.Status, w.By
+		} else if w.By != "" {
+			t.Assignee, t.Status = w.By, statusInProgress
+		}
+	})
+}
+
+// read applies a reading of the tracker: the nodes that differ, and those gone.
+func read(s State, e Event) State {
+	s.tracker.busy, s.tracker.failures, s.tracker.stale = false, 0, false
+	s.tracker.read, s.tracker.cost = e.At, e.Read.Took
+	s.Tasks, s.index = slices.Clone(s.Tasks), maps.Clone(s.index)
+	s.tracker.refused = maps.Clone(s.tracker.refused)
+	for _, n := range e.Read.Nodes {
+		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
+		i, known := s.index[n.ID]
+		if !known {
+			t := &Task{Node: n, State: Waiting, Since: e.At}
+			t.follow(Node{}, e.At)
+			s.index[n.ID] = len(s.Tasks)
+			s.Tasks = append(s.Tasks, t)
+			continue
+		}
+		t := *s.Tasks[i]
+		was := t.Node
+		t.Node, t.Deleted = n, false
+		t.follow(was, e.At)
+		s.Tasks[i] = &t
+	}
+	for _, id := range e.Read.Removed {
+		if i, known := s.index[id]; known {
+			t := *s.Tasks[i]
+			t.Deleted = true
+			s.Tasks[i] = &t
+		}
+	}
+	sort.Slice(s.Tasks, func(i, j int) bool { return s.Tasks[i].ID < s.Tasks[j].ID })
+	for i, t := range s.Tasks {
+		s.index[t.ID] = i
+	}
+	return s
+}
+
+// follow brings a task's state in line with what a person did in the tracker.
+// What the tracker has from us (Told) is no news.
+func (t *Task) follow(was Node, at time.Time) {
+	if !t.Dispatchable() || t.Status == t.Told && t.Told != "" {
+		return
+	}
+	open := t.Status == statusOpen
+	told := t.Told
+	t.Told = ""
+	switch {
+	case t.State == Waiting || t.State == Parked && t.Status == statusClosed:
+		t.leave(at)
+	case t.State == Skipped && open && was.Status != statusOpen:
+		t.release(at)
+	case t.State == Landed && open && told == statusClosed,
+		t.State == Parked && open && told == statusBlocked:
+		t.release(at) // reopened
+	}
+}

@@ -1,0 +1,146 @@
+package orchestrator
+
+import "time"
+
+// EventKind names what happened, in the past tense.
+type EventKind string
+
+// The kinds of event. Those below the line are not journaled: a new run finds
+// out again.
+const (
+	RunStarted        EventKind = "run_started"
+	RunEnded          EventKind = "run_ended"
+	DrainStarted      EventKind = "drain_started"      // no new work is taken
+	KillStarted       EventKind = "kill_started"       // agents are interrupted
+	TrackerRead       EventKind = "tracker_read"       // what changed since the last reading
+	TrackerWritten    EventKind = "tracker_written"    // the tracker has these statuses from us
+	BaseCheckStarted  EventKind = "base_check_started" //
+	BaseChecked       EventKind = "base_checked"       // the gate's word on the untouched base
+	AttemptStarted    EventKind = "attempt_started"    // the intent: worktree, branch, agent
+	IterationStarted  EventKind = "iteration_started"  // the same attempt, its agent once more
+	AttemptHanded     EventKind = "attempt_handed"     // worktree and brief are there; a session works on it
+	AgentEnded        EventKind = "agent_ended"        // with what git shows of its work
+	AttemptStopped    EventKind = "attempt_stopped"    // the intent to interrupt
+	AttemptLost       EventKind = "attempt_lost"       // orch died meanwhile
+	AttemptCleaned    EventKind = "attempt_cleaned"    // worktree and branch are gone
+	LandingStarted    EventKind = "landing_started"    // the intent: candidates, gate
+	LandingConflicted EventKind = "landing_conflicted" //
+	CandidateJudged   EventKind = "candidate_judged"   // the gate's word on a tree
+	MoveStarted       EventKind = "move_started"       // the intent: the epic branch moves
+	TaskLanded        EventKind = "task_landed"        // the epic branch has it, durably
+	LandingLost       EventKind = "landing_lost"       // somebody moved the branch, or git failed
+	TaskFound         EventKind = "task_found"         // on the epic branch, although the journal did not know
+	TaskParked        EventKind = "task_parked"        // not without a person
+	TaskRetried       EventKind = "task_retried"       // a person
+	TaskSkipped       EventKind = "task_skipped"       // a person
+	RequestRefused    EventKind = "request_refused"    // what a person asked for is not possible now
+	BreakerOpened     EventKind = "breaker_opened"     // the agent does not start
+	MetaWanted        EventKind = "meta_issue_wanted"  // too many tasks failed in a row
+	MetaFiled         EventKind = "meta_issue_filed"   //
+	IntoStarted       EventKind = "into_started"       //
+	EpicLandedInto    EventKind = "epic_landed_into"   //
+	EpicNotLanded     EventKind = "epic_not_landed"    // --into was not possible
+	WorkerPanicked    EventKind = "worker_panicked"    // a bug of ours
+	LeftoverFound     EventKind = "leftover_found"     // of a run that was killed, with what was done about it
+
+	TrackerBusy   EventKind = "tracker_busy"   // a call is under way
+	TrackerFailed EventKind = "tracker_failed" // it did not answer
+	CleanStarted  EventKind = "clean_started"
+)
+
+// Journaled reports whether the kind is written into the journal.
+func (k EventKind) Journaled() bool {
+	return k != TrackerBusy && k != TrackerFailed && k != CleanStarted
+}
+
+// Event is something that happened. Which fields are set depends on Kind.
+type Event struct {
+	Kind    EventKind `json:"kind"`
+	At      time.Time `json:"at"`
+	Task    TaskID    `json:"task,omitempty"`
+	Attempt int       `json:"attempt,omitempty"`
+	Code    Code      `json:"code,omitempty"`
+	Reason  string    `json:"reason,omitempty"` // one clause, shown to a person as it is
+	Run     *Run      `json:"run,omitempty"`    // run_started
+	Epic    TaskID    `json:"epic,omitempty"`   // run_started
+	Read    *Reading  `json:"read,omitempty"`   // tracker_read
+	Wrote   []Wrote   `json:"wrote,omitempty"`  // tracker_written
+	Land    *Land     `json:"land,omitempty"`   // base_checked, landing_*, candidate_judged, task_landed
+	Agent   *Agent    `json:"agent,omitempty"`  // attempt_started, agent_ended
+	Until   time.Time `json:"until,omitzero"`   // breaker_opened
+	Text    string    `json:"text,omitempty"`   // a person's hint or answer; an agent's feedback; output for a person
+	Files   []string  `json:"files,omitempty"`
+}
+
+// Reading is how the tracker differs from what the state knew.
+type Reading struct {
+	Nodes   []Node        `json:"nodes,omitempty"`
+	Removed []TaskID      `json:"removed,omitempty"`
+	Took    time.Duration `json:"took"`
+}
+
+// Wrote is the answer to one change that the tracker was asked for.
+type Wrote struct {
+	ID      TaskID `json:"id"`
+	Kind    string `json:"kind,omitempty"`    // of the change
+	Status  string `json:"status,omitempty"`  // which it has now; "" when refused
+	Refused string `json:"refused,omitempty"` // the tracker's words
+	By      string `json:"by,omitempty"`      // who holds it
+}
+
+// Land is a fact about candidates and the epic branch.
+type Land struct {
+	Tasks   []TaskID `json:"tasks,omitempty"`
+	Old     Commit   `json:"old,omitempty"`
+	Commits []Commit `json:"commits,omitempty"`
+	Tree    string   `json:"tree,omitempty"`
+	Passed  bool     `json:"passed,omitempty"`
+	Score   int      `json:"score,omitempty"`
+	Gate    []string `json:"gate,omitempty"` // names of the rules that were applied
+	Files   int      `json:"files,omitempty"`
+	Added   int      `json:"added,omitempty"`
+	Deleted int      `json:"deleted,omitempty"`
+	Log     string   `json:"log,omitempty"` // file with the gate's output
+
+	Took time.Duration `json:"took,omitempty"`
+}
+
+// Agent is a fact about one agent process and the work that it left.
+type Agent struct {
+	Iteration int      `json:"iteration,omitempty"`
+	Base      Commit   `json:"base,omitempty"`
+	Head      Commit   `json:"head,omitempty"`
+	Changed   bool     `json:"changed,omitempty"`  // its work differs from its base
+	Salvaged  bool     `json:"salvaged,omitempty"` // orch committed what was not
+	Unmerged  []string `json:"unmerged,omitempty"`
+	InSession bool     `json:"in_session,omitempty"`
+	Resume    bool     `json:"resume,omitempty"` // goes on with Session
+	Session   string   `json:"session,omitempty"`
+	End       End      `json:"end,omitempty"`
+	Signal    string   `json:"signal,omitempty"` // from its promise
+	Fast      bool     `json:"fast,omitempty"`   // ended within seconds, and badly
+	Added     int      `json:"added,omitempty"`
+	Deleted   int      `json:"deleted,omitempty"`
+	Tokens    int64    `json:"tokens,omitempty"`
+	CostUSD   float64  `json:"cost_usd,omitempty"`
+
+	Took       time.Duration `json:"took,omitempty"`
+	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
+}
+
+// End is how an agent process ended, as its harness reads it.
+type End string
+
+// The ends of an agent process.
+const (
+	EndedItself  End = "ended"
+	EndedCrash   End = "crashed"
+	EndedLimit   End = "rate_limited" // or the API was overloaded or out of reach: the whole pool waits
+	EndedAuth    End = "auth"
+	EndedUsage   End = "usage_limit"
+	EndedTime    End = "timeout"
+	EndedIdle    End = "no_progress"
+	EndedStopped End = "stopped" // by orch
+	EndedNoStart End = "no_start"
+	EndedDisk    End = "disk"
+)

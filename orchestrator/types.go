@@ -1,0 +1,259 @@
+package orchestrator
+
+import (
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// TaskID is the tracker's id of an issue: a task, or an epic.
+type TaskID string
+
+// TaskState says where a task is on its way. The strings are kept in files.
+type TaskState string
+
+// The states, and who moves a task on from each.
+const (
+	Waiting    TaskState = "waiting"    // its blockers, or a free place: Decide
+	Running    TaskState = "running"    // its agent
+	Queued     TaskState = "queued"     // the landing queue
+	Validating TaskState = "validating" // the gate
+	Landed     TaskState = "landed"     // nobody; a person who reopens it
+	Parked     TaskState = "parked"     // a person
+	Skipped    TaskState = "skipped"    // a person
+)
+
+// Ready is how a waiting task is shown when nothing but a free place is missing.
+const Ready TaskState = "ready"
+
+// Node is what the tracker says of one issue, as far as scheduling needs it.
+type Node struct {
+	ID        TaskID     `json:"id"`
+	Title     string     `json:"title,omitempty"`
+	Epic      bool       `json:"epic,omitempty"`    // an epic: never dispatched, closed when all below it is done
+	Outside   bool       `json:"outside,omitempty"` // not below this epic; known because something in it waits for it
+	Held      bool       `json:"held,omitempty"`    // of a type that no agent works on (a gate, a message), or pinned
+	Parent    TaskID     `json:"parent,omitempty"`
+	Status    string     `json:"status"`
+	Assignee  string     `json:"assignee,omitempty"`
+	Agent     string     `json:"agent,omitempty"` // from the label agent:<name>
+	Priority  int        `json:"priority"`        // 0 is most urgent
+	CreatedAt time.Time  `json:"created_at"`
+	Estimate  Minutes    `json:"estimate,omitempty"` // the tracker's, 0 for none
+	DeferTill time.Time  `json:"defer_until,omitzero"`
+	Needs     [][]TaskID `json:"needs,omitempty"` // one of each row must be done first; inherited rows included
+}
+
+// Minutes is a whole number of minutes, the tracker's unit of an estimate.
+type Minutes int
+
+// Task is a node with what orch did about it.
+type Task struct {
+	Node
+	State     TaskState `json:"state"`
+	Attempts  []Attempt `json:"attempts,omitempty"`  // oldest first; only the last can be open
+	Charged   int       `json:"charged,omitempty"`   // attempts that count against the limit
+	NotBefore time.Time `json:"not_before,omitzero"` // back-off
+	Code      Code      `json:"code,omitempty"`      // why it is parked
+	Why       string    `json:"why,omitempty"`       // the same, in one clause
+	Since     time.Time `json:"since,omitzero"`      // when State last changed
+	Commit    Commit    `json:"commit,omitempty"`    // what landed it
+	Told      string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
+	Deleted   bool      `json:"deleted,omitempty"`   // no longer in the tracker
+	Hints     []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
+	Give      string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+}
+
+// Commit is a full object id of git.
+type Commit = git.Commit
+
+// Attempt is one try at a task, in one worktree, on one branch.
+type Attempt struct {
+	Number    int           `json:"number"`    // from 1
+	Iteration int           `json:"iteration"` // from 1
+	Base      Commit        `json:"base"`
+	Head      Commit        `json:"head,omitempty"` // "" until its agent has ended with something to land
+	Started   time.Time     `json:"started"`
+	Ended     time.Time     `json:"ended,omitzero"`  // zero while it is open
+	Agent     bool          `json:"agent,omitempty"` // its agent runs now
+	Failure   Code          `json:"failure,omitempty"`
+	Feedback  string        `json:"feedback,omitempty"`   // what the next iteration or attempt is told
+	Why       string        `json:"why,omitempty"`        // of the failure, in one clause
+	Files     []string      `json:"files,omitempty"`      // in conflict
+	Conflict  Commit        `json:"conflict,omitempty"`   // the tip that it conflicts with
+	Session   string        `json:"session,omitempty"`    // the client's id of the conversation
+	InSession bool          `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
+	Handed    bool          `json:"handed,omitempty"`     // its worktree and brief are there for the session
+	Stopping  bool          `json:"stopping,omitempty"`
+	Cleaned   bool          `json:"cleaned,omitempty"` // its worktree and branch are gone
+	Worked    time.Duration `json:"worked,omitempty"`  // time that its agents took, together
+}
+
+// Open reports whether the attempt has not ended.
+func (a Attempt) Open() bool { return a.Number > 0 && a.Ended.IsZero() }
+
+// Last returns the newest attempt; its Number is 0 when there was none.
+func (t *Task) Last() Attempt {
+	if len(t.Attempts) == 0 {
+		return Attempt{}
+	}
+	return t.Attempts[len(t.Attempts)-1]
+}
+
+// Done reports whether what waits for the task may go on: it landed, or the
+// tracker counts it as done (bd: closed or pinned).
+func (t *Task) Done() bool {
+	return t.State == Landed || t.Status == statusClosed || t.Status == statusPinned
+}
+
+// Dispatchable reports whether the issue is one that agents are given at all.
+func (t *Task) Dispatchable() bool { return !t.Epic && !t.Outside && !t.Held }
+
+// The tracker's statuses that the rules here speak of (bd's own words).
+const (
+	statusOpen       = "open"
+	statusInProgress = "in_progress"
+	statusBlocked    = "blocked"
+	statusClosed     = "closed"
+	statusPinned     = "pinned"
+)
+
+// Limits are the settings that Decide reads. They are written into the journal
+// at each start, so that a replay decides as the run did.
+type Limits struct {
+	MaxParallel    int           `json:"max_parallel"`
+	Attempts       int           `json:"attempts"`         // charged attempts before a task is parked
+	Iterations     int           `json:"iterations"`       // of one attempt, before it is parked
+	MaxIterations  int           `json:"max_iterations"`   // of one run; 0: 100, or attempts times tasks where that is more
+	MaxDuration    time.Duration `json:"max_duration"`     // of one run; 0: none
+	MaxFailures    int           `json:"max_failures"`     // tasks parked in a row before the run stops; 0: none
+	MaxCostUSD     float64       `json:"max_cost_usd"`     // of one run; 0: none
+	MaxTokens      int64         `json:"max_tokens"`       // of one run; 0: none
+	SurveyEvery    time.Duration `json:"survey_every"`     // how often the tracker is read
+	Resumes        bool          `json:"resumes"`          // the harness can go on with a conversation
+	AllowRedBase   bool          `json:"allow_red_base"`   // go on although the gate is red on the untouched base
+	Into           string        `json:"into,omitempty"`   // branch that the finished epic is landed on
+	Actor          string        `json:"actor"`            // who claims, in the tracker
+	PoolBackOff    time.Duration `json:"pool_back_off"`    // cool-down when a rate limit names no time
+	CrashBackOff   time.Duration `json:"crash_back_off"`   // first wait after a crash; doubles
+	BreakerBackOff time.Duration `json:"breaker_back_off"` // wait before the probe of an agent that could not start
+}
+
+// Run is one life of the orchestrator.
+type Run struct {
+	Number     int        `json:"number"` // from 1, over the whole journal
+	Mode       Mode       `json:"mode"`
+	Started    time.Time  `json:"started"`
+	Ended      time.Time  `json:"ended,omitzero"`
+	Limits     Limits     `json:"limits"`
+	Drain      Code       `json:"drain,omitempty"` // why no new work is taken: a limit, or INTERRUPTED
+	DrainWhy   string     `json:"drain_why,omitempty"`
+	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
+	Iterations int        `json:"iterations,omitempty"` // agents started
+	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
+	CostUSD    float64    `json:"cost_usd,omitempty"`
+	Tokens     int64      `json:"tokens,omitempty"`
+	Failures   int        `json:"failures,omitempty"` // tasks parked since the last landing
+	FastExits  []FastExit `json:"fast_exits,omitempty"`
+	Probing    bool       `json:"probing,omitempty"` // the breaker has opened once: one agent at a time
+	Promise    string     `json:"promise,omitempty"` // how it ended
+}
+
+// FastExit is an agent that ended at once and badly.
+type FastExit struct {
+	Task TaskID    `json:"task"`
+	At   time.Time `json:"at"`
+	Why  string    `json:"why"`
+}
+
+// Mode says what a run is for.
+type Mode string
+
+// The modes of a run.
+const (
+	Headless Mode = "run"  // orch starts the agents
+	Hand     Mode = "next" // a session's model starts them: only claim, and make worktrees
+	LandOne  Mode = "land" // land what is queued, and start nothing
+)
+
+// State is what replaying the journal gives. Its tasks are immutable: Apply
+// replaces the one that it changes, so a copy of a State stays as it is.
+type State struct {
+	Epic     TaskID    `json:"epic"`
+	Tasks    []*Task   `json:"tasks"` // by id
+	Base     Commit    `json:"base"`  // the epic branch's first commit that is not ours
+	Tip      Commit    `json:"tip"`   // the newest known commit of the epic branch
+	Run      Run       `json:"run"`
+	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
+	Landing  Landing   `json:"landing,omitzero"`  // what is being landed now
+	Window   int       `json:"window"`            // candidates that are gated together at most
+	Gate     GateState `json:"gate,omitempty"`    // of the untouched base
+	Cooldown time.Time `json:"cooldown,omitzero"` // no agent starts before
+	Cooling  string    `json:"cooling,omitempty"` // why
+	Cooled   int       `json:"cooled,omitempty"`  // cool-downs in a row
+	Meta     string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
+	Into     IntoState `json:"into,omitzero"`
+
+	index   map[TaskID]int // of Tasks
+	tracker trackerState
+	cleans  map[TaskID]bool
+}
+
+// Landing is a stack of candidates between the gate and the epic branch.
+type Landing struct {
+	Tasks   []TaskID `json:"tasks,omitempty"`
+	Commits []Commit `json:"commits,omitempty"` // one a task, each on top of the one before; set once judged green
+	Old     Commit   `json:"old,omitempty"`
+	Moving  bool     `json:"moving,omitempty"`
+
+	Lost      int       `json:"lost,omitempty"` // landings in a row that failed though the work did not
+	NotBefore time.Time `json:"not_before,omitzero"`
+	Why       string    `json:"why,omitempty"`
+}
+
+// IntoState is how far the finished epic has come on the branch that was asked for.
+type IntoState struct {
+	Busy   bool   `json:"busy,omitempty"`
+	Done   Commit `json:"done,omitempty"` // the tip of the epic branch that is on Branch
+	Branch string `json:"branch,omitempty"`
+	Why    string `json:"why,omitempty"` // why it is not
+}
+
+// GateState is what is known of the gate on the untouched base.
+type GateState string
+
+// What the gate said of the untouched base.
+const (
+	GateUnknown  GateState = ""
+	GateChecking GateState = "checking"
+	GateGreen    GateState = "green"
+	GateRed      GateState = "red"
+)
+
+// trackerState is what a run knows of the tracker; it is not journaled, since a
+// new run reads the tracker anew.
+type trackerState struct {
+	busy     bool      // one call at a time
+	read     time.Time // the newest survey of this run
+	wrote    time.Time // the newest answer to a write
+	cost     time.Duration
+	stale    bool // something was written, landed or ended since
+	failures int  // in a row
+	notYet   time.Time
+	why      string
+	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
+}
+
+// refusal is a kind of change to an issue that the tracker did not make.
+type refusal struct {
+	id   TaskID
+	kind string
+}
+
+// Task returns the task with the id, nil when there is none.
+func (s State) Task(id TaskID) *Task {
+	if i, ok := s.index[id]; ok {
+		return s.Tasks[i]
+	}
+	return nil
+}
