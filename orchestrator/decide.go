@@ -1,0 +1,436 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+)
+
+// Decision is what to do next: a value, never a closure. Its Event is written
+// into the journal, then it is done.
+type Decision struct {
+	Event                  // the intent, as the journal has it
+	Act     Act            // what the Executor does about it; Nothing when the event is all
+	Changes []beads.Change // Write
+}
+
+// Act is something that is done outside the state.
+type Act string
+
+// The acts. Each but Nothing, Stop and Finish is answered with events.
+const (
+	Nothing   Act = ""
+	Survey    Act = "survey"     // read the tracker
+	Write     Act = "write"      // tell the tracker
+	CheckBase Act = "check_base" // gate on the untouched base
+	Start     Act = "start"      // worktree, brief, agent
+	Iterate   Act = "iterate"    // the agent once more, in the same worktree
+	Stop      Act = "stop"       // interrupt the agent
+	Gate      Act = "gate"       // stack candidates, gate on the last one's tree
+	Move      Act = "move"       // the epic branch, to judged candidates
+	Clean     Act = "clean"      // worktree and branch of a landed task
+	Into      Act = "into"       // land the epic branch elsewhere
+	Finish    Act = "finish"     // the run is over
+)
+
+// Limits of the breaker and of a tracker that does not answer.
+const (
+	breakerExits    = 5 // fast exits within fastExitWindow
+	trackerBackOff  = 2 * time.Second
+	trackerPatience = 5  // failures in a row before the run goes on, or ends, without it
+	landingPatience = 8  // lost landings in a row
+	surveyShare     = 20 // a survey may take one part in so many of the time
+	writePause      = 500 * time.Millisecond
+)
+
+// Decide gives what to do next in s, in order: the decisions of the first rule
+// that has any, so that none of them rests on a state that another changes.
+// None means: wait for an event, or until NextWake.
+func Decide(s State, now time.Time) []Decision {
+	rules := []func(State, time.Time) []Decision{
+		limits, stops, parks, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, finish,
+	}
+	for _, rule := range rules {
+		if ds := rule(s, now); len(ds) > 0 {
+			return ds
+		}
+	}
+	return nil
+}
+
+func one(act Act, e Event) []Decision { return []Decision{{Event: e, Act: act}} }
+
+// limits drains the run when one is reached.
+func limits(s State, now time.Time) []Decision {
+	if s.Run.Drain != "" {
+		return nil
+	}
+	if code, why := reached(s, now); code != "" {
+		return one(Nothing, Event{Kind: DrainStarted, Code: code, Reason: why})
+	}
+	if len(s.Run.FastExits) >= breakerExits && !s.Run.Probing {
+		why := fmt.Sprintf("%d agents ended at once, the last: %s", breakerExits, s.Run.FastExits[len(s.Run.FastExits)-1].Why)
+		return one(Nothing, Event{Kind: BreakerOpened, Code: AgentCrashed, Reason: why, Until: now.Add(s.Run.Limits.BreakerBackOff)})
+	}
+	return nil
+}
+
+func reached(s State, now time.Time) (Code, string) {
+	l := s.Run.Limits
+	switch {
+	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != LandOne:
+		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
+	case l.MaxDuration > 0 && now.Sub(s.Run.Started) >= l.MaxDuration:
+		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
+	case l.MaxCostUSD > 0 && s.Run.CostUSD >= l.MaxCostUSD:
+		return Budget, fmt.Sprintf("cost_usd ($%.2f) reached", l.MaxCostUSD)
+	case l.MaxTokens > 0 && s.Run.Tokens >= l.MaxTokens:
+		return Budget, fmt.Sprintf("tokens (%d) reached", l.MaxTokens)
+	case s.Run.Iterations >= s.iterationLimit():
+		return MaxIterations, fmt.Sprintf("max_iterations (%d agents started) reached", s.iterationLimit())
+	case l.MaxFailures > 0 && s.Run.Failures >= l.MaxFailures:
+		return CircuitBreaker, fmt.Sprintf("%d tasks in a row needed a person", s.Run.Failures)
+	case s.landingFails():
+		return Disk, "landing does not work: " + s.Landing.Why
+	case s.Run.Probing && len(s.Run.FastExits) > breakerExits:
+		return AgentCrashed, "the agent does not start: " + s.Run.FastExits[len(s.Run.FastExits)-1].Why
+	}
+	for _, t := range s.Tasks {
+		if a := t.Last(); t.State == Waiting && !a.Ended.Before(s.Run.Started) && (a.Failure == AgentAuth || a.Failure == Disk) {
+			return a.Failure, Why(a.Failure)
+		}
+	}
+	return "", ""
+}
+
+// Why says what a code means, in a clause.
+func Why(c Code) string {
+	e, _ := Explain(c)
+	return e.Means
+}
+
+// iterationLimit is how many agents a run may start. Where the settings name no
+// number it is 100, or what all tasks' attempts come to when that is more.
+func (s State) iterationLimit() int {
+	if n := s.Run.Limits.MaxIterations; n > 0 {
+		return n
+	}
+	tasks := 0
+	for _, t := range s.Tasks {
+		if t.Dispatchable() {
+			tasks++
+		}
+	}
+	return max(100, 2*tasks*max(1, s.Run.Limits.Attempts))
+}
+
+// stops interrupts agents: all of them in a kill, and those whose task a person
+// took, closed or blocked in the tracker.
+func stops(s State, _ time.Time) (ds []Decision) {
+	for _, t := range s.Tasks {
+		a := t.Last()
+		if !a.Agent || a.Stopping || a.InSession && s.Run.Mode != Headless {
+			continue
+		}
+		if why := s.mustStop(t); why != "" {
+			ds = append(ds, Decision{Act: Stop, Event: Event{Kind: AttemptStopped, Task: t.ID, Attempt: a.Number, Reason: why}})
+		}
+	}
+	return ds
+}
+
+func (s State) mustStop(t *Task) string {
+	switch {
+	case s.Run.Kill:
+		return "interrupted"
+	case t.State == Skipped:
+		return "skipped"
+	case t.Deleted:
+		return ""
+	case t.Status == statusInProgress && t.Assignee != "" && t.Assignee != s.Run.Limits.Actor:
+		return "claimed by " + t.Assignee
+	case t.Status == t.Told:
+		return ""
+	case t.Status != statusOpen && t.Status != statusInProgress:
+		return t.Status + " in the tracker by a person"
+	}
+	return ""
+}
+
+// parks sets aside what has no attempt left, what asks, and what a person has
+// taken out of orch's hands.
+func parks(s State, _ time.Time) (ds []Decision) {
+	for _, t := range s.Tasks {
+		code, why := s.mustPark(t)
+		if code == "" {
+			continue
+		}
+		ds = append(ds, Decision{Event: Event{Kind: TaskParked, Task: t.ID, Attempt: t.Last().Number, Code: code, Reason: why}})
+	}
+	return ds
+}
+
+func (s State) mustPark(t *Task) (Code, string) {
+	a := t.Last()
+	unseen := t.State == Waiting && a.Number > 0 && !t.Since.After(a.Ended) // failed, and nothing has been decided since
+	switch {
+	case t.State == Queued && t.Deleted:
+		return TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
+	case t.State == Queued && s.mustStop(t) != "":
+		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
+	case unseen && a.Failure == Question:
+		return Question, firstLine(a.Feedback, "the agent asked for a person and gave no reason")
+	case unseen && a.Failure == MaxIterations:
+		return MaxIterations, fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
+	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
+		return a.Failure, attemptsUsed(t)
+	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t):
+		return Orphaned, exitedWithoutCompleting
+	}
+	return "", ""
+}
+
+// exitedWithoutCompleting is the note on a task that is in progress in the
+// tracker while no worktree, no process and no attempt of it exists.
+const exitedWithoutCompleting = "Agent exited without completing"
+
+// abandoned reports whether the tracker says in progress while nobody is at it:
+// no assignee, or an orch that is not this one, which the lock proves gone.
+func (s State) abandoned(t *Task) bool {
+	return t.Status == statusInProgress && t.Assignee != s.Run.Limits.Actor &&
+		(t.Assignee == "" || strings.HasPrefix(t.Assignee, ActorPrefix))
+}
+
+// ActorPrefix begins the name under which any orch claims tasks.
+const ActorPrefix = "orch/"
+
+func attemptsUsed(t *Task) string {
+	a := t.Last()
+	tries := fmt.Sprintf("after %d attempts", t.Charged)
+	if t.Charged == 1 {
+		tries = "after 1 attempt"
+	}
+	switch a.Failure {
+	case MergeConflict:
+		return fmt.Sprintf("conflict in %s %s", firstOf(a.Files), tries)
+	case NoChange:
+		return "the agent ended without changing anything, " + tries
+	case GateFailed:
+		return fmt.Sprintf("gate red %s: %s", tries, firstLine(a.Why, "no output"))
+	}
+	return fmt.Sprintf("%s, %s", firstLine(a.Why, Why(a.Failure)), tries)
+}
+
+// moves lets judged candidates onto the epic branch.
+func moves(s State, _ time.Time) []Decision {
+	l := s.Landing
+	if len(l.Commits) == 0 || l.Moving {
+		return nil
+	}
+	return one(Move, Event{Kind: MoveStarted, Land: &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+}
+
+// landings takes from the queue as many candidates as the window lets be gated
+// together. The window grows with green stacks and is halved by a red one.
+func landings(s State, now time.Time) []Decision {
+	if s.Run.Kill || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+		return nil
+	}
+	n := min(len(s.Queue), max(1, s.Window))
+	return one(Gate, Event{Kind: LandingStarted, Land: &Land{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
+}
+
+// landingFails reports whether landing has failed so often, for reasons that no
+// agent can mend, that a person must look.
+func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }
+
+// baseCheck has the gate judge the untouched base before an agent is paid.
+func baseCheck(s State, _ time.Time) []Decision {
+	if s.Gate != GateUnknown || s.Tip != s.Base || s.Run.Mode == LandOne || s.Run.Drain != "" {
+		return nil
+	}
+	return one(CheckBase, Event{Kind: BaseCheckStarted, Land: &Land{Commits: []Commit{s.Tip}}})
+}
+
+// iterations starts the agent of an open attempt once more.
+func iterations(s State, now time.Time) (ds []Decision) {
+	if s.Run.Drain != "" || now.Before(s.Cooldown) || s.Run.Mode != Headless {
+		return nil
+	}
+	free := s.places()
+	for _, t := range s.Tasks {
+		a := t.Last()
+		if t.State != Running || !a.Open() || a.Agent || free == 0 {
+			continue
+		}
+		free--
+		why := "the agent asked to go on"
+		if len(a.Files) > 0 {
+			why = "conflict in " + firstOf(a.Files)
+		}
+		ds = append(ds, Decision{Act: Iterate, Event: Event{Kind: IterationStarted, Task: t.ID, Attempt: a.Number, Reason: why,
+			Agent: &Agent{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes}}})
+	}
+	return ds
+}
+
+// places is how many more agents may run.
+func (s State) places() int {
+	n := s.Run.Limits.MaxParallel
+	if s.Run.Probing {
+		n = 1
+	}
+	for _, t := range s.Tasks {
+		if t.Last().Agent {
+			n--
+		}
+	}
+	return max(0, n)
+}
+
+// starts gives ready tasks to agents.
+func starts(s State, now time.Time) (ds []Decision) {
+	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
+		now.Before(s.Cooldown) || s.Tip == s.Base && s.Gate != GateGreen && !(s.Gate == GateRed && s.Run.Limits.AllowRedBase) {
+		return nil
+	}
+	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
+	if free <= 0 {
+		return nil
+	}
+	for _, t := range s.startOrder(now) {
+		if free == len(ds) {
+			break
+		}
+		if now.Before(t.NotBefore) || t.Charged >= max(1, s.Run.Limits.Attempts) {
+			continue
+		}
+		ds = append(ds, s.start(t))
+	}
+	return ds
+}
+
+// startOrder is the order of dispatch; a probe of the breaker takes the task
+// that has been tried least.
+func (s State) startOrder(now time.Time) []*Task {
+	ready := s.ready(now)
+	if s.Run.Probing {
+		slices.SortStableFunc(ready, func(a, b *Task) int { return len(a.Attempts) - len(b.Attempts) })
+	}
+	return ready
+}
+
+func (s State) start(t *Task) Decision {
+	last := t.Last()
+	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand}
+	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed {
+		a.Base, a.Session, a.Resume = last.Head, last.Session, true
+	}
+	why := "ready"
+	if last.Number > 0 {
+		why = fmt.Sprintf("attempt %d, after %s", last.Number+1, last.Failure)
+	}
+	return Decision{Act: Start, Event: Event{Kind: AttemptStarted, Task: t.ID, Attempt: last.Number + 1, Reason: why, Agent: a}}
+}
+
+// cleans removes the worktrees of landed and skipped tasks, in the background.
+func cleans(s State, _ time.Time) (ds []Decision) {
+	for _, t := range s.Tasks {
+		a := t.Last()
+		if (t.State == Landed || t.State == Skipped) && a.Number > 0 && !a.Open() && !a.Cleaned && !s.cleans[t.ID] {
+			ds = append(ds, Decision{Act: Clean, Event: Event{Kind: CleanStarted, Task: t.ID, Attempt: a.Number}})
+		}
+	}
+	return ds
+}
+
+// meta has an issue filed that tells of repeated failures.
+func meta(s State, _ time.Time) []Decision {
+	if s.Run.Drain == CircuitBreaker && s.Meta == "" {
+		return one(Nothing, Event{Kind: MetaWanted, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
+	}
+	return nil
+}
+
+// into lands the finished epic where it was asked for.
+func into(s State, _ time.Time) []Decision {
+	there := s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into
+	if s.Run.Limits.Into == "" || there || s.Into.Why != "" || s.busy() || s.Run.Drain != "" || !s.complete(s.Epic) {
+		return nil
+	}
+	return one(Into, Event{Kind: IntoStarted, Land: &Land{Commits: []Commit{s.Tip}}, Reason: s.Run.Limits.Into})
+}
+
+// busy reports whether something is under way that will answer with an event.
+func (s State) busy() bool {
+	if len(s.Landing.Tasks) > 0 || s.Gate == GateChecking || s.tracker.busy || s.Into.Busy {
+		return true
+	}
+	for _, t := range s.Tasks {
+		a := t.Last()
+		if a.Agent && !(a.Handed && s.Run.Mode != Headless) || s.cleans[t.ID] && !a.Cleaned {
+			return true
+		}
+	}
+	return false
+}
+
+// pending reports whether work is left that a timer, not an event, will release.
+func (s State) pending(now time.Time) bool {
+	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.gaveUp() {
+		return false
+	}
+	if s.Run.Mode == Hand {
+		return s.tracker.read.IsZero()
+	}
+	for _, t := range s.Tasks {
+		if s.IsReady(t, now) || t.State == Running {
+			return true
+		}
+	}
+	return false
+}
+
+// idle reports whether no work is under way or left to this run.
+func (s State) idle(now time.Time) bool {
+	return !s.busy() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails())
+}
+
+// finish ends the run when nothing runs, nothing is ready and the tracker has
+// been told all of it.
+func finish(s State, now time.Time) []Decision {
+	if !s.idle(now) || !s.told() {
+		return nil
+	}
+	sum := Summarize(s, now)
+	return one(Finish, Event{Kind: RunEnded, Code: sum.Code, Reason: sum.Reason, Text: string(sum.Promise)})
+}
+
+// NextWake is when Decide may say something new although nothing happened;
+// zero when only an event can change its mind.
+func (s State) NextWake(now time.Time) time.Time {
+	var at time.Time
+	soonest := func(t time.Time) {
+		if t.After(now) && (at.IsZero() || t.Before(at)) {
+			at = t
+		}
+	}
+	soonest(s.Cooldown)
+	soonest(s.Landing.NotBefore)
+	soonest(s.tracker.notYet)
+	soonest(s.surveyDue())
+	soonest(s.tracker.wrote.Add(writePause))
+	if s.Run.Limits.MaxDuration > 0 {
+		soonest(s.Run.Started.Add(s.Run.Limits.MaxDuration))
+	}
+	for _, t := range s.Tasks {
+		if t.State == Waiting {
+			soonest(t.NotBefore)
+			soonest(t.DeferTill)
+		}
+	}
+	return at
+}

@@ -1,0 +1,147 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+)
+
+// Plan is what an epic looks like before anything has started.
+type Plan struct {
+	ToDo        int        `json:"to_do"`
+	Done        int        `json:"done"`
+	Waves       [][]Step   `json:"waves"`         // each could start when the ones before have landed
+	Critical    []TaskID   `json:"critical_path"` // the longest way through
+	Parallelism float64    `json:"parallelism"`   // work by the longest way: more agents than this are idle on average
+	Cycles      [][]string `json:"cycles,omitempty"`
+	Problems    []string   `json:"problems,omitempty"`
+	Stuck       bool       `json:"stuck"` // something in it can never start by itself
+}
+
+// Step is a task of a plan.
+type Step struct {
+	ID    TaskID   `json:"id"`
+	Title string   `json:"title"`
+	For   []TaskID `json:"waits_for,omitempty"`
+}
+
+// PlanOf looks an epic over: what could run when, and what can not.
+func PlanOf(issues []beads.Issue, epic TaskID, now time.Time) Plan {
+	x := beads.NewIndex(issues)
+	s := NewState()
+	s.Epic = epic
+	s = Apply(s, Event{Kind: TrackerRead, At: now, Read: &Reading{Nodes: nodesOf(x, epic)}})
+	p := Plan{Waves: [][]Step{}, Critical: s.criticalPath(), Cycles: cyclesIn(s, x)}
+	p.Done = Count(s, now).Done
+	p.Waves, p.ToDo = s.waves(now)
+	work := 0.0
+	for _, wave := range p.Waves {
+		for _, step := range wave {
+			work += weight(s.Task(step.ID), 1)
+		}
+	}
+	if longest := s.length(p.Critical); longest > 0 {
+		p.Parallelism = work / longest
+	}
+	p.addProblems(s, x, now)
+	return p
+}
+
+// waves sorts what can run by when it could start at the earliest.
+func (s State) waves(now time.Time) (waves [][]Step, tasks int) {
+	for {
+		var wave []*Task
+		for _, t := range s.Tasks {
+			if s.IsReady(t, now) {
+				wave = append(wave, t)
+			}
+		}
+		if len(wave) == 0 {
+			return waves, tasks
+		}
+		var steps []Step
+		for _, t := range wave {
+			steps = append(steps, Step{ID: t.ID, Title: t.Title, For: inEpic(s, t.Needs)})
+			s = s.edit(t.ID, func(t *Task) { t.State = Landed })
+		}
+		waves, tasks = append(waves, steps), tasks+len(steps)
+	}
+}
+
+func inEpic(s State, needs [][]TaskID) (ids []TaskID) {
+	for _, row := range needs {
+		for _, id := range row {
+			if b := s.Task(id); b != nil && !b.Outside && b.Status != statusClosed && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids
+}
+
+// criticalPath is the longest way through what is left, by weight.
+func (s State) criticalPath() (path []TaskID) {
+	rank := s.ranks()
+	var best *Task
+	for _, t := range s.Tasks {
+		if t.Dispatchable() && !t.Done() && (best == nil || rank[t.ID] > rank[best.ID]) {
+			best = t
+		}
+	}
+	for best != nil && len(path) <= len(s.Tasks) {
+		path = append(path, best.ID)
+		at := best.ID
+		best = nil
+		for _, t := range s.Tasks {
+			waits := slices.ContainsFunc(t.Needs, func(row []TaskID) bool { return slices.Contains(row, at) })
+			if waits && t.Dispatchable() && !t.Done() && !slices.Contains(path, t.ID) && (best == nil || rank[t.ID] > rank[best.ID]) {
+				best = t
+			}
+		}
+	}
+	return path
+}
+
+func (s State) length(path []TaskID) (sum float64) {
+	for _, id := range path {
+		sum += weight(s.Task(id), 1)
+	}
+	return sum
+}
+
+func cyclesIn(s State, x *beads.Index) (out [][]string) {
+	for _, cycle := range x.Cycles() {
+		if slices.ContainsFunc(cycle, func(id string) bool { return s.Task(TaskID(id)) != nil }) {
+			out = append(out, cycle)
+		}
+	}
+	return out
+}
+
+func (p *Plan) addProblems(s State, x *beads.Index, now time.Time) {
+	if p.ToDo+p.Done == 0 && len(p.Cycles) == 0 {
+		p.Problems = append(p.Problems, "the epic has no tasks")
+	}
+	for _, cycle := range p.Cycles {
+		p.Stuck = true
+		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", DepCycle, cycle))
+	}
+	for _, t := range s.Tasks {
+		if !t.Dispatchable() || t.Done() {
+			continue
+		}
+		if why := s.held(t, now); why != "" {
+			p.Stuck = true
+			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s is %s", DepExternal, t.ID, why))
+		}
+		if o := ObstacleOf(s, t, now); o.Code == DepExternal && s.held(t, now) == "" {
+			p.Stuck = true
+			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s %s", o.Code, t.ID, o.Why))
+		}
+		if issue, _ := x.Issue(string(t.ID)); issue.Description == "" && issue.AcceptanceCriteria == "" {
+			p.Problems = append(p.Problems, fmt.Sprintf("%s has no description and no acceptance criteria: its title is all that the agent gets", t.ID))
+		}
+	}
+}

@@ -1,0 +1,182 @@
+package orchestrator
+
+import (
+	"slices"
+	"time"
+)
+
+// satisfied reports whether one id of each row of the needs is done. An id that
+// the tracker does not have never blocks (bd's own rule).
+func (s State) satisfied(needs [][]TaskID) bool { return len(s.unmet(needs)) == 0 }
+
+// unmet lists the ids of the rows of which none is done, in order, once each.
+func (s State) unmet(needs [][]TaskID) []TaskID {
+	var out []TaskID
+	for _, row := range needs {
+		if slices.ContainsFunc(row, s.done) {
+			continue
+		}
+		for _, id := range row {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	return out
+}
+
+func (s State) done(id TaskID) bool {
+	t := s.Task(id)
+	return t == nil || t.Deleted || t.Done() || t.Epic && !t.Outside && s.complete(id)
+}
+
+// complete reports whether all that agents are given below the epic is done,
+// and there is something.
+func (s State) complete(epic TaskID) bool {
+	some := false
+	for _, t := range s.Tasks {
+		if t.Outside || t.Deleted || t.ID == epic || !s.below(t, epic) {
+			continue
+		}
+		if !t.Epic && !t.Done() {
+			return false
+		}
+		some = some || !t.Epic
+	}
+	return some
+}
+
+// below reports whether t is a descendant of epic.
+func (s State) below(t *Task, epic TaskID) bool {
+	for range 64 { // a parent cycle ends somewhere
+		if t.Parent == epic {
+			return true
+		}
+		if t = s.Task(t.Parent); t == nil {
+			return false
+		}
+	}
+	return false
+}
+
+// blockedBy lists what a waiting task waits for in the tracker.
+func (s State) blockedBy(t *Task) []TaskID { return s.unmet(t.Needs) }
+
+// held says why the tracker, rather than a blocker, keeps a waiting task back;
+// "" when it does not.
+func (s State) held(t *Task, now time.Time) string {
+	switch {
+	case t.Deleted:
+		return "deleted from the tracker"
+	case t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor:
+		return ""
+	case t.Status == statusInProgress && t.Assignee != "":
+		return "in progress in the hands of " + t.Assignee
+	case t.Status == statusInProgress:
+		return "in progress in the tracker, without an agent"
+	case t.Status == t.Told && t.Told == statusBlocked:
+		return "" // by us, and released since
+	case t.Status != statusOpen:
+		return t.Status + " in the tracker"
+	case now.Before(t.DeferTill):
+		return "deferred until " + t.DeferTill.Format(time.DateTime)
+	}
+	return ""
+}
+
+// IsReady reports whether nothing but a free place, a back-off or a limit keeps
+// an agent from the task.
+func (s State) IsReady(t *Task, now time.Time) bool {
+	return t.State == Waiting && t.Dispatchable() && s.held(t, now) == "" && s.satisfied(t.Needs)
+}
+
+// ready lists the ready tasks, the one with the longest remaining path first,
+// then by priority, then by age.
+func (s State) ready(now time.Time) []*Task {
+	var out []*Task
+	for _, t := range s.Tasks {
+		if s.IsReady(t, now) {
+			out = append(out, t)
+		}
+	}
+	if len(out) > 1 {
+		rank := s.ranks()
+		slices.SortStableFunc(out, func(a, b *Task) int { return byRank(rank, a, b) })
+	}
+	return out
+}
+
+func byRank(rank map[TaskID]float64, a, b *Task) int {
+	switch {
+	case rank[a.ID] != rank[b.ID]:
+		if rank[a.ID] > rank[b.ID] {
+			return -1
+		}
+		return 1
+	case a.Priority != b.Priority:
+		return a.Priority - b.Priority
+	case !a.CreatedAt.Equal(b.CreatedAt):
+		return a.CreatedAt.Compare(b.CreatedAt)
+	}
+	return 0 // by id, since the list was
+}
+
+// ranks gives for each task that is not done the longest way from its start to
+// the end of the epic, in the unit of weight (the upward rank of HEFT on equal
+// machines: Topcuoglu, Hariri and Wu, 2002). A cycle counts once.
+func (s State) ranks() map[TaskID]float64 {
+	next := map[TaskID][]*Task{}
+	for _, t := range s.Tasks {
+		for _, row := range t.Needs {
+			for _, id := range row {
+				next[id] = append(next[id], t)
+			}
+		}
+	}
+	rank, usual := map[TaskID]float64{}, s.usual()
+	var visit func(t *Task) float64
+	visit = func(t *Task) float64 {
+		if r, seen := rank[t.ID]; seen {
+			return r
+		}
+		rank[t.ID] = 0 // while under way: an edge of a cycle adds nothing
+		longest := 0.0
+		for _, n := range next[t.ID] {
+			longest = max(longest, visit(n))
+		}
+		if !t.Done() && !t.Epic {
+			longest += weight(t, usual)
+		}
+		rank[t.ID] = longest
+		return longest
+	}
+	for _, t := range s.Tasks {
+		visit(t)
+	}
+	return rank
+}
+
+// weight is how long a task may take, in minutes: the tracker's estimate, else
+// what tasks of this epic took.
+func weight(t *Task, usual float64) float64 {
+	if t.Estimate > 0 {
+		return float64(t.Estimate)
+	}
+	return usual
+}
+
+// usual is the mean time, in minutes, that the landed tasks took; 1 when none has.
+func (s State) usual() float64 {
+	var sum time.Duration
+	n := 0
+	for _, t := range s.Tasks {
+		if t.State == Landed && t.Last().Worked > 0 {
+			sum += t.Last().Worked
+			n++
+		}
+	}
+	if n == 0 {
+		return 1
+	}
+	return sum.Minutes() / float64(n)
+}
