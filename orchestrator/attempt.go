@@ -1,0 +1,277 @@
+package orchestrator
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/stophook"
+)
+
+// The signals of an agent's promise that Apply reads.
+const (
+	signalBlocked  = string(stophook.Blocked)
+	signalEscalate = string(stophook.Escalate)
+	signalContinue = string(stophook.Continue)
+)
+
+// fastExit is how quickly an agent has to end badly to count as one that does
+// not start.
+const fastExit = 5 * time.Second
+
+// start makes the worktree of a new attempt and runs its agent in it. What an
+// earlier attempt left behind is made reachable and removed first.
+func (x *Effects) start(ctx context.Context, s State, d Decision) Event {
+	t := s.Task(d.Task)
+	for _, a := range t.Attempts[:len(t.Attempts)-1] {
+		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
+			return x.noStart(d, "clearing attempt "+strconv.Itoa(a.Number), err)
+		}
+	}
+	if err := x.Store.Add(ctx, string(t.ID), d.Attempt, d.Agent.Base); err != nil {
+		return x.noStart(d, "making the worktree", err)
+	}
+	if d.Agent.InSession {
+		return x.handOver(s, d)
+	}
+	return x.iterate(ctx, s, d)
+}
+
+// noStart is the answer when the agent never ran.
+func (x *Effects) noStart(d Decision, what string, err error) Event {
+	e := Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: AgentCrashed, Reason: what + ": " + err.Error(), Agent: &Agent{End: EndedNoStart, Fast: true}}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) {
+		e.Agent.End, e.Code = EndedDisk, Disk
+	}
+	return e
+}
+
+// iterate writes the brief, runs the agent to its end and looks at its work.
+func (x *Effects) iterate(ctx context.Context, s State, d Decision) Event {
+	spec, env, err := x.prepare(s, d)
+	if err != nil {
+		return x.noStart(d, "preparing the brief", err)
+	}
+	launch, err := x.Harness.Launch(spec)
+	if err != nil {
+		return x.noStart(d, "starting the agent", err)
+	}
+	reader := x.Harness.Reader()
+	began := x.Now()
+	p, err := x.Proc.Start(ctx, proc.Spec{
+		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
+		Log:     filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Agent.Iteration)),
+		Output:  func(b []byte) { _, _ = reader.Write(b) }, // never fails, by its contract
+		Timeout: x.Patience.Task,
+		Idle:    x.Patience.NoProgress,
+		Moved:   x.moved(string(d.Task), d.Attempt),
+	})
+	if err != nil {
+		return x.noStart(d, "starting the agent", err)
+	}
+	x.watch(d.Task, reader.Activity)
+	exit := x.wait(ctx, p)
+	x.watch(d.Task, nil)
+	out := reader.Outcome(exit.Code)
+	e := x.classify(d, exit, out)
+	e.Agent.Took = x.Now().Sub(began)
+	e.Agent.Fast = e.Agent.End == EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
+	return x.harvest(ctx, s, d, e)
+}
+
+// moved reports signs of life in the worktree since it was last asked.
+func (x *Effects) moved(task string, n int) func() bool {
+	since := x.Now()
+	return func() bool {
+		was := since
+		since = x.Now()
+		return x.Store.Fresh(context.TODO(), task, n, was)
+	}
+}
+
+func (x *Effects) watch(id TaskID, activity func() string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if activity == nil {
+		delete(x.activity, id)
+		return
+	}
+	x.activity[id] = activity
+}
+
+// wait returns when the agent's process tree is gone; a context that ends
+// interrupts it.
+func (x *Effects) wait(ctx context.Context, p *proc.Process) proc.Exit {
+	done := make(chan proc.Exit, 1)
+	go func() { done <- p.Wait() }()
+	select {
+	case exit := <-done:
+		return exit
+	case <-ctx.Done():
+		p.Stop(proc.Interrupted)
+		return <-done
+	}
+}
+
+// prepare writes the brief and gathers what the agent's process is given.
+func (x *Effects) prepare(s State, d Decision) (harness.Spec, []string, error) {
+	t := s.Task(d.Task)
+	dir := x.attemptDir(t.ID, d.Attempt)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return harness.Spec{}, nil, err
+	}
+	brief, err := x.brief(s, t, d)
+	if err != nil {
+		return harness.Spec{}, nil, err
+	}
+	path := filepath.Join(dir, fmt.Sprintf("brief-%d.md", d.Agent.Iteration))
+	if err := os.WriteFile(path, []byte(brief), 0o600); err != nil {
+		return harness.Spec{}, nil, err
+	}
+	names := x.Store.Name(string(t.ID), d.Attempt)
+	session := d.Agent.Session
+	if session == "" {
+		session = x.sessionID(s, d)
+	}
+	env := append([]string{
+		"ORCH_EPIC=" + string(s.Epic), "ORCH_TASK=" + string(t.ID), "ORCH_ATTEMPT=" + strconv.Itoa(d.Attempt),
+		"ORCH_ITERATION=" + strconv.Itoa(d.Agent.Iteration), "ORCH_ATTEMPT_DIR=" + dir,
+		"ORCH_WORKTREE=" + names.Dir, "ORCH_BRANCH=" + shortBranch(names.Branch), "ORCH_BRIEF=" + path,
+	}, x.AgentEnv...)
+	return harness.Spec{Brief: brief, BriefPath: path, Dir: names.Dir, Session: session, Resume: d.Agent.Resume}, env, nil
+}
+
+// sessionID is a UUID for the client's conversation, the same for the same attempt.
+func (x *Effects) sessionID(s State, d Decision) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Agent.Iteration, s.Run.Started))
+	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// handOver leaves the worktree and the brief to a session's model.
+func (x *Effects) handOver(s State, d Decision) Event {
+	if _, _, err := x.prepare(s, d); err != nil {
+		return x.noStart(d, "preparing the brief", err)
+	}
+	return Event{Kind: AttemptHanded, Task: d.Task, Attempt: d.Attempt}
+}
+
+// classify reads how the process ended, by what happened to it first, then by
+// its harness.
+func (x *Effects) classify(d Decision, exit proc.Exit, out harness.Outcome) Event {
+	e := Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &Agent{
+		End: EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
+		Tokens: out.Usage.InputTokens + out.Usage.OutputTokens, CostUSD: out.Usage.CostUSD,
+	}}
+	if end, code, why := endOf(exit, x.Patience); end != "" {
+		e.Agent.End, e.Code, e.Reason = end, code, why
+		return e
+	}
+	e.Agent.End, e.Code = endOfKind(out.Kind)
+	if e.Agent.End != EndedItself {
+		return e
+	}
+	if p, ok := stophook.Find(out.Text); ok {
+		e.Agent.Signal, e.Text = string(p.Signal), p.Reason
+		if e.Text == "" {
+			e.Text = p.Summary
+		}
+		e.Reason = p.Text
+	}
+	if p := e.Agent.Signal; (p == signalBlocked || p == signalEscalate) && e.Text == "" {
+		e.Text = lastLines(out.Text)
+	}
+	return e
+}
+
+func endOf(exit proc.Exit, p Patience) (End, Code, string) {
+	switch exit.Cause {
+	case proc.Timeout:
+		return EndedTime, NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
+	case proc.Idle:
+		return EndedIdle, NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
+	case proc.Interrupted, proc.Killed:
+		return EndedStopped, "", "stopped"
+	}
+	return "", "", ""
+}
+
+func endOfKind(k harness.Kind) (End, Code) {
+	switch k {
+	case harness.Ended:
+		return EndedItself, ""
+	case harness.RateLimited, harness.Unavailable:
+		return EndedLimit, UsageLimit
+	case harness.UsageLimit:
+		return EndedUsage, UsageLimit
+	case harness.Auth:
+		return EndedAuth, AgentAuth
+	}
+	return EndedCrash, AgentCrashed
+}
+
+// harvest looks at what the agent left in git, whatever it said, and makes all
+// of it reachable.
+func (x *Effects) harvest(ctx context.Context, s State, d Decision, e Event) Event {
+	ctx = context.WithoutCancel(ctx) // an interrupted agent's work is looked at too
+	t := s.Task(d.Task)
+	base := t.Last().Base
+	w, err := x.Store.Harvest(ctx, string(t.ID), d.Attempt, base, salvageMessage(t, d))
+	if err != nil {
+		e.Reason = "looking at its work: " + err.Error()
+		e.Agent.End, e.Code = EndedCrash, AgentCrashed
+		return e
+	}
+	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
+	changes, err := x.Repo.ChangedFiles(ctx, base, w.Head)
+	if err != nil {
+		e.Reason = "looking at its work: " + err.Error()
+		e.Agent.End, e.Code = EndedCrash, AgentCrashed
+		return e
+	}
+	e.Agent.Changed = len(changes) > 0
+	for _, f := range changes {
+		e.Files = append(e.Files, f.Path)
+		e.Agent.Added, e.Agent.Deleted = e.Agent.Added+f.Added, e.Agent.Deleted+f.Deleted
+	}
+	if len(e.Files) > maxFiles {
+		e.Files = e.Files[:maxFiles]
+	}
+	return x.keep(ctx, t, d, e)
+}
+
+// maxFiles is how many changed files an event names.
+const maxFiles = 50
+
+// keep makes the work of an attempt that will not land reachable from the attic.
+func (x *Effects) keep(ctx context.Context, t *Task, d Decision, e Event) Event {
+	if e.Agent.Changed && e.Agent.End != EndedItself {
+		if err := x.Store.Attic(ctx, string(t.ID), d.Attempt, e.Agent.Head); err != nil {
+			e.Reason += "; keeping its work: " + err.Error()
+		}
+	}
+	if !e.Agent.Changed && e.Agent.End == EndedItself && e.Text == "" {
+		e.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
+	}
+	return e
+}
+
+func salvageMessage(t *Task, d Decision) string {
+	return fmt.Sprintf("%s: uncommitted work of attempt %d\n\nCommitted by orch: the agent ended without doing so.", t.ID, d.Attempt)
+}
+
+func shortBranch(ref string) string {
+	const heads = "refs/heads/"
+	if len(ref) > len(heads) {
+		return ref[len(heads):]
+	}
+	return ref
+}

@@ -1,0 +1,76 @@
+package orchestrator
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/templates"
+)
+
+// brief renders what an agent is told: the task's texts, what its blockers
+// landed, how it will be judged, and what became of the attempts before.
+func (x *Effects) brief(s State, t *Task, d Decision) (string, error) {
+	issue := x.issue(t.ID)
+	names := x.Store.Name(string(t.ID), d.Attempt)
+	data := templates.BriefData{
+		Epic: string(s.Epic), Task: string(t.ID), Title: orElse(issue.Title, t.Title),
+		Description: issue.Description, Design: issue.Design, Acceptance: issue.AcceptanceCriteria, Notes: issue.Notes,
+		Tracker: x.Tasks, Landed: x.landedFor(s, t), Gate: x.gateCommands(), Hints: t.Hints,
+		Attempt: d.Attempt, Iteration: d.Agent.Iteration, Branch: shortBranch(names.Branch), Base: string(d.Agent.Base),
+	}
+	for _, a := range t.Attempts {
+		if a.Feedback != "" {
+			data.Feedback = append(data.Feedback, templates.Feedback{Attempt: a.Number, Kind: string(a.Failure), Text: a.Feedback})
+		}
+		if a.Number < d.Attempt && a.Head != "" && a.Head != a.Base {
+			data.Previous = x.Store.Name(string(t.ID), a.Number).Attic
+		}
+	}
+	if a := t.Last(); len(a.Files) > 0 && a.Open() {
+		data.ConflictFiles, data.ConflictWith = a.Files, string(a.Conflict)
+	}
+	return templates.Brief(data)
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// landedFor tells what the blockers of a task put on the epic branch.
+func (x *Effects) landedFor(s State, t *Task) (out []templates.LandedTask) {
+	var ids []TaskID
+	for _, row := range t.Needs {
+		for _, id := range row {
+			if b := s.Task(id); b != nil && b.State == Landed && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+				out = append(out, templates.LandedTask{Task: string(id), Title: b.Title, Commit: string(b.Commit)})
+			}
+		}
+	}
+	return out
+}
+
+func (x *Effects) gateCommands() (out []string) {
+	for _, r := range x.Gate {
+		if r.Command != "" {
+			out = append(out, r.Command)
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s (%s)", r.Name, r.Type))
+	}
+	return out
+}
+
+// lastLines is the end of what an agent said, for a question that it did not
+// put into words of its own.
+func lastLines(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	if len(lines) > 5 {
+		lines = lines[len(lines)-5:]
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,208 @@
+package orchestrator_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator"
+)
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// after applies events one second apart, each of which must be allowed.
+func after(t *testing.T, s State, events ...Event) State {
+	t.Helper()
+	for i, e := range events {
+		if e.At.IsZero() {
+			e.At = noon.Add(time.Duration(i) * time.Second)
+		}
+		require.NoError(t, Check(s, e))
+		s = Apply(s, e)
+	}
+	return s
+}
+
+func running(limits Limits) Event {
+	return Event{Kind: RunStarted, Epic: "e", Run: &Run{Number: 1, Mode: Headless, Limits: limits}, Land: &Land{Commits: []Commit{"tip"}}}
+}
+
+func readNodes(nodes ...Node) Event {
+	return Event{Kind: TrackerRead, Read: &Reading{Nodes: append([]Node{{ID: "e", Epic: true, Status: "open"}}, nodes...)}}
+}
+
+func open(id TaskID, needs ...TaskID) Node {
+	n := Node{ID: id, Title: string(id), Parent: "e", Status: "open", Priority: 2}
+	for _, need := range needs {
+		n.Needs = append(n.Needs, []TaskID{need})
+	}
+	return n
+}
+
+var green = Event{Kind: BaseChecked, Land: &Land{Passed: true}}
+
+// acts lists what Decide would have done, by act and task.
+func acts(s State, now time.Time) (out []string) {
+	for _, d := range Decide(s, now) {
+		word := string(d.Act)
+		if d.Act == Nothing {
+			word = string(d.Kind)
+		}
+		if d.Task != "" {
+			word += " " + string(d.Task)
+		}
+		out = append(out, word)
+	}
+	return out
+}
+
+func startOf(id TaskID, n int) Event {
+	return Event{Kind: AttemptStarted, Task: id, Attempt: n, Agent: &Agent{Base: "tip"}}
+}
+
+func endOf(id TaskID, n int, a Agent) Event {
+	if a.End == "" {
+		a.End = EndedItself
+	}
+	return Event{Kind: AgentEnded, Task: id, Attempt: n, Agent: &a}
+}
+
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	busy := Event{Kind: TrackerBusy}
+	base := []Event{running(limits), {Kind: BaseCheckStarted}, green}
+	good := Agent{Changed: true, Head: "h"}
+	cases := []struct {
+		name   string
+		events []Event
+		want   []string
+	}{
+		{"the base is judged first", []Event{running(limits)}, []string{"check_base"}},
+		{"then the tracker is read", base, []string{"survey"}},
+		{"the longest way goes first", append(base, readNodes(open("e.1"), open("e.2"), open("e.3", "e.2"), open("e.4", "e.3")), busy), []string{"start e.2", "start e.1"}},
+		{"a blocked task waits", append(base, readNodes(open("e.2", "e.1"), Node{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"}), busy), nil},
+		{"a task in another's hands is left alone", append(base, readNodes(Node{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"}), busy), nil},
+		{"in progress without anybody is parked", append(base, readNodes(Node{ID: "e.1", Parent: "e", Status: "in_progress"}), busy), []string{"task_parked e.1"}},
+		{"a deferred task waits", append(base, readNodes(Node{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}), busy), nil},
+		{"an ended agent's work is gated", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good)), []string{"gate"}},
+		{"a judged candidate moves the branch", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good),
+			Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
+			Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}, Passed: true}}), []string{"move"}},
+		{"a red gate is a new attempt", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good),
+			Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
+			Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}}}), []string{"start e.1"}},
+		{"a conflict goes back to its agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good),
+			Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
+			Event{Kind: LandingConflicted, Task: "e.1", Attempt: 1, Files: []string{"f"}, Land: &Land{Old: "tip"}}), []string{"iterate e.1"}},
+		{"no change is never done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{})), []string{"start e.1"}},
+		{"a question needs a person", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{Signal: "BLOCKED"})), []string{"task_parked e.1"}},
+		{"a claim refused stops the agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
+			Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Refused: "claimed", By: "bob"}}}, busy), []string{"stop e.1"}},
+		{"a task closed by a person stops its agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}), busy), []string{"stop e.1"}},
+		{"a red base ends the run", []Event{running(limits), {Kind: BaseCheckStarted}, {Kind: BaseChecked, Land: &Land{}}}, []string{"drain_started"}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			s := after(t, NewState(), c.events...)
+			require.Equal(t, c.want, acts(s, noon.Add(time.Minute)))
+		})
+	}
+}
+
+// TestDecideParksAfterTheLastAttempt counts what is charged: red gates and
+// crashes are, an interrupted or rate limited agent is not.
+func TestDecideParksAfterTheLastAttempt(t *testing.T) {
+	t.Parallel()
+	s := after(t, NewState(), running(testLimits()), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1")))
+	ends := []Agent{{End: EndedLimit}, {End: EndedCrash}, {End: EndedStopped}, {}, {End: EndedIdle}}
+	for i, a := range ends {
+		require.Equal(t, Waiting, s.Task("e.1").State)
+		s = after(t, s, startOf("e.1", i+1), endOf("e.1", i+1, a))
+	}
+	require.Equal(t, 3, s.Task("e.1").Charged)
+	require.Equal(t, []string{"task_parked e.1"}, acts(s, noon.Add(time.Hour)))
+}
+
+// TestReopenedTaskStartsAfresh follows a person who opens a landed task again.
+func TestReopenedTaskStartsAfresh(t *testing.T) {
+	t.Parallel()
+	s := after(t, NewState(), running(testLimits()), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1"), open("e.2")), startOf("e.1", 1),
+		endOf("e.1", 1, Agent{Changed: true, Head: "h"}),
+		Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
+		Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}, Passed: true}},
+		Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}},
+		Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Status: "closed"}}})
+	require.Equal(t, Landed, s.Task("e.1").State)
+	s = after(t, s, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}))
+	require.Equal(t, Landed, s.Task("e.1").State, "our own close is no news")
+	s = after(t, s, readNodes(open("e.1")))
+	require.Equal(t, Waiting, s.Task("e.1").State)
+	require.True(t, s.IsReady(s.Task("e.1"), noon))
+	require.ErrorIs(t, Check(s, Event{Kind: AttemptStarted, Task: "e.1", Attempt: 1}), ErrForbidden)
+}
+
+// TestCheckHoldsLandings: nothing lands without a green verdict on that very
+// commit, and nothing lands twice.
+func TestCheckHoldsLandings(t *testing.T) {
+	t.Parallel()
+	landed := Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}
+	s := after(t, NewState(), running(testLimits()), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1")), startOf("e.1", 1),
+		endOf("e.1", 1, Agent{Changed: true, Head: "h"}), Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}})
+	require.ErrorIs(t, Check(s, landed), ErrForbidden)
+	s = after(t, s, Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"other"}, Passed: true}})
+	require.ErrorIs(t, Check(s, landed), ErrForbidden)
+	landed.Land.Commits[0] = "other"
+	s = after(t, s, landed)
+	require.ErrorIs(t, Check(s, landed), ErrForbidden)
+}
+
+// TestRedStackIsTakenApart halves a stack until the one at fault stands alone.
+func TestRedStackIsTakenApart(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	s := after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1"), open("e.2"), open("e.3"), open("e.4")))
+	for _, id := range []TaskID{"e.1", "e.2", "e.3", "e.4"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, Agent{Changed: true, Head: "h"}))
+	}
+	s.Window = 4
+	bad := TaskID("e.3")
+	var stacks [][]TaskID
+	for range 12 {
+		ds := Decide(s, noon.Add(time.Minute))
+		if len(ds) == 0 || ds[0].Act != Gate {
+			break
+		}
+		stack := ds[0].Land.Tasks
+		stacks = append(stacks, stack)
+		commits := make([]Commit, len(stack))
+		passed := true
+		for i, id := range stack {
+			commits[i] = Commit("c-" + id)
+			passed = passed && id != bad
+		}
+		s = after(t, s, ds[0].Event, Event{Kind: CandidateJudged, Land: &Land{Tasks: stack, Commits: commits, Passed: passed}})
+		if passed {
+			s = after(t, s, Event{Kind: TaskLanded, Land: &Land{Tasks: stack, Commits: commits}})
+		}
+	}
+	require.Equal(t, []TaskID{"e.1", "e.2", "e.3", "e.4"}, stacks[0])
+	require.Equal(t, []TaskID{"e.1", "e.2"}, stacks[1])
+	require.Equal(t, GateFailed, s.Task(bad).Last().Failure)
+	for _, id := range []TaskID{"e.1", "e.2", "e.4"} {
+		require.Equal(t, Landed, s.Task(id).State, id)
+	}
+}
+
+// TestApplyChangesNothingOfItsArgument: workers hold old states.
+func TestApplyChangesNothingOfItsArgument(t *testing.T) {
+	t.Parallel()
+	s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")))
+	before := *s.Task("e.1")
+	_ = after(t, s, startOf("e.1", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}))
+	require.Equal(t, before, *s.Task("e.1"))
+	require.Empty(t, s.Queue)
+}

@@ -1,0 +1,212 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// Deps is what an Orchestrator works with.
+type Deps struct {
+	Epic     TaskID
+	Dir      string // where the epic's journal, logs and lock are
+	Tracker  Tracker
+	Repo     *git.Repo
+	Store    *worktree.Store
+	Proc     *proc.System
+	Marker   string // what the environment of every process of this epic carries
+	Harness  harness.Harness
+	Gate     []validation.Rule
+	AgentEnv []string // the whole environment of an agent, but for the ORCH_ variables
+	GateEnv  []string // the whole environment of a gate's command
+	Limits   Limits
+	Patience Patience
+	Tasks    string // the command that agents and people use for the tracker, for the brief
+	Now      func() time.Time
+}
+
+// Patience is how long an agent may take.
+type Patience struct {
+	Task       time.Duration // one agent process; 0: no limit
+	NoProgress time.Duration // without any sign of life; 0: no limit
+}
+
+// Effects is the Executor that really does it: git, processes, tracker.
+type Effects struct {
+	Deps
+	lease    git.Ref
+	verify   sync.Mutex // the one worktree that the gate runs in
+	mu       sync.Mutex // guards what follows
+	index    *beads.Index
+	found    map[TaskID]Commit // on the epic branch, by its trailers, when this run began
+	activity map[TaskID]func() string
+}
+
+// Execute does what d asks for. The context's end gives it up.
+func (x *Effects) Execute(ctx context.Context, s State, d Decision) []Event {
+	switch d.Act {
+	case Survey:
+		return x.survey(ctx, s)
+	case Write:
+		return x.write(ctx, s, d.Changes)
+	case CheckBase:
+		return []Event{x.checkBase(ctx, d.Land.Commits[0])}
+	case Start:
+		return []Event{x.start(ctx, s, d)}
+	case Iterate:
+		return []Event{x.iterate(ctx, s, d)}
+	case Gate:
+		return x.gate(ctx, s, d)
+	case Move:
+		return x.move(ctx, s, d)
+	case Clean:
+		return []Event{x.clean(ctx, s, d)}
+	case Into:
+		return []Event{x.into(ctx, s, d)}
+	}
+	panic("no such act: " + string(d.Act))
+}
+
+// survey reads the tracker, and answers with what is new.
+func (x *Effects) survey(ctx context.Context, s State) []Event {
+	began := x.Now()
+	issues, err := x.Tracker.Survey(ctx)
+	if err != nil {
+		return []Event{{Kind: TrackerFailed, Reason: err.Error()}}
+	}
+	if _, err := FindEpic(issues, x.Epic); err != nil {
+		return []Event{{Kind: TrackerFailed, Reason: err.Error()}}
+	}
+	index := beads.NewIndex(issues)
+	x.mu.Lock()
+	x.index = index
+	x.mu.Unlock()
+	r := difference(s, nodesOf(index, x.Epic), x.Now().Sub(began))
+	return append([]Event{{Kind: TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
+}
+
+// landedBefore finds tasks whose commit is on the epic branch although the
+// journal, being younger, knows nothing of them.
+func (x *Effects) landedBefore(s State, nodes []Node) (events []Event) {
+	for _, n := range nodes {
+		commit, landed := x.found[n.ID]
+		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && n.Status != statusClosed {
+			events = append(events, Event{Kind: TaskFound, Task: n.ID, Land: &Land{Commits: []Commit{commit}},
+				Reason: "its commit is on the epic branch already"})
+		}
+	}
+	return events
+}
+
+// issue is the tracker's newest word on a task, texts and all.
+func (x *Effects) issue(id TaskID) beads.Issue {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.index == nil {
+		return beads.Issue{ID: string(id)}
+	}
+	issue, _ := x.index.Issue(string(id))
+	return issue
+}
+
+// write tells the tracker, and answers with what it has now.
+func (x *Effects) write(ctx context.Context, s State, changes []beads.Change) []Event {
+	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
+	if err != nil {
+		return []Event{{Kind: TrackerFailed, Reason: err.Error()}}
+	}
+	e := Event{Kind: TrackerWritten}
+	var filed []Event
+	for i, o := range outcomes {
+		c := changes[i]
+		if c.Kind == beads.Create {
+			filed = append(filed, metaFiled(o))
+			continue
+		}
+		e.Wrote = append(e.Wrote, x.wrote(s, c, o.Err))
+	}
+	return append([]Event{e}, filed...)
+}
+
+func metaFiled(o beads.Outcome) Event {
+	if o.Err != nil {
+		return Event{Kind: MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
+	}
+	return Event{Kind: MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
+}
+
+func (x *Effects) wrote(s State, c beads.Change, err error) Wrote {
+	w := Wrote{ID: TaskID(c.ID), Kind: string(c.Kind)}
+	var claimed *beads.ClaimedError
+	switch {
+	case errors.As(err, &claimed):
+		w.Refused, w.By = err.Error(), claimed.By
+	case err != nil:
+		w.Refused = err.Error()
+	case c.Kind == beads.Claim:
+		w.Status, w.By = statusInProgress, s.Run.Limits.Actor
+	case c.Kind == beads.Close:
+		w.Status, w.By = statusClosed, s.Run.Limits.Actor
+	default:
+		w.Status = string(c.Status)
+	}
+	return w
+}
+
+// clean removes the worktree and the branch of an attempt whose work is reachable.
+func (x *Effects) clean(ctx context.Context, s State, d Decision) Event {
+	t := s.Task(d.Task)
+	e := Event{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
+	for _, a := range t.Attempts {
+		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
+			e.Reason = err.Error()
+		}
+	}
+	return e
+}
+
+// into lands the finished epic on the branch that was asked for.
+func (x *Effects) into(ctx context.Context, s State, d Decision) Event {
+	branch := s.Run.Limits.Into
+	m := land.Message{Epic: string(s.Epic), Task: string(s.Epic), Title: "Epic " + string(s.Epic)}
+	if t := s.Task(s.Epic); t != nil && t.Title != "" {
+		m.Title = t.Title
+	}
+	c, err := land.Into(ctx, x.Repo, "refs/heads/"+branch, d.Land.Commits[0], m)
+	if err != nil {
+		return Event{Kind: EpicNotLanded, Reason: err.Error()}
+	}
+	return Event{Kind: EpicLandedInto, Reason: branch, Land: &Land{Commits: []Commit{d.Land.Commits[0]}, Old: c}}
+}
+
+// attemptDir is where an attempt's brief and logs are.
+func (x *Effects) attemptDir(task TaskID, n int) string {
+	return AttemptDir(x.Dir, task, n)
+}
+
+// AttemptDir is where an attempt's brief and logs are, below the epic's folder.
+func AttemptDir(dir string, task TaskID, n int) string {
+	return filepath.Join(dir, "attempts", worktree.Slug(string(task)), strconv.Itoa(n))
+}
+
+// Activity says what the agent of a task does now, in a clause; "" unknown.
+func (x *Effects) Activity(id TaskID) string {
+	x.mu.Lock()
+	f := x.activity[id]
+	x.mu.Unlock()
+	if f == nil {
+		return ""
+	}
+	return f()
+}

@@ -1,0 +1,202 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// checkBase has the gate judge the epic branch as it is.
+func (x *Effects) checkBase(ctx context.Context, c Commit) Event {
+	v, tree, err := x.judge(ctx, c, nil)
+	if err != nil {
+		return Event{Kind: BaseChecked, Land: &Land{Commits: []Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
+	}
+	e := Event{Kind: BaseChecked, Land: &Land{Commits: []Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Gate: names(v)}, Text: v.Feedback()}
+	e.Reason = why(v)
+	return e
+}
+
+// judge runs the gate on exactly c, in the verify worktree.
+func (x *Effects) judge(ctx context.Context, c Commit, files []string) (validation.Verdict, string, error) {
+	tree, err := x.Repo.Tree(ctx, c)
+	if err != nil {
+		return validation.Verdict{}, "", err
+	}
+	if len(x.Gate) == 0 {
+		return validation.Verdict{Passed: true, Score: 100}, tree, nil
+	}
+	x.verify.Lock()
+	defer x.verify.Unlock()
+	dir, err := x.Store.Checkout(ctx, c)
+	if err != nil {
+		return validation.Verdict{}, "", err
+	}
+	v, err := validation.Judge(ctx, x.Proc.RunGuarded, x.Gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
+	return v, tree, err
+}
+
+func names(v validation.Verdict) []string {
+	var out []string
+	for _, c := range v.Checks {
+		out = append(out, c.Rule)
+	}
+	return out
+}
+
+// why is the verdict in one clause: the first rule that did not pass, and the
+// line of its output that says most.
+func why(v validation.Verdict) string {
+	for _, c := range v.Checks {
+		if !c.Passed {
+			return fmt.Sprintf("%s: %s", c.Rule, orElse(telling(c.Output), firstLine(c.Why, "failed")))
+		}
+	}
+	return ""
+}
+
+// telling is the first line of a command's output that sounds like the reason
+// of a failure, else its last line.
+func telling(output string) string {
+	last := ""
+	for line := range strings.Lines(output) {
+		line = strings.TrimSpace(line)
+		lower := strings.ToLower(line)
+		for _, word := range []string{"error", "fail", "panic", "want", "expect", "missing", "undefined"} {
+			if strings.Contains(lower, word) {
+				return firstLine(line, "")
+			}
+		}
+		if line != "" {
+			last = line
+		}
+	}
+	return firstLine(last, "")
+}
+
+// gate stacks the candidates of a landing on the epic branch and has the last
+// one's tree judged. A candidate that conflicts with the branch itself is told
+// so; one that conflicts only with those before it in the stack waits its turn.
+func (x *Effects) gate(ctx context.Context, s State, d Decision) (events []Event) {
+	began := x.Now()
+	old, err := x.Repo.Resolve(ctx, x.Store.EpicBranch())
+	if err != nil {
+		return []Event{{Kind: LandingLost, Reason: err.Error()}}
+	}
+	l := &Land{Old: old}
+	top := old
+	for _, id := range d.Land.Tasks {
+		c, err := land.Build(ctx, x.Repo, top, s.Task(id).Last().Head, x.message(s, id))
+		var conflict *land.ConflictError
+		switch {
+		case errors.As(err, &conflict) && top == old:
+			events = append(events, Event{Kind: LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: conflict.Files,
+				Reason: "conflict in " + firstOf(conflict.Files), Text: conflictText(conflict, old), Land: &Land{Old: old}})
+		case errors.As(err, &conflict):
+		case err != nil:
+			return append(events, Event{Kind: LandingLost, Reason: err.Error()})
+		default:
+			top = c.Commit
+			l.Tasks, l.Commits = append(l.Tasks, id), append(l.Commits, c.Commit)
+		}
+	}
+	if len(l.Tasks) == 0 {
+		return events
+	}
+	v, tree, err := x.judge(ctx, top, x.measure(ctx, l, old, top))
+	if err != nil {
+		return append(events, Event{Kind: LandingLost, Reason: err.Error()})
+	}
+	l.Tree, l.Passed, l.Score, l.Gate, l.Took = tree, v.Passed, v.Score, names(v), x.Now().Sub(began)
+	l.Log = x.keepVerdict(s, l.Tasks, v)
+	return append(events, Event{Kind: CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
+}
+
+// measure fills in how much a stack changes, and lists the files.
+func (x *Effects) measure(ctx context.Context, l *Land, from, to Commit) (files []string) {
+	changes, err := x.Repo.ChangedFiles(ctx, from, to)
+	if err != nil {
+		return nil // a figure for people; nothing rests on it
+	}
+	for _, f := range changes {
+		files = append(files, f.Path)
+		l.Added, l.Deleted = l.Added+f.Added, l.Deleted+f.Deleted
+	}
+	l.Files = len(files)
+	return files
+}
+
+func failedText(v validation.Verdict) string {
+	if v.Passed {
+		return ""
+	}
+	return v.Feedback()
+}
+
+// keepVerdict writes the gate's output beside each attempt's log, for people;
+// the path of the first is returned, "" when it could not be written.
+func (x *Effects) keepVerdict(s State, tasks []TaskID, v validation.Verdict) (first string) {
+	var text strings.Builder
+	for _, c := range v.Checks {
+		fmt.Fprintf(&text, "== %s: %s (%s)\n%s\n", c.Rule, passedWord(c), c.Why, c.Output)
+	}
+	for i, id := range tasks {
+		path := filepath.Join(x.attemptDir(id, s.Task(id).Last().Number), "gate.log")
+		if err := os.WriteFile(path, []byte(text.String()), 0o600); err == nil && i == 0 {
+			first = path
+		}
+	}
+	return first
+}
+
+func passedWord(c validation.Check) string {
+	switch {
+	case c.Passed:
+		return "passed"
+	case c.Errored:
+		return "did not run"
+	}
+	return "failed"
+}
+
+func conflictText(c *land.ConflictError, old Commit) string {
+	return fmt.Sprintf("Your work conflicts with what has landed since you began, in: %s.\n"+
+		"Run `git merge %s`, resolve these files so that both changes are kept, and commit the merge.", strings.Join(c.Files, ", "), old)
+}
+
+func (x *Effects) message(s State, id TaskID) land.Message {
+	t := s.Task(id)
+	return land.Message{Epic: string(s.Epic), Task: string(id), Attempt: t.Last().Number, Title: t.Title}
+}
+
+// move puts a judged stack onto the epic branch, in one transaction that also
+// verifies that the lease is still ours.
+func (x *Effects) move(ctx context.Context, s State, d Decision) []Event {
+	l := d.Land
+	top := l.Commits[len(l.Commits)-1]
+	err := land.Move(ctx, x.Repo, x.Store.EpicBranch(), l.Old, top, x.lease)
+	if err == nil {
+		done := &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
+		x.measure(ctx, done, l.Old, top)
+		return []Event{{Kind: TaskLanded, Land: done}}
+	}
+	lost := []Event{{Kind: LandingLost, Reason: err.Error()}}
+	if errors.Is(err, git.ErrRefMoved) && !x.leased(ctx) {
+		why := "another orch has taken this epic over"
+		return append(lost, Event{Kind: DrainStarted, Code: Orphaned, Reason: why}, Event{Kind: KillStarted, Reason: why})
+	}
+	return lost
+}
+
+// leased reports whether the lease in the repository is this run's.
+func (x *Effects) leased(ctx context.Context) bool {
+	now, err := x.Repo.Resolve(ctx, x.lease.Name)
+	return err == nil && now == x.lease.Commit
+}

@@ -1,0 +1,239 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// Executor does what a decision asks for, and answers with the events that say
+// how it went. It may be called from many goroutines; s never changes under it.
+// The context ends when the decision is to be given up; its cause says why.
+type Executor interface {
+	Execute(ctx context.Context, s State, d Decision) []Event
+}
+
+// Request is an event that comes from outside the loop: a person's verb or a
+// signal. Done is called once it is in the journal, or was refused.
+type Request struct {
+	Event Event
+	Done  func()
+}
+
+// Loop drives a State to the end of a run. Its goroutine owns the state; workers
+// get copies of it and answer with events.
+type Loop struct {
+	State    State
+	Executor Executor
+	Append   func(...Event) error // durable when it returns
+	Observe  func(Event, State)   // told of each event after it was applied; may be nil
+	Requests <-chan Request
+	Now      func() time.Time
+
+	answers chan []Event
+	workers sync.WaitGroup
+	cancels map[work]context.CancelCauseFunc
+}
+
+// work names something under way that can be given up.
+type work struct {
+	act  Act
+	task TaskID
+}
+
+// errRunOver is the cause that workers see when the loop has ended.
+var errRunOver = errors.New("the run is over")
+
+// errInterrupted is the cause that workers see when they are to stop now.
+var errInterrupted = errors.New("interrupted")
+
+// Run decides, writes down, and acts until the run is over; then no worker is
+// left. A context that ends interrupts everything, as a second Ctrl-C does. It
+// fails when the journal can not be written, and then nothing more was begun.
+func (l *Loop) Run(ctx context.Context) error {
+	l.answers = make(chan []Event, 64)
+	l.cancels = map[work]context.CancelCauseFunc{}
+	inner, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer l.drainAnswers()
+	defer end(errRunOver)
+	stop := ctx.Done()
+	for {
+		over, err := l.decide(inner)
+		if over || err != nil {
+			return err
+		}
+		timer := time.NewTimer(l.untilWake())
+		select {
+		case events := <-l.answers:
+			err = l.record(events...)
+		case r := <-l.Requests:
+			err = l.request(r)
+		case <-timer.C:
+		case <-stop:
+			stop = nil
+			err = l.record(Event{Kind: DrainStarted, Code: Interrupted, Reason: "interrupted"}, Event{Kind: KillStarted})
+		}
+		timer.Stop()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// drainAnswers waits for the last worker; what it answers is found again by the
+// next run.
+func (l *Loop) drainAnswers() {
+	done := make(chan struct{})
+	go func() { l.workers.Wait(); close(done) }()
+	for {
+		select {
+		case <-l.answers:
+		case <-done:
+			return
+		}
+	}
+}
+
+// untilWake is how long nothing can change by itself.
+func (l *Loop) untilWake() time.Duration {
+	now := l.Now()
+	if at := l.State.NextWake(now); !at.IsZero() {
+		return max(at.Sub(now), time.Millisecond)
+	}
+	return time.Hour
+}
+
+// decide acts on decisions until there are none.
+func (l *Loop) decide(ctx context.Context) (over bool, err error) {
+	for {
+		ds := Decide(l.State, l.Now())
+		if len(ds) == 0 {
+			return false, nil
+		}
+		intents := make([]Event, len(ds))
+		for i, d := range ds {
+			intents[i] = d.Event
+		}
+		if err := l.record(intents...); err != nil { // write it down,
+			return false, err
+		}
+		for _, d := range ds { // then do it
+			if d.Act == Finish {
+				return true, nil
+			}
+			l.act(ctx, d)
+		}
+	}
+}
+
+func (l *Loop) act(ctx context.Context, d Decision) {
+	switch d.Act {
+	case Nothing:
+		return
+	case Stop:
+		for _, act := range []Act{Start, Iterate} {
+			if cancel := l.cancels[work{act, d.Task}]; cancel != nil {
+				cancel(fmt.Errorf("%w: %s", errInterrupted, d.Reason))
+			}
+		}
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	l.cancels[work{d.Act, d.Task}] = cancel
+	l.workers.Add(1)
+	go func(s State) {
+		defer l.workers.Done()
+		defer cancel(errRunOver)
+		l.answers <- l.execute(ctx, s, d)
+	}(l.State)
+}
+
+// execute answers for a worker that panics: the bug is ours, and the task waits
+// for a person with the trace.
+func (l *Loop) execute(ctx context.Context, s State, d Decision) (events []Event) {
+	defer func() {
+		if p := recover(); p != nil {
+			events = append(fallback(d), Event{Kind: WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
+		}
+	}()
+	return l.Executor.Execute(ctx, s, d)
+}
+
+// fallback is the answer to a decision that came to nothing through a bug.
+func fallback(d Decision) []Event {
+	const why = "a bug in orch; its trace is in the journal"
+	switch d.Act {
+	case Start, Iterate:
+		return []Event{{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: AgentCrashed, Reason: why, Agent: &Agent{End: EndedCrash}}}
+	case Gate, Move:
+		return []Event{{Kind: LandingLost, Reason: why}}
+	case Survey, Write:
+		return []Event{{Kind: TrackerFailed, Reason: why}}
+	case CheckBase:
+		return []Event{{Kind: BaseChecked, Land: &Land{}, Text: why}}
+	case Clean:
+		return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
+	case Into:
+		return []Event{{Kind: EpicNotLanded, Reason: why}}
+	}
+	return nil
+}
+
+// record writes the events down, applies them and tells the observer. An event
+// that the state forbids is a bug here, and stops the program before it harms.
+func (l *Loop) record(events ...Event) error {
+	next := l.State
+	states := make([]State, len(events))
+	var lines []Event
+	for i := range events {
+		events[i].At = l.Now().UTC()
+		if err := Check(next, events[i]); err != nil {
+			panic(err)
+		}
+		next = Apply(next, events[i])
+		states[i] = next
+		if events[i].Kind.Journaled() {
+			lines = append(lines, events[i])
+		}
+	}
+	if len(lines) > 0 {
+		if err := l.Append(lines...); err != nil {
+			return fmt.Errorf("writing the journal: %w", err)
+		}
+	}
+	l.State = next
+	for i, e := range events {
+		if e.Kind == KillStarted {
+			l.giveUp()
+		}
+		if l.Observe != nil {
+			l.Observe(e, states[i])
+		}
+	}
+	return nil
+}
+
+// giveUp stops the gate, whose candidate is then queued again.
+func (l *Loop) giveUp() {
+	for _, act := range []Act{Gate, CheckBase} {
+		if cancel := l.cancels[work{act: act}]; cancel != nil {
+			cancel(errInterrupted)
+		}
+	}
+}
+
+// request records what a person asked for, or that it is not possible.
+func (l *Loop) request(r Request) error {
+	e := r.Event
+	if err := Check(l.State, e); err != nil {
+		e = Event{Kind: RequestRefused, Reason: err.Error()}
+	}
+	err := l.record(e)
+	if r.Done != nil && err == nil {
+		r.Done()
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// How long processes of a killed run may take to end by themselves: git and bd
+// are not killed young, since a killed git leaves locks and half-made
+// worktrees.
+const (
+	orphanWait  = 5 * time.Second
+	orphanGrace = 3 * time.Second
+)
+
+// reap ends what a killed run left running, and reports what would not end.
+func reap(ctx context.Context, marker string) ([]Event, error) {
+	alive, err := proc.Reap(ctx, marker, orphanWait, orphanGrace)
+	if err != nil {
+		return nil, fmt.Errorf("ending what a killed run left running: %w", err)
+	}
+	var events []Event
+	for _, pid := range alive {
+		events = append(events, Event{Kind: LeftoverFound, Code: Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+	}
+	return events, nil
+}
+
+// lookAtTheWorld settles, by what git shows, every attempt that the journal
+// leaves open: nothing is assumed done, and nothing is done twice.
+func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode Mode) error {
+	if err := o.findLanded(ctx); err != nil {
+		return err
+	}
+	for _, t := range o.loop.State.Tasks {
+		if !t.Last().Open() || t.State != Running {
+			continue
+		}
+		e, err := o.settle(ctx, t, mode)
+		if err != nil {
+			return fmt.Errorf("looking at attempt %d of %s: %w", t.Last().Number, t.ID, err)
+		}
+		if e.Kind == "" {
+			continue
+		}
+		if err := o.loop.record(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// findLanded asks the epic branch, by its trailers, what has landed: a landing
+// that was under way either moved the branch or did not.
+func (o *Orchestrator) findLanded(ctx context.Context) error {
+	fx, s := o.fx, o.loop.State
+	landed, err := land.LandedAll(ctx, fx.Repo, fx.Store.EpicBranch(), o.since(ctx))
+	if err != nil {
+		return fmt.Errorf("reading what has landed: %w", err)
+	}
+	fx.found = map[TaskID]Commit{}
+	for key, commit := range landed {
+		fx.found[taskOf(key)] = commit
+	}
+	l := s.Landing
+	if len(l.Tasks) == 0 {
+		return nil
+	}
+	if len(l.Commits) > 0 {
+		on, err := fx.Repo.IsAncestor(ctx, l.Commits[len(l.Commits)-1], s.Tip)
+		if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+			return fmt.Errorf("asking whether a landing was finished: %w", err)
+		}
+		if on {
+			return o.loop.record(Event{Kind: TaskLanded, Reason: "found on the epic branch", Land: &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+		}
+	}
+	return o.loop.record(Event{Kind: LandingLost, Reason: "orch was stopped while it landed"})
+}
+
+// since is where the epic branch left the person's own history, "" when it
+// can not be told.
+func (o *Orchestrator) since(ctx context.Context) Commit {
+	if o.base == "" {
+		return o.loop.State.Base
+	}
+	base, err := o.fx.Repo.Out(ctx, "merge-base", string(o.base), string(o.loop.State.Tip))
+	if err != nil {
+		return o.loop.State.Base
+	}
+	return Commit(base)
+}
+
+// settle decides what became of an open attempt. An event without a kind means
+// that it goes on as it is.
+func (o *Orchestrator) settle(ctx context.Context, t *Task, mode Mode) (Event, error) {
+	a, fx := t.Last(), o.fx
+	exists := fx.Store.Exists(string(t.ID), a.Number)
+	if exists && (!a.Agent || a.Handed && mode != Headless) {
+		return Event{}, nil
+	}
+	lost := Event{Kind: AttemptLost, Task: t.ID, Attempt: a.Number, Code: Orphaned, Agent: &Agent{Head: a.Head},
+		Reason: "orch was stopped while the agent worked"}
+	if a.InSession {
+		lost.Reason = "it was a session's; orch run takes over"
+	}
+	if !exists {
+		lost.Reason += "; its worktree is gone"
+		return lost, nil
+	}
+	d := Decision{Event: Event{Task: t.ID, Attempt: a.Number}}
+	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
+	if err != nil {
+		return Event{}, err
+	}
+	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
+	if w.Head != a.Base {
+		err = fx.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
+	}
+	return lost, err
+}
+
+// taskOf is the task in the value of an Orch-Attempt trailer.
+func taskOf(attempt string) TaskID {
+	for i := len(attempt) - 1; i >= 0; i-- {
+		if attempt[i] == '/' {
+			return TaskID(attempt[:i])
+		}
+	}
+	return TaskID(attempt)
+}

@@ -1,0 +1,108 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+)
+
+// A person's verbs (retry, skip, answer, stop) are files in a folder of the
+// epic. The run that is going on takes them within a moment; else the next run
+// does. So there is one way for both, and only a run writes the journal.
+
+const requestDir = "requests"
+
+// Ask leaves a request for the run of the epic whose folder dir is. The event
+// names what a person wants; only verbs of a person are taken.
+func Ask(dir string, e Event, now time.Time) error {
+	folder := filepath.Join(dir, requestDir)
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("leaving the request: %w", err)
+	}
+	b, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("leaving the request: %w", err)
+	}
+	tmp, err := os.CreateTemp(folder, ".new-*")
+	if err != nil {
+		return fmt.Errorf("leaving the request: %w", err)
+	}
+	_, err = tmp.Write(b)
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
+		return errors.Join(fmt.Errorf("leaving the request: %w", err), os.Remove(tmp.Name()))
+	}
+	name := fmt.Sprintf("%020d-%s.json", now.UnixNano(), strings.TrimPrefix(filepath.Base(tmp.Name()), ".new-"))
+	if err := os.Rename(tmp.Name(), filepath.Join(folder, name)); err != nil {
+		return fmt.Errorf("leaving the request: %w", err)
+	}
+	return nil
+}
+
+// Asked lists the requests that no run has taken yet, oldest first, with their
+// files. A file that is no request is passed over.
+func Asked(dir string) (events []Event, files []string, err error) {
+	folder := filepath.Join(dir, requestDir)
+	entries, err := os.ReadDir(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the requests: %w", err)
+	}
+	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	for _, entry := range entries {
+		path := filepath.Join(folder, entry.Name())
+		if strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
+			continue
+		}
+		var e Event
+		b, err := os.ReadFile(path)
+		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.personal() {
+			continue
+		}
+		events, files = append(events, e), append(files, path)
+	}
+	return events, files, nil
+}
+
+// personal reports whether a person may ask for the event.
+func (k EventKind) personal() bool {
+	return k == TaskRetried || k == TaskSkipped || k == DrainStarted || k == KillStarted
+}
+
+// requestEvery is how often a run looks for requests.
+const requestEvery = 200 * time.Millisecond
+
+// takeRequests hands the requests to the loop until ctx ends. Each file is
+// removed when its event is in the journal.
+func takeRequests(ctx context.Context, dir string, to chan<- Request) {
+	tick := time.NewTicker(requestEvery)
+	defer tick.Stop()
+	taken := map[string]bool{}
+	for {
+		events, files, err := Asked(dir)
+		for i := range events {
+			if err != nil || taken[files[i]] {
+				continue
+			}
+			taken[files[i]] = true
+			file := files[i]
+			select {
+			case to <- Request{Event: events[i], Done: func() { os.Remove(file) }}:
+			case <-ctx.Done():
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

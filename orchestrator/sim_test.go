@@ -1,0 +1,324 @@
+package orchestrator_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/beads"
+	. "github.com/beadsorch/orch/orchestrator"
+)
+
+// world is a model of everything outside the loop: agents, gate, git, tracker
+// and people, all of them as unkind as a seed makes them.
+type world struct {
+	t     *testing.T
+	epic  TaskID
+	clock func() time.Time
+
+	mu      sync.Mutex
+	rnd     *rand.Rand
+	tracker map[TaskID]Node
+	seen    map[TaskID]Node // as last read
+	running map[TaskID]bool
+	most    int // agents at the same time, ever
+	landed  map[TaskID]int
+	calls   int // tracker calls under way
+	unkind  bool
+}
+
+func newWorld(t *testing.T, seed uint64, tasks int) *world {
+	w := &world{t: t, epic: "e", clock: time.Now, rnd: rand.New(rand.NewPCG(seed, 1)), unkind: true,
+		tracker: map[TaskID]Node{"e": {ID: "e", Epic: true, Status: "open"}},
+		seen:    map[TaskID]Node{}, running: map[TaskID]bool{}, landed: map[TaskID]int{}}
+	for i := range tasks {
+		n := Node{ID: TaskID(fmt.Sprintf("e.%02d", i)), Title: "task", Parent: "e", Status: "open", Priority: w.rnd.IntN(5)}
+		for j := range i {
+			if w.rnd.IntN(4) == 0 {
+				n.Needs = append(n.Needs, []TaskID{TaskID(fmt.Sprintf("e.%02d", j))})
+			}
+		}
+		w.tracker[n.ID] = n
+	}
+	return w
+}
+
+// chance is true once in n times, while the world is unkind.
+func (w *world) chance(n int) bool { return w.unkind && w.rnd.IntN(n) == 0 }
+
+func (w *world) pause(most time.Duration) {
+	w.mu.Lock()
+	d := time.Duration(w.rnd.Int64N(int64(most)))
+	w.mu.Unlock()
+	<-time.After(d)
+}
+
+func (w *world) Execute(ctx context.Context, s State, d Decision) []Event {
+	switch d.Act {
+	case Survey:
+		return w.survey()
+	case Write:
+		return w.write(d.Changes)
+	case CheckBase:
+		return []Event{{Kind: BaseChecked, Land: &Land{Passed: true}}}
+	case Start, Iterate:
+		return []Event{w.agent(ctx, s, d)}
+	case Gate:
+		return w.gate(s, d)
+	case Move:
+		return w.move(d)
+	case Clean:
+		return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}}
+	}
+	panic(d.Act)
+}
+
+func (w *world) call() func() {
+	w.mu.Lock()
+	w.calls++
+	require.Equal(w.t, 1, w.calls, "two tracker calls at once")
+	w.mu.Unlock()
+	w.pause(time.Second)
+	return func() { w.mu.Lock(); w.calls--; w.mu.Unlock() }
+}
+
+func (w *world) survey() []Event {
+	defer w.call()()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.chance(10) {
+		return []Event{{Kind: TrackerFailed, Reason: "no answer"}}
+	}
+	r := &Reading{}
+	for i := range len(w.tracker) {
+		id := TaskID("e")
+		if i > 0 {
+			id = TaskID(fmt.Sprintf("e.%02d", i-1))
+		}
+		n := w.tracker[id]
+		if was, ok := w.seen[id]; !ok || was.Status != n.Status || was.Assignee != n.Assignee {
+			r.Nodes = append(r.Nodes, n)
+			w.seen[id] = n
+		}
+	}
+	return []Event{{Kind: TrackerRead, Read: r}}
+}
+
+func (w *world) write(changes []beads.Change) []Event {
+	defer w.call()()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.chance(10) {
+		return []Event{{Kind: TrackerFailed, Reason: "no answer"}}
+	}
+	e := Event{Kind: TrackerWritten}
+	var filed []Event
+	for _, c := range changes {
+		id := TaskID(c.ID)
+		n := w.tracker[id]
+		switch c.Kind {
+		case beads.Create:
+			filed = append(filed, Event{Kind: MetaFiled, Text: "m-1"})
+			continue
+		case beads.Claim:
+			if n.Assignee != "" && n.Assignee != "orch/e" {
+				e.Wrote = append(e.Wrote, Wrote{ID: id, Refused: "claimed", By: n.Assignee})
+				continue
+			}
+			n.Status, n.Assignee = "in_progress", "orch/e"
+		case beads.Close:
+			require.True(w.t, id == "e" || w.landed[id] == 1, "%s closed before it landed", id)
+			n.Status = "closed"
+		default:
+			n.Status, n.Assignee = string(c.Status), ""
+		}
+		w.tracker[id], w.seen[id] = n, n
+		e.Wrote = append(e.Wrote, Wrote{ID: id, Status: n.Status, By: n.Assignee})
+	}
+	return append([]Event{e}, filed...)
+}
+
+func (w *world) agent(ctx context.Context, s State, d Decision) Event {
+	w.mu.Lock()
+	require.False(w.t, w.running[d.Task], "two agents on %s", d.Task)
+	w.running[d.Task] = true
+	w.most = max(w.most, len(w.running))
+	took := time.Duration(w.rnd.Int64N(int64(20 * time.Minute)))
+	fate := w.rnd.IntN(12)
+	if !w.unkind {
+		fate = 11
+	}
+	w.mu.Unlock()
+	defer func() { w.mu.Lock(); delete(w.running, d.Task); w.mu.Unlock() }()
+	e := Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Agent: &Agent{End: EndedItself, Changed: true, Head: Commit("h-" + string(d.Task)), Took: took}}
+	select {
+	case <-time.After(took):
+	case <-ctx.Done():
+		e.Agent.End = EndedStopped
+		return e
+	}
+	switch fate {
+	case 0:
+		e.Agent.End, e.Reason = EndedCrash, "exit 1"
+	case 1:
+		e.Agent.Changed = false
+	case 2:
+		e.Agent.Signal, e.Text = "BLOCKED", "which?"
+	case 3:
+		e.Agent.End, e.Code, e.Agent.RetryAfter = EndedLimit, UsageLimit, 5*time.Minute
+	case 4:
+		e.Agent.Signal = "CONTINUE"
+	case 5:
+		e.Agent.End, e.Agent.Fast, e.Reason = EndedCrash, true, "exit 1"
+	}
+	return e
+}
+
+func (w *world) gate(s State, d Decision) (events []Event) {
+	w.pause(time.Minute)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	l := &Land{Old: "tip", Passed: !w.chance(4)}
+	for i, id := range d.Land.Tasks {
+		if w.chance(5) {
+			if len(l.Tasks) == 0 {
+				events = append(events, Event{Kind: LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: []string{"f"}, Land: &Land{Old: "tip"}})
+			}
+			continue
+		}
+		l.Tasks, l.Commits = append(l.Tasks, id), append(l.Commits, Commit(fmt.Sprintf("c%d-%s", i, id)))
+	}
+	if len(l.Tasks) == 0 {
+		return events
+	}
+	return append(events, Event{Kind: CandidateJudged, Land: l, Text: "gate says no"})
+}
+
+func (w *world) move(d Decision) []Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.chance(8) {
+		return []Event{{Kind: LandingLost, Reason: "moved"}}
+	}
+	for _, id := range d.Land.Tasks {
+		w.landed[id]++
+		require.Equal(w.t, 1, w.landed[id], "%s landed twice", id)
+	}
+	return []Event{{Kind: TaskLanded, Land: d.Land}}
+}
+
+func testLimits() Limits {
+	return Limits{MaxParallel: 4, Attempts: 3, Iterations: 15, SurveyEvery: 5 * time.Second, Actor: "orch/e", PoolBackOff: time.Minute,
+		CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second, MaxDuration: 100 * time.Hour}
+}
+
+func started(epic TaskID, limits Limits) State {
+	e := Event{Kind: RunStarted, At: time.Now(), Epic: epic, Run: &Run{Number: 1, Mode: Headless, Limits: limits}, Land: &Land{Commits: []Commit{"tip"}}}
+	return Apply(NewState(), e)
+}
+
+// drive runs the loop in the world to its end, and checks each state on the way.
+func drive(t *testing.T, w *world, limits Limits, requests <-chan Request) State {
+	l := &Loop{State: started("e", limits), Executor: w, Append: func(...Event) error { return nil }, Now: time.Now, Requests: requests,
+		Observe: func(_ Event, s State) {
+			agents := 0
+			for _, task := range s.Tasks {
+				if task.Last().Agent {
+					agents++
+				}
+				require.LessOrEqual(t, task.Charged, limits.Attempts)
+			}
+			require.LessOrEqual(t, agents, limits.MaxParallel)
+		}}
+	require.NoError(t, l.Run(t.Context()))
+	return l.State
+}
+
+// seeds is how many random worlds are tried; ORCH_SIM_SEEDS asks for more.
+func seeds() int {
+	if n, err := strconv.Atoi(os.Getenv("ORCH_SIM_SEEDS")); err == nil {
+		return n
+	}
+	return 300
+}
+
+// TestLoopEnds runs the loop in many unkind worlds. Whatever happens it ends,
+// closes only what landed, lands nothing twice, and leaves each task either
+// closed or with a reason.
+func TestLoopEnds(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds() {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, uint64(seed), 12)
+			s := drive(t, w, testLimits(), nil)
+			now := time.Now()
+			for _, task := range s.Tasks {
+				switch {
+				case task.Epic:
+				case task.State == Landed:
+					require.Equal(t, "closed", w.tracker[task.ID].Status, "seed %d: %s", seed, task.ID)
+				case task.State == Parked:
+					require.NotEmpty(t, task.Code)
+					require.NotEmpty(t, task.Why)
+					require.Equal(t, "blocked", w.tracker[task.ID].Status, "seed %d: %s", seed, task.ID)
+				case s.Run.Drain == "" && s.Run.Promise != string(LoopError):
+					require.Equal(t, DepFailed, ObstacleOf(s, task, now).Code, "seed %d: %s is %s", seed, task.ID, task.State)
+				}
+			}
+			require.NotEmpty(t, s.Run.Promise)
+		})
+	}
+}
+
+// TestLoopLandsAll shows that in a kind world every task lands, the epic is
+// closed, and all agents were used.
+func TestLoopLandsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 7, 40)
+		w.unkind = false
+		s := drive(t, w, testLimits(), nil)
+		require.Equal(t, string(LoopDone), s.Run.Promise)
+		require.Equal(t, "closed", w.tracker["e"].Status)
+		require.Len(t, w.landed, 40)
+		require.Equal(t, 4, w.most)
+	})
+}
+
+// TestLoopDrains shows that a first interrupt lets agents finish and land, and
+// a second one stops them; both end the run with LOOP_CONTINUE.
+func TestLoopDrains(t *testing.T) {
+	t.Parallel()
+	for _, kill := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, 3, 12)
+			w.unkind = false
+			requests := make(chan Request)
+			go func() {
+				<-time.After(time.Minute)
+				requests <- Request{Event: Event{Kind: DrainStarted, Code: Interrupted, Reason: "asked"}}
+				if kill {
+					requests <- Request{Event: Event{Kind: KillStarted}}
+				}
+			}()
+			began := time.Now()
+			s := drive(t, w, testLimits(), requests)
+			require.Equal(t, string(LoopContinue), s.Run.Promise)
+			if kill {
+				require.Less(t, time.Since(began), 2*time.Minute)
+				require.Empty(t, w.landed)
+			} else {
+				require.NotEmpty(t, w.landed)
+				require.Less(t, len(w.landed), 12)
+			}
+		})
+	}
+}
