@@ -1,0 +1,273 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+func newDemoCmd(a *app) *cobra.Command {
+	var stuck, keep bool
+	c := &cobra.Command{
+		Use:   "demo",
+		Short: "watch it work: a throw-away repository, scripted agents, the real engine",
+		Long: `Demo makes a git repository in a temporary folder, with an epic of seven tasks in
+the embedded tracker, and runs it: real worktrees, real processes, a real gate.
+One task fails its gate and is mended by the second attempt; one conflicts with
+another and is resolved. It takes about 15 seconds and touches nothing else.`,
+		Args: atMost(0, "no argument"),
+		RunE: func(*cobra.Command, []string) error { return a.demo(stuck, keep) },
+	}
+	c.Flags().BoolVar(&stuck, "stuck", false, "leave one task failing its gate and one asking, to try status, retry and answer on")
+	c.Flags().BoolVar(&keep, "keep", false, "keep the repository")
+	agent := &cobra.Command{Use: "agent", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return a.demoAgent() }}
+	c.AddCommand(agent)
+	return c
+}
+
+// demoStep is a task of the demo, with what its scripted agent does.
+type demoStep struct {
+	title string
+	about string
+	needs []int // places in the list, from 1
+	file  string
+	lines []string
+	takes time.Duration
+	route string // a line that it adds to routes.txt, where tasks meet
+}
+
+func demoSteps() []demoStep {
+	const s = time.Second
+	return []demoStep{
+		{title: "Store: in-memory map", about: "Keep links in a map.", file: "store.txt", lines: []string{"a map from code to link", "guarded by a mutex"}, takes: 2 * s},
+		{title: "Codec: base62", about: "Turn numbers into short codes.", file: "codec.txt", lines: []string{"base62, digits first"}, takes: 2 * s},
+		{title: "Config from environment", about: "Read the port from PORT.", file: "config.txt", lines: []string{"PORT, 8080 by default"}, takes: s},
+		{title: "POST /links", about: "Make a short link.", needs: []int{1, 2}, file: "create.txt", lines: []string{"POST /links answers 201 with the code"}, takes: 3 * s, route: "POST /links"},
+		{title: "GET /:code redirect", about: "Send a visitor on; 404 for an unknown code.", needs: []int{1, 2}, file: "redirect.txt", lines: []string{"GET /:code answers 302", "404 for an unknown code"}, takes: 2 * s},
+		{title: "Health endpoint", about: "Say that the server is well.", needs: []int{3}, file: "health.txt", lines: []string{"GET /health answers 200"}, takes: 3 * s, route: "GET /health"},
+		{title: "End-to-end check", about: "Make a link and follow it.", needs: []int{4, 5, 6}, file: "e2e.txt", lines: []string{"create, follow, compare"}, takes: 2 * s},
+	}
+}
+
+// demoCheck is the gate of the demo: what is there must be whole.
+const demoCheck = `# The gate of the demo: each part that is there must be whole.
+if [ -f redirect.txt ] && ! grep -q 404 redirect.txt; then
+	echo "redirect: want 404 for an unknown code, got 200"; exit 1
+fi
+if [ -f routes.txt ] && grep -q '^<<<<<<<' routes.txt; then
+	echo "routes: a conflict was committed"; exit 1
+fi
+if [ -f e2e.txt ]; then
+	for part in store codec config create redirect health; do
+		[ -f $part.txt ] || { echo "e2e: $part is missing"; exit 1; }
+	done
+fi
+echo "all parts are whole"
+`
+
+const demoEpic = "demo-1"
+
+func (a *app) demo(stuck, keep bool) error {
+	dir, err := os.MkdirTemp("", "orch-demo-")
+	if err != nil {
+		return fmt.Errorf("making a folder for the demo: %w", err)
+	}
+	keep = keep || stuck
+	repo := filepath.Join(dir, "shortener")
+	inner := &app{Process: a.Process, ctx: a.ctx, json: a.json}
+	inner.Dir, inner.Env = repo, a.demoEnv(stuck)
+	if err := inner.makeDemo(repo); err != nil {
+		return err
+	}
+	if !a.json {
+		fmt.Fprintf(a.Stdout, "A throw-away git repository, %s; nothing else is touched.\n\n", repo)
+	}
+	w, err := inner.open(a.ctx)
+	if err != nil {
+		return err
+	}
+	err = w.drive(demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	a.afterDemo(dir, repo, keep)
+	if !keep {
+		if rmErr := os.RemoveAll(dir); err == nil && rmErr != nil {
+			err = fmt.Errorf("removing the demo: %w", rmErr)
+		}
+	}
+	return err
+}
+
+// afterDemo says what to do next.
+func (a *app) afterDemo(dir, repo string, keep bool) {
+	if a.json {
+		return
+	}
+	if keep {
+		fmt.Fprintf(a.Stdout, "\nThe repository is kept. Try there:\n  cd %s\n  orch status              what needs you, and the command for each\n"+
+			"  orch answer ... / orch retry ... / orch run %s\n  rm -rf %s\n", repo, demoEpic, dir)
+		return
+	}
+	fmt.Fprint(a.Stdout, `
+Next, in a repository of yours:
+  orch doctor              git, tracker, agent: what is missing
+  orch plan EPIC           what a run would do; starts nothing
+  orch run EPIC            do it
+  orch demo --stuck        the same with tasks that get stuck, to try status and retry on
+`)
+}
+
+// demoEnv is an environment in which a person's own git settings play no part.
+func (a *app) demoEnv(stuck bool) []string {
+	env := append(a.pick("PATH", "HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
+		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=orch demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_COMMITTER_NAME=orch demo", "GIT_COMMITTER_EMAIL=demo@localhost")
+	if stuck {
+		env = append(env, "ORCH_DEMO_STUCK=1")
+	}
+	return env
+}
+
+// makeDemo makes the repository, its settings and its tasks.
+func (a *app) makeDemo(repo string) error {
+	if err := os.MkdirAll(repo, 0o700); err != nil {
+		return fmt.Errorf("making the demo: %w", err)
+	}
+	settings := fmt.Sprintf("workflow:\n  run: {max_parallel: 3}\n  tracker: {kind: file}\n  gate:\n    - {name: check, type: command, command: \"sh check.sh\"}\n"+
+		"  agent: {harness: command, command: [%q, demo, agent], env: [ORCH_DEMO_STUCK]}\n", a.Self)
+	for name, text := range map[string]string{settingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
+		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o600); err != nil {
+			return fmt.Errorf("making the demo: %w", err)
+		}
+	}
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "Begin a tiny URL shortener"}} {
+		if err := a.git(repo, args...); err != nil {
+			return err
+		}
+	}
+	return a.makeDemoTasks(filepath.Join(repo, ".beads"))
+}
+
+// git runs git in a folder of the demo.
+func (a *app) git(dir string, args ...string) error {
+	_, err := proc.New(proc.Options{Now: a.Now}).Run(a.ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
+	return err
+}
+
+func (a *app) makeDemoTasks(dir string) error {
+	f, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: a.Now, Actor: "demo"})
+	if err != nil {
+		return err
+	}
+	if _, err := f.Create(a.ctx, beads.Issue{ID: demoEpic, Title: "Build a tiny URL shortener", Type: "epic", Priority: 1}, ""); err != nil {
+		return err
+	}
+	steps := demoSteps()
+	ids := make([]string, len(steps))
+	for i, s := range steps {
+		made, err := f.Create(a.ctx, beads.Issue{Title: s.title, Description: s.about, Type: "task", Priority: 2}, demoEpic)
+		if err != nil {
+			return err
+		}
+		ids[i] = made.ID
+		for _, n := range s.needs {
+			if err := f.AddDependency(a.ctx, made.ID, ids[n-1], "blocks"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// demoAgent is a scripted agent: a real process that works on its task the way
+// a coding agent does, mistakes included.
+func (a *app) demoAgent() error {
+	n := 0
+	if _, err := fmt.Sscanf(strings.TrimPrefix(a.env("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
+		return usage("this is the agent of orch demo; it is not for people")
+	}
+	step, dir := demoSteps()[n-1], a.env("ORCH_WORKTREE")
+	if a.env("ORCH_ITERATION") != "1" {
+		return a.resolve(dir, step)
+	}
+	stuck := a.env("ORCH_DEMO_STUCK") != ""
+	if stuck && step.route == "GET /health" && !a.answered() {
+		a.work("read "+step.file, time.Second)
+		fmt.Fprintln(a.Stdout, "<promise>BLOCKED</promise>\nReason: Should /health tell the version?")
+		return nil
+	}
+	a.work("read the brief", step.takes/3)
+	lines := step.lines
+	if n == 5 && (a.env("ORCH_ATTEMPT") == "1" || stuck && !a.answered()) {
+		lines = lines[:1] // the mistake that the gate finds
+	}
+	a.work("edit "+step.file, step.takes*2/3)
+	if err := os.WriteFile(filepath.Join(dir, step.file), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		return err
+	}
+	if step.route != "" {
+		if err := addRoute(dir, step.route); err != nil {
+			return err
+		}
+	}
+	return a.commit(dir, step.title)
+}
+
+// answered reports whether a person has given a hint or an answer: the brief
+// has it.
+func (a *app) answered() bool {
+	b, err := os.ReadFile(a.env("ORCH_BRIEF"))
+	return err == nil && strings.Contains(string(b), "A person has answered")
+}
+
+// work passes the time that the agent would take.
+func (a *app) work(what string, d time.Duration) {
+	fmt.Fprintln(a.Stdout, what)
+	ctx, cancel := context.WithTimeout(a.ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+func addRoute(dir, route string) error {
+	path := filepath.Join(dir, "routes.txt")
+	b, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		return err
+	}
+	return os.WriteFile(path, append(b, []byte(route+"\n")...), 0o600)
+}
+
+// resolve merges what has landed and keeps both routes.
+func (a *app) resolve(dir string, step demoStep) error {
+	a.work("merge what has landed", time.Second)
+	if err := a.git(dir, "merge", "--no-edit", "epic/"+demoEpic); err == nil {
+		return a.promise()
+	}
+	both := "GET /health\nPOST /links\n"
+	if err := os.WriteFile(filepath.Join(dir, "routes.txt"), []byte(both), 0o600); err != nil {
+		return err
+	}
+	return a.commit(dir, step.title+": keep both routes")
+}
+
+func (a *app) commit(dir, message string) error {
+	if err := a.git(dir, "add", "-A"); err != nil {
+		return err
+	}
+	if err := a.git(dir, "commit", "-q", "-m", message); err != nil {
+		return err
+	}
+	return a.promise()
+}
+
+func (a *app) promise() error {
+	fmt.Fprintln(a.Stdout, "<promise>COMPLETE</promise>")
+	return nil
+}

@@ -1,0 +1,167 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator"
+)
+
+// line is one permanent line of a run: what happened, to which task.
+type line struct {
+	word string // start, landed, gate, ...
+	task orchestrator.TaskID
+	text string
+	bad  bool // a person may want to look
+}
+
+// lineOf tells an event to a person; ok is false for what only the journal
+// needs to know. s is the state after it.
+func lineOf(e orchestrator.Event, s orchestrator.State) (l line, ok bool) {
+	switch e.Kind {
+	case orchestrator.AttemptStarted:
+		return startLine(e, s), true
+	case orchestrator.IterationStarted:
+		return line{"again", e.Task, fmt.Sprintf("attempt %d goes on: %s", e.Attempt, e.Reason), false}, true
+	case orchestrator.AgentEnded:
+		return endLine(e)
+	case orchestrator.AttemptStopped:
+		return line{"stop", e.Task, e.Reason, true}, true
+	case orchestrator.AttemptLost:
+		return line{"lost", e.Task, fmt.Sprintf("attempt %d: %s; its work is kept", e.Attempt, e.Reason), true}, true
+	case orchestrator.LandingConflicted:
+		return line{"conflict", e.Task, strings.TrimPrefix(e.Reason, "conflict "), true}, true
+	case orchestrator.CandidateJudged:
+		return gateLine(e)
+	case orchestrator.TaskLanded, orchestrator.TaskFound:
+		return landedLine(e), true
+	case orchestrator.LandingLost:
+		return line{"again", "", "landing starts over: " + e.Reason, true}, true
+	case orchestrator.TaskParked:
+		if e.Code == orchestrator.Question {
+			return line{"asks", e.Task, e.Reason, true}, true
+		}
+		return line{"parked", e.Task, fmt.Sprintf("[%s] %s", e.Code, e.Reason), true}, true
+	}
+	return runLine(e, s)
+}
+
+// runLine tells events that belong to no task's way.
+func runLine(e orchestrator.Event, s orchestrator.State) (l line, ok bool) {
+	switch e.Kind {
+	case orchestrator.TaskRetried:
+		return line{"retry", e.Task, orElse(e.Reason, "asked by a person"), false}, true
+	case orchestrator.TaskSkipped:
+		return line{"skipped", e.Task, e.Reason, false}, true
+	case orchestrator.BaseChecked:
+		if !e.Land.Passed {
+			return line{"base red", "", orElse(e.Reason, "the gate fails before any agent has worked"), true}, true
+		}
+	case orchestrator.DrainStarted:
+		return line{"drain", "", e.Reason + "; no new work is started", true}, true
+	case orchestrator.KillStarted:
+		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
+	case orchestrator.BreakerOpened:
+		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, span(e.Until.Sub(e.At))), true}, true
+	case orchestrator.TrackerFailed:
+		return line{"tracker", "", "no answer: " + e.Reason, true}, true
+	case orchestrator.TrackerWritten:
+		return refusedLine(e)
+	case orchestrator.MetaFiled:
+		return line{"filed", "", e.Reason, true}, true
+	case orchestrator.EpicLandedInto:
+		return line{"into", "", fmt.Sprintf("%s is at %.12s now", e.Reason, e.Land.Old), false}, true
+	case orchestrator.EpicNotLanded:
+		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
+	case orchestrator.LeftoverFound:
+		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
+	case orchestrator.WorkerPanicked:
+		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
+	case orchestrator.RequestRefused:
+		return line{"refused", "", e.Reason, true}, true
+	}
+	return line{}, false
+}
+
+func startLine(e orchestrator.Event, s orchestrator.State) line {
+	text := s.Task(e.Task).Title
+	word := "start"
+	if e.Attempt > 1 {
+		word = "retry"
+		text = fmt.Sprintf("%s (%s)", text, e.Reason)
+	}
+	return line{word, e.Task, text, false}
+}
+
+func endLine(e orchestrator.Event) (line, bool) {
+	a := e.Agent
+	switch {
+	case a.End == orchestrator.EndedLimit, a.End == orchestrator.EndedUsage:
+		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
+	case a.End != orchestrator.EndedItself:
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, orElse(e.Reason, string(a.End))), true}, true
+	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE":
+		return line{}, false // the next event tells
+	case !a.Changed:
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
+	case a.Salvaged:
+		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
+	}
+	return line{}, false
+}
+
+func gateLine(e orchestrator.Event) (line, bool) {
+	l := e.Land
+	if l.Passed {
+		return line{}, false
+	}
+	if len(l.Tasks) == 1 {
+		return line{"gate red", l.Tasks[0], e.Reason, true}, true
+	}
+	return line{"gate red", "", fmt.Sprintf("%s; %d candidates are taken apart", e.Reason, len(l.Tasks)), true}, true
+}
+
+func landedLine(e orchestrator.Event) line {
+	l := e.Land
+	text := orElse(e.Reason, fmt.Sprintf("%d %s, +%d -%d", l.Files, plural(l.Files, "file", "files"), l.Added, l.Deleted))
+	if e.Kind == orchestrator.TaskFound {
+		return line{"landed", e.Task, e.Reason, false}
+	}
+	for _, id := range l.Tasks[1:] {
+		text += ", with " + string(id)
+	}
+	return line{"landed", l.Tasks[0], text, false}
+}
+
+func refusedLine(e orchestrator.Event) (line, bool) {
+	for _, w := range e.Wrote {
+		if w.Refused != "" {
+			return line{"tracker", w.ID, w.Refused, true}, true
+		}
+	}
+	return line{}, false
+}
+
+func orElse(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return s
+}
+
+// span is a duration as a person writes it: 9s, 41m, 1h02m.
+func span(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Round(time.Second).Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm", int(d.Minutes()))
+	}
+	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+}

@@ -1,0 +1,202 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/journal"
+)
+
+func newLogsCmd(a *app) *cobra.Command {
+	var attempt int
+	var gate, brief bool
+	c := &cobra.Command{
+		Use:   "logs TASK",
+		Short: "what the agent, or the gate, said",
+		Args:  exactly(1, "a task"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			kind := "output-"
+			switch {
+			case gate:
+				kind = "gate"
+			case brief:
+				kind = "brief-"
+			}
+			return a.logs(args[0], attempt, kind)
+		},
+	}
+	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
+	c.Flags().BoolVar(&gate, "gate", false, "the gate's output")
+	c.Flags().BoolVar(&brief, "brief", false, "what the agent was told")
+	c.MarkFlagsMutuallyExclusive("gate", "brief")
+	return c
+}
+
+// attemptOf finds the task and the attempt of it that is meant.
+func (a *app) attemptOf(id string, number int) (*picture, *orchestrator.Task, orchestrator.Attempt, error) {
+	p, t, err := a.look([]string{id})
+	if err != nil {
+		return nil, nil, orchestrator.Attempt{}, err
+	}
+	if t == nil {
+		return nil, nil, orchestrator.Attempt{}, usage("%s is an epic; name a task of it", id)
+	}
+	if number == 0 {
+		number = len(t.Attempts)
+	}
+	if number < 1 || number > len(t.Attempts) {
+		return nil, nil, orchestrator.Attempt{}, &userError{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), plural(len(t.Attempts), "attempt", "attempts")),
+			Exit: exitNotFound, Fix: []string{"orch status " + string(t.ID)}}
+	}
+	return p, t, t.Attempts[number-1], nil
+}
+
+func (a *app) logs(id string, number int, kind string) error {
+	p, t, attempt, err := a.attemptOf(id, number)
+	if err != nil {
+		return err
+	}
+	files, err := filepath.Glob(filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, attempt.Number), kind+"*"))
+	if err != nil {
+		return fmt.Errorf("looking for logs: %w", err)
+	}
+	if len(files) == 0 {
+		return &userError{Code: "NO_LOG", What: fmt.Sprintf("attempt %d of %s left no such log", attempt.Number, t.ID), Exit: exitNotFound,
+			Fix: []string{"orch status " + string(t.ID)}}
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.logs/1", "task": t.ID, "attempt": attempt.Number, "files": files})
+		return nil
+	}
+	for _, file := range files {
+		if err := a.show(file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints a log, without what could drive a terminal.
+func (a *app) show(file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	defer f.Close()
+	if _, terminal := a.terminal(a.Stdout); !terminal {
+		_, err = io.Copy(a.Stdout, f)
+		return err
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return fmt.Errorf("reading the log: %w", err)
+	}
+	for line := range strings.Lines(string(b)) {
+		fmt.Fprintln(a.Stdout, harness.Clean(strings.TrimRight(line, "\r\n")))
+	}
+	return nil
+}
+
+func newDiffCmd(a *app) *cobra.Command {
+	var attempt int
+	var stat bool
+	c := &cobra.Command{
+		Use:   "diff TASK",
+		Short: "what an attempt changed",
+		Args:  exactly(1, "a task"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.diff(args[0], attempt, stat) },
+	}
+	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
+	c.Flags().BoolVar(&stat, "stat", false, "only the files, and how much")
+	return c
+}
+
+func (a *app) diff(id string, number int, stat bool) error {
+	p, t, attempt, err := a.attemptOf(id, number)
+	if err != nil {
+		return err
+	}
+	head := attempt.Head
+	if head == "" {
+		if store, err := p.store(p.state.Epic); err == nil {
+			head, err = p.repo.Resolve(a.ctx, store.Name(string(t.ID), attempt.Number).Branch)
+			if err != nil {
+				head = attempt.Base
+			}
+		}
+	}
+	args := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv"}
+	if stat || a.json {
+		args = append(args, "--stat")
+	}
+	out, err := p.repo.Out(a.ctx, append(args, string(attempt.Base), string(head), "--")...)
+	if err != nil {
+		return err
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.diff/1", "task": t.ID, "attempt": attempt.Number, "base": attempt.Base, "head": head, "stat": out})
+		return nil
+	}
+	if out == "" {
+		out = fmt.Sprintf("attempt %d of %s has changed nothing that is committed", attempt.Number, t.ID)
+	}
+	fmt.Fprintln(a.Stdout, out)
+	return nil
+}
+
+func newEventsCmd(a *app) *cobra.Command {
+	var follow bool
+	var since int64
+	c := &cobra.Command{
+		Use:   "events [EPIC|TASK]",
+		Short: "the journal: each decision with its reason, as JSON lines",
+		Args:  atMost(1, "at most one epic or task"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.events(args, since, follow) },
+	}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
+	c.Flags().Int64Var(&since, "since", 0, "only records after this `number`")
+	return c
+}
+
+func (a *app) events(args []string, since int64, follow bool) error {
+	p, task, err := a.look(args)
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetEscapeHTML(false)
+	print := func(r journal.Record) error {
+		var e orchestrator.Event
+		if err := json.Unmarshal(r.Event, &e); err != nil {
+			return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
+		}
+		if r.Seq <= since || task != nil && e.Task != task.ID {
+			return nil
+		}
+		return enc.Encode(map[string]any{"seq": r.Seq, "event": e})
+	}
+	if follow {
+		err := journal.Follow(a.ctx, p.dir, since, print)
+		if errors.Is(err, context.Canceled) {
+			return nil
+		}
+		return err
+	}
+	for _, r := range p.records {
+		if err := print(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

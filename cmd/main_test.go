@@ -1,0 +1,164 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/beadsorch/orch/orchestrator"
+)
+
+// TestMain lets the test binary be orch, for scripts and for tests that kill it.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"orch": asOrch})
+}
+
+func asOrch() {
+	self, err := exec.LookPath(os.Args[0])
+	if err == nil {
+		self, err = filepath.Abs(self)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(Run(context.Background(), Process{
+		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		faults: killAt(os.Getenv("ORCH_TEST_KILL")),
+	}))
+}
+
+// killAt makes orch kill itself, as SIGKILL from outside would, at the n-th
+// event that is written: "before 7" or "after 7".
+func killAt(when string) func(func(...orchestrator.Event) error) func(...orchestrator.Event) error {
+	if when == "" {
+		return nil
+	}
+	var n int
+	var side string
+	if _, err := fmt.Sscan(when, &side, &n); err != nil {
+		panic(err)
+	}
+	return func(write func(...orchestrator.Event) error) func(...orchestrator.Event) error {
+		written := 0
+		return func(events ...orchestrator.Event) error {
+			for _, e := range events {
+				written++
+				if written == n && side == "before" {
+					die()
+				}
+				if err := write(e); err != nil {
+					return err
+				}
+				if written == n {
+					die()
+				}
+			}
+			return nil
+		}
+	}
+}
+
+func die() {
+	if err := syscall.Kill(os.Getpid(), syscall.SIGKILL); err != nil {
+		panic(err)
+	}
+	select {}
+}
+
+// bin is a folder with orch in it: this test binary under that name.
+func bin(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Symlink(self, filepath.Join(dir, "orch")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// fixture is a repository with an epic in the embedded tracker, and scripted
+// agents.
+type fixture struct {
+	t    *testing.T
+	dir  string // the repository
+	bin  string
+	env  []string
+	epic string
+}
+
+// newFixture makes a repository whose settings name agent, a shell script, and
+// gate, a shell command.
+func newFixture(t *testing.T, agent, gate string) *fixture {
+	t.Helper()
+	top := t.TempDir()
+	f := &fixture{t: t, dir: filepath.Join(top, "repo"), bin: bin(t), epic: "e-1"}
+	f.env = []string{"PATH=" + f.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}
+	f.write(filepath.Join(top, "agent.sh"), agent)
+	f.write(filepath.Join(f.dir, "project.yaml"), fmt.Sprintf("workflow:\n  tracker: {kind: file}\n  gate: [{name: gate, type: command, command: %q}]\n  agent: {harness: command, command: [sh, %s]}\n", gate, filepath.Join(top, "agent.sh")))
+	f.write(filepath.Join(f.dir, ".gitignore"), ".beads/\nproject.yaml\n")
+	f.must("git", "init", "-q", "-b", "main")
+	f.must("git", "add", "-A")
+	f.must("git", "commit", "-q", "-m", "base")
+	f.must("orch", "tasks", "create", "The epic", "--type", "epic", "--id", f.epic)
+	return f
+}
+
+func (f *fixture) write(path, text string) {
+	f.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// task adds a task to the epic that waits for others of it.
+func (f *fixture) task(title string, deps ...string) {
+	f.t.Helper()
+	args := []string{"tasks", "create", title, "--parent", f.epic}
+	for _, d := range deps {
+		args = append(args, "--deps", f.epic+d)
+	}
+	f.must("orch", args...)
+}
+
+// run runs a command in the repository; extra is added to its environment.
+func (f *fixture) run(extra []string, name string, args ...string) (string, int) {
+	f.t.Helper()
+	path := name
+	if name == "orch" {
+		path = filepath.Join(f.bin, "orch")
+	}
+	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	defer cancel()
+	c := exec.CommandContext(ctx, path, args...)
+	c.Dir, c.Env = f.dir, append(f.env, extra...)
+	out, err := c.CombinedOutput()
+	if err != nil && c.ProcessState == nil {
+		f.t.Fatalf("%s %v: %v", name, args, err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+func (f *fixture) must(name string, args ...string) string {
+	f.t.Helper()
+	out, code := f.run(nil, name, args...)
+	if code != 0 {
+		f.t.Fatalf("%s %v: exit %d\n%s", name, args, code, out)
+	}
+	return strings.TrimSuffix(out, "\n")
+}

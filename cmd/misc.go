@@ -1,0 +1,117 @@
+package cmd
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator"
+)
+
+func (a *app) intro() error {
+	fmt.Fprint(a.Stdout, `orch runs an epic of tasks with parallel coding agents in git worktrees.
+
+  orch demo              watch it work: about 15 seconds, no account, no network
+  orch plan EPIC         what it would do here
+  orch run EPIC          do it; run it again to resume
+  orch status            what needs you, why, and what to do
+  orch help              everything else
+`)
+	return nil
+}
+
+func newExplainCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain [CODE]",
+		Short: "what a reason code means, and what to do",
+		Args:  atMost(1, "at most one reason code"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			list := orchestrator.Explanations()
+			if len(args) == 1 {
+				e, ok := orchestrator.Explain(orchestrator.Code(strings.ToUpper(args[0])))
+				if !ok {
+					return &userError{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: exitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
+				}
+				list = []orchestrator.Explanation{e}
+			}
+			if a.json {
+				writeJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})
+				return nil
+			}
+			for _, e := range list {
+				fmt.Fprintf(a.Stdout, "%s\n  %s\n  do   %s\n", e.Code, e.Means, e.Do)
+			}
+			return nil
+		},
+	}
+}
+
+func newVersionCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "which orch this is",
+		Args:  atMost(0, "no argument"),
+		RunE: func(*cobra.Command, []string) error {
+			v, commit := version()
+			if a.json {
+				writeJSON(a.Stdout, map[string]any{"schema": "orch.version/1", "version": v, "commit": commit})
+				return nil
+			}
+			fmt.Fprintln(a.Stdout, strings.TrimSpace("orch "+v+" "+commit))
+			return nil
+		},
+	}
+}
+
+func version() (v, commit string) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown", ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
+			commit = s.Value[:12]
+		}
+	}
+	return orElse(info.Main.Version, "(devel)"), commit
+}
+
+func newConfigCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "the settings in project.yaml, key workflow", Args: atMost(0, "a verb"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(&cobra.Command{
+		Use:   "explain [KEY]",
+		Short: "each setting, its value, and where that comes from",
+		Args:  atMost(1, "at most one key"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.explainConfig(args) },
+	})
+	return c
+}
+
+func (a *app) explainConfig(args []string) error {
+	w, err := a.open(a.ctx)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	rows := []map[string]string{}
+	for _, o := range w.origins {
+		if len(args) == 1 && !strings.HasPrefix(o.Key, args[0]) {
+			continue
+		}
+		shown++
+		rows = append(rows, map[string]string{"key": o.Key, "value": o.Value, "from": o.From})
+		if !a.json {
+			fmt.Fprintf(a.Stdout, "%-36s %-28s %s\n", o.Key, clip(o.Value, 28), o.From)
+		}
+	}
+	if shown == 0 {
+		return &userError{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: exitNotFound, Fix: []string{"orch config explain"}}
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.config/1", "settings": rows})
+	}
+	return nil
+}

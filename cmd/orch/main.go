@@ -1,0 +1,21 @@
+// Command orch drives an epic of tasks to completion with coding agents that
+// work in parallel, each in a git worktree of its own.
+package main
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/beadsorch/orch/cmd"
+)
+
+func main() {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	os.Exit(cmd.Run(context.Background(), cmd.Process{
+		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+	}))
+}

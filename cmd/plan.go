@@ -1,0 +1,98 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/harness"
+)
+
+func newPlanCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "plan EPIC",
+		Short: "waves, critical path and problems of an epic; starts nothing",
+		Args:  exactly(1, "an epic"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.plan(orchestrator.TaskID(args[0])) },
+	}
+}
+
+func (a *app) plan(epic orchestrator.TaskID) error {
+	w, err := a.open(a.ctx)
+	if err != nil {
+		return err
+	}
+	t, err := w.tracker(a.ctx)
+	if err != nil {
+		return err
+	}
+	issues, err := t.Survey(a.ctx)
+	if err != nil {
+		return trackerError(err)
+	}
+	found, err := orchestrator.FindEpic(issues, epic)
+	if err != nil {
+		return err
+	}
+	plan := orchestrator.PlanOf(issues, epic, a.Now())
+	plan.Problems = append(plan.Problems, w.problems()...)
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": t.Name(), "plan": plan})
+	} else {
+		fmt.Fprint(a.Stdout, w.planText(found, plan))
+	}
+	if plan.Stuck {
+		return exitWith(exitNeedsYou)
+	}
+	return nil
+}
+
+// problems are what the settings alone show.
+func (w *workspace) problems() (out []string) {
+	if len(w.cfg.Gate) == 0 {
+		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
+	}
+	if _, err := w.harness(); err != nil {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+func (w *workspace) planText(epic beads.Issue, p orchestrator.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
+		epic.ID, harness.Clean(epic.Title), p.ToDo, plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
+	for i, wave := range p.Waves {
+		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
+		for _, t := range wave {
+			line := fmt.Sprintf("    %-12s %s", t.ID, clip(harness.Clean(t.Title), 40))
+			if len(t.For) > 0 {
+				line += "  for " + joinIDs(t.For, 3)
+			}
+			fmt.Fprintln(&b, line)
+		}
+	}
+	if len(p.Critical) > 0 {
+		fmt.Fprintf(&b, "\n  critical path  %s\n", strings.ReplaceAll(joinIDs(p.Critical, 12), ", ", " → "))
+	}
+	gate := "none"
+	if len(w.cfg.Gate) > 0 {
+		var names []string
+		for _, r := range w.cfg.Gate {
+			names = append(names, orElse(r.Command, r.Name))
+		}
+		gate = strings.Join(names, "; ")
+	}
+	fmt.Fprintf(&b, "  gate           %s\n  agent          %s\n", gate, w.cfg.Agent.Harness)
+	if len(p.Problems) > 0 {
+		fmt.Fprintln(&b)
+	}
+	for _, problem := range p.Problems {
+		fmt.Fprintf(&b, "  ! %s\n", problem)
+	}
+	fmt.Fprintf(&b, "\nNothing was started. Start it: orch run %s\n", epic.ID)
+	return b.String()
+}

@@ -1,0 +1,48 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+)
+
+// newRoot builds the whole command line. All commands are listed here.
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "orch",
+		Short:         "orch runs an epic of tasks with parallel coding agents in git worktrees",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return unknownCommand(c, args[0])
+		},
+		RunE: func(c *cobra.Command, _ []string) error { return a.intro() },
+		PersistentPreRun: func(c *cobra.Command, _ []string) {
+			a.ctx = c.Context()
+			if a.dir != "" {
+				a.Dir = a.dir
+			}
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", err) })
+	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document instead of text")
+	root.PersistentFlags().StringVarP(&a.dir, "dir", "C", "", "work in the repository that holds this `folder`")
+	root.AddCommand(
+		newDemoCmd(a), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
+		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
+		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
+		newNextCmd(a), newLandCmd(a),
+		newTasksCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
+	)
+	return root
+}
+
+// unknownCommand says what may have been meant.
+func unknownCommand(c *cobra.Command, word string) error {
+	u := &userError{Code: "USAGE", What: "no command " + word, Exit: exitUsage, Fix: []string{"orch help"}}
+	if near := c.SuggestionsFor(word); len(near) > 0 {
+		u.Fix = []string{"did you mean orch " + near[0] + "?"}
+	}
+	return u
+}

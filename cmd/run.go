@@ -1,0 +1,266 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/stophook"
+)
+
+// runFlags are the settings that orch run takes on its command line too.
+type runFlags struct {
+	parallel, attempts int
+	into, base         string
+	duration           time.Duration
+	redBase            bool
+}
+
+func newRunCmd(a *app) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "run EPIC",
+		Short: "run an epic, or resume it, to the end",
+		Long: `Run gives every ready task of the epic to an agent in a worktree of its own,
+checks the work itself, lands it on the branch epic/<id> and closes the task. It
+ends when every task is closed, or only a person can go on. Killed or
+interrupted, it goes on where it was: run it again.
+
+The first ctrl-c lets the agents that work finish, and starts no more. The
+second interrupts them; their work is kept.`,
+		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
+		Args:    exactly(1, "an epic"),
+		RunE:    func(_ *cobra.Command, args []string) error { return a.run(orchestrator.TaskID(args[0]), f) },
+	}
+	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
+	c.Flags().IntVar(&f.attempts, "attempts", 0, "tries before a task is parked (workflow.run.attempts)")
+	c.Flags().StringVar(&f.into, "into", "", "land the finished epic on this `branch` (workflow.run.into)")
+	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
+	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
+	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
+	return c
+}
+
+func exactly(n int, what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) != n {
+			return usage("%s takes %s: %s", c.CommandPath(), what, c.UseLine())
+		}
+		return nil
+	}
+}
+
+func (f runFlags) apply(l *orchestrator.Limits) {
+	if f.parallel > 0 {
+		l.MaxParallel = f.parallel
+	}
+	if f.attempts > 0 {
+		l.Attempts = f.attempts
+	}
+	if f.into != "" {
+		l.Into = f.into
+	}
+	if f.duration > 0 {
+		l.MaxDuration = f.duration
+	}
+	l.AllowRedBase = f.redBase
+}
+
+func (a *app) run(epic orchestrator.TaskID, f runFlags) error {
+	w, err := a.open(a.ctx)
+	if err != nil {
+		return err
+	}
+	return w.drive(epic, f, nil)
+}
+
+// drive runs an epic of the workspace to the end of a run.
+func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+	s, err := w.prepare(epic, f)
+	if err != nil {
+		return err
+	}
+	if s.deps.Harness, err = w.harness(); err != nil {
+		return err
+	}
+	if change != nil {
+		change(&s.deps)
+	}
+	v := newView(w.app, s.epic)
+	o, err := orchestrator.Open(w.ctx, s.deps, orchestrator.Options{
+		Mode: orchestrator.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
+	})
+	if err != nil {
+		return err
+	}
+	v.begin(o)
+	requests, stop := signals(w.ctx)
+	err = o.Run(w.ctx, requests)
+	stop()
+	v.end()
+	sum := orchestrator.Summarize(o.State(), w.Now())
+	if closeErr := w.giveBack(o); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return err
+	}
+	w.sayEnd(o.State(), sum)
+	return exitWith(exitOf(o.State(), sum))
+}
+
+// session is an epic that was found, with what driving it needs.
+type session struct {
+	epic beads.Issue
+	deps orchestrator.Deps
+	base orchestrator.Commit
+}
+
+// prepare finds the epic in the tracker and gathers what driving it needs. The
+// reading is handed on, so that the loop does not have to ask again.
+func (w *workspace) prepare(epic orchestrator.TaskID, f runFlags) (session, error) {
+	t, err := w.tracker(w.ctx)
+	if err != nil {
+		return session{}, err
+	}
+	base, err := w.repo.Resolve(w.ctx, f.base)
+	if err != nil {
+		return session{}, baseError(f.base, err)
+	}
+	issues, err := t.Survey(w.ctx)
+	if err != nil {
+		return session{}, trackerError(err)
+	}
+	found, err := orchestrator.FindEpic(issues, epic)
+	if err != nil {
+		return session{}, err
+	}
+	deps, err := w.deps(w.ctx, epic, &readAhead{Tracker: t, issues: issues})
+	if err != nil {
+		return session{}, err
+	}
+	f.apply(&deps.Limits)
+	return session{epic: found, deps: deps, base: base}, nil
+}
+
+func baseError(rev string, err error) error {
+	return &userError{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: exitNotReady, Err: err,
+		Why: "an epic branch starts from a commit; a repository without one has nothing to start from",
+		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
+}
+
+func trackerError(err error) error {
+	u := explainError(err)
+	if u.Code != "UNEXPECTED" {
+		return err
+	}
+	return &userError{Code: "TRACKER_DOWN", What: "the tracker does not answer", Why: err.Error(), Exit: exitNotReady, Err: err, Fix: []string{"orch doctor"}}
+}
+
+// readAhead is a tracker whose first survey has been made already.
+type readAhead struct {
+	orchestrator.Tracker
+	mu     sync.Mutex
+	issues []beads.Issue
+}
+
+// Survey answers the first time with what was read before.
+func (r *readAhead) Survey(ctx context.Context) ([]beads.Issue, error) {
+	r.mu.Lock()
+	issues := r.issues
+	r.issues = nil
+	r.mu.Unlock()
+	if issues != nil {
+		return issues, nil
+	}
+	return r.Tracker.Survey(ctx)
+}
+
+// signals turns the first interrupt into a drain and the second into a kill.
+func signals(ctx context.Context) (<-chan orchestrator.Request, func()) {
+	out := make(chan orchestrator.Request, 2)
+	in := make(chan os.Signal, 4)
+	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		asked := 0
+		for {
+			select {
+			case sig := <-in:
+				asked++
+				e := orchestrator.Event{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by " + sig.String()}
+				if asked > 1 {
+					e = orchestrator.Event{Kind: orchestrator.KillStarted, Reason: "asked twice"}
+				}
+				select {
+				case out <- orchestrator.Request{Event: e}:
+				default: // a third one adds nothing
+				}
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return out, func() { signal.Stop(in); close(done) }
+}
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown host"
+	}
+	return name
+}
+
+// exitOf is the exit code that tells how a run ended.
+func exitOf(s orchestrator.State, sum orchestrator.Summary) int {
+	switch sum.Promise {
+	case orchestrator.LoopDone:
+		if s.Into.Why != "" {
+			return exitNeedsYou
+		}
+		return exitDone
+	case orchestrator.LoopContinue:
+		return exitInterrupt
+	}
+	switch sum.Code {
+	case orchestrator.TimeUp, orchestrator.Budget, orchestrator.MaxIterations, orchestrator.CircuitBreaker:
+		return exitLimit
+	case orchestrator.AgentCrashed, orchestrator.AgentAuth:
+		return exitNotReady
+	case orchestrator.TrackerDown, orchestrator.Disk, orchestrator.Orphaned:
+		return exitFailed
+	}
+	return exitNeedsYou
+}
+
+// sayEnd prints how the run ended: a summary for people, then exactly one
+// promise with its context. The state is on disk by now.
+func (w *workspace) sayEnd(s orchestrator.State, sum orchestrator.Summary) {
+	if w.json {
+		writeJSON(w.Stdout, statusDocument(w.app, s, sum))
+		return
+	}
+	fmt.Fprint(w.Stdout, summaryText(s, sum))
+	fmt.Fprintln(w.Stdout, stophook.Format(stophook.Promise{
+		Text: string(sum.Promise),
+		Context: map[string]any{
+			"session_id":        fmt.Sprintf("%s-run-%d", s.Epic, s.Run.Number),
+			"iterations":        s.Run.Iterations,
+			"issues_completed":  sum.Counts.Done,
+			"remaining_blocked": sum.Counts.Total - sum.Counts.Done,
+			"duration_minutes":  int(sum.Took.Round(time.Minute).Minutes()),
+			"reason":            sum.Reason,
+		},
+	}))
+}

@@ -1,0 +1,73 @@
+package cmd
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts runs the stories of testdata/script: the real orch, the real git,
+// agents that are programs.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("ORCH_TEST_UPDATE") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir)
+			e.Setenv("TERM", "dumb")
+			e.Setenv("LANG", "C.UTF-8")
+			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
+			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
+			for _, who := range []string{"AUTHOR", "COMMITTER"} {
+				e.Setenv("GIT_"+who+"_NAME", "T")
+				e.Setenv("GIT_"+who+"_EMAIL", "t@localhost")
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo},
+	})
+}
+
+// exits runs a program that has to end with the code: exits 3 orch run e-1.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	code := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if code != want {
+		ts.Fatalf("exit %d, want %d\n%s%s", code, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+// makeRepo makes the folder r a repository whose settings are the file
+// settings.yaml, and whose agent is agent.sh, both of the script.
+func makeRepo(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(os.MkdirAll(ts.MkAbs("r"), 0o700))
+	settings, err := os.ReadFile(ts.MkAbs("settings.yaml"))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs("r/project.yaml"), []byte(os.Expand(string(settings), func(name string) string {
+		if name == "AGENT" {
+			return ts.MkAbs("agent.sh")
+		}
+		return "$" + name
+	})), 0o600))
+	ts.Check(os.WriteFile(ts.MkAbs("r/.gitignore"), []byte(".beads/\n"), 0o600))
+	ts.Check(ts.Chdir("r"))
+	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
+		ts.Check(ts.Exec("git", args...))
+	}
+}

@@ -1,0 +1,134 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator"
+)
+
+func newRetryCmd(a *app) *cobra.Command {
+	var hint string
+	c := &cobra.Command{
+		Use:     "retry TASK",
+		Short:   "give a parked or skipped task new attempts",
+		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
+		Args:    exactly(1, "a task"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.ask(args[0], orchestrator.Event{Kind: orchestrator.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
+		},
+	}
+	c.Flags().StringVarP(&hint, "message", "m", "", "advice for the next attempt")
+	return c
+}
+
+func newAnswerCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "answer TASK TEXT",
+		Short:   "answer a task's question, so that it goes on",
+		Example: `  orch answer bd-a3f8.9 "10 minutes"`,
+		Args:    exactly(2, "a task and the answer"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if strings.TrimSpace(args[1]) == "" {
+				return usage("the answer is empty")
+			}
+			return a.ask(args[0], orchestrator.Event{Kind: orchestrator.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
+		},
+	}
+}
+
+func newSkipCmd(a *app) *cobra.Command {
+	var reason string
+	var closeIt bool
+	c := &cobra.Command{
+		Use:   "skip TASK",
+		Short: "go on without a task",
+		Long: `Skip takes a task out of the run. It is marked blocked in the tracker, so what
+waits for it waits on; with --close it is closed, and what waits for it goes on
+without its work. orch retry takes it up again.`,
+		Args: exactly(1, "a task"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			e := orchestrator.Event{Kind: orchestrator.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
+			if closeIt {
+				e.Text = "closed"
+			}
+			if reason != "" {
+				e.Reason += ": " + reason
+			}
+			return a.ask(args[0], e, "is skipped")
+		},
+	}
+	c.Flags().StringVar(&reason, "reason", "", "why, for the tracker")
+	c.Flags().BoolVar(&closeIt, "close", false, "close it in the tracker, so that what waits for it goes on")
+	return c
+}
+
+// ask leaves a request about a task for the run that goes on, or the next one.
+func (a *app) ask(id string, e orchestrator.Event, what string) error {
+	p, task, err := a.look([]string{id})
+	if err != nil {
+		return err
+	}
+	if task == nil {
+		return usage("%s is an epic; name a task of it", id)
+	}
+	e.Task = task.ID
+	if err := orchestrator.Check(p.state, e); err != nil {
+		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+orchestrator.ErrForbidden.Error())),
+			Exit: exitUsage, Err: err, Fix: []string{"orch status " + string(task.ID)}}
+	}
+	if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
+		return err
+	}
+	return a.said(p, fmt.Sprintf("%s %s", task.ID, what))
+}
+
+// said confirms a request, and tells who takes it.
+func (a *app) said(p *picture, what string) error {
+	then := "the run that goes on takes it now"
+	if !p.held {
+		then = "go on: orch run " + string(p.state.Epic)
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.asked/1", "epic": p.state.Epic, "what": what, "running": p.held})
+		return nil
+	}
+	fmt.Fprintf(a.Stdout, "%s; %s\n", what, then)
+	return nil
+}
+
+func newStopCmd(a *app) *cobra.Command {
+	var now bool
+	c := &cobra.Command{
+		Use:   "stop [EPIC]",
+		Short: "let the run end after what runs now, or at once",
+		Args:  atMost(1, "at most one epic"),
+		RunE:  func(_ *cobra.Command, args []string) error { return a.stop(args, now) },
+	}
+	c.Flags().BoolVar(&now, "now", false, "interrupt the agents; their work is kept")
+	return c
+}
+
+func (a *app) stop(args []string, now bool) error {
+	p, _, err := a.look(args)
+	if err != nil {
+		return err
+	}
+	if !p.held {
+		return &userError{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: exitNotFound, Fix: []string{"orch status " + string(p.state.Epic)}}
+	}
+	events := []orchestrator.Event{{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by orch stop"}}
+	what := fmt.Sprintf("%s stops after what runs now", p.state.Epic)
+	if now {
+		events = append(events, orchestrator.Event{Kind: orchestrator.KillStarted, Reason: "asked by orch stop --now"})
+		what = fmt.Sprintf("%s stops", p.state.Epic)
+	}
+	for _, e := range events {
+		if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
+			return err
+		}
+	}
+	return a.said(p, what)
+}

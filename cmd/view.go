@@ -1,0 +1,225 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/charmbracelet/log"
+	"golang.org/x/term"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/harness"
+)
+
+// view shows a run as it goes: permanent lines, and on a terminal a small live
+// footer below them. Without a terminal each line is a logfmt record.
+type view struct {
+	out      io.Writer
+	terminal bool
+	width    int
+	plain    *log.Logger
+	title    string
+	now      func() time.Time
+	activity func(orchestrator.TaskID) string
+	stopped  chan struct{}
+	done     sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	state  orchestrator.State
+	footer int // lines that are drawn below the last permanent one
+}
+
+// newView makes the view of an epic's run; it writes nothing yet.
+func newView(a *app, epic beads.Issue) *view {
+	v := &view{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", epic.ID, harness.Clean(epic.Title)), stopped: make(chan struct{})}
+	if a.json {
+		v.out = a.Stderr
+	}
+	v.width, v.terminal = a.terminal(v.out)
+	if !v.terminal {
+		v.plain = log.NewWithOptions(v.out, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return a.Now().UTC() }, TimeFormat: time.RFC3339})
+	}
+	return v
+}
+
+// terminal reports how wide the terminal behind w is, and whether it is one that
+// can be redrawn.
+func (a *app) terminal(w io.Writer) (width int, ok bool) {
+	f, isFile := w.(*os.File)
+	if !isFile || a.env("TERM") == "dumb" || a.env("TERM") == "" || !term.IsTerminal(int(f.Fd())) {
+		return 80, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	return width, true
+}
+
+// begin shows the head and starts the live footer.
+func (v *view) begin(o *orchestrator.Orchestrator) {
+	v.mu.Lock()
+	v.state, v.activity = o.State(), o.Activity
+	v.mu.Unlock()
+	if !v.terminal {
+		return
+	}
+	v.print(func() { fmt.Fprintf(v.out, "%s\n\n", v.title) })
+	v.done.Add(1)
+	go func() {
+		defer v.done.Done()
+		tick := time.NewTicker(250 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-tick.C:
+				v.print(func() {})
+			case <-v.stopped:
+				return
+			}
+		}
+	}()
+}
+
+// end takes the footer away; what was printed above it stays.
+func (v *view) end() {
+	close(v.stopped)
+	v.done.Wait()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.erase()
+}
+
+// observe shows an event, if it is one for people.
+func (v *view) observe(e orchestrator.Event, s orchestrator.State) {
+	l, ok := lineOf(e, s)
+	l.text = harness.Clean(l.text)
+	if v.plain != nil {
+		if ok {
+			v.log(e, l)
+		}
+		return
+	}
+	v.mu.Lock()
+	v.state = s
+	v.mu.Unlock()
+	if ok {
+		since := span(e.At.Sub(s.Run.Started))
+		v.print(func() {
+			fmt.Fprintln(v.out, clip(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), v.width-1))
+		})
+	}
+}
+
+// log writes a line for a program to read.
+func (v *view) log(e orchestrator.Event, l line) {
+	keys := []any{"ev", string(e.Kind)}
+	if l.task != "" {
+		keys = append(keys, "task", string(l.task))
+	}
+	if e.Attempt > 0 {
+		keys = append(keys, "attempt", e.Attempt)
+	}
+	if e.Code != "" {
+		keys = append(keys, "code", string(e.Code))
+	}
+	if l.bad {
+		v.plain.Warn(strings.TrimSpace(l.word+": "+l.text), keys...)
+		return
+	}
+	v.plain.Info(strings.TrimSpace(l.word+": "+l.text), keys...)
+}
+
+// print writes above the footer and draws it anew.
+func (v *view) print(write func()) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.erase()
+	write()
+	if v.activity != nil {
+		lines := footer(v.state, v.now(), v.activity, v.width-1)
+		fmt.Fprint(v.out, strings.Join(lines, "\n"))
+		v.footer = len(lines)
+	}
+}
+
+// erase moves to the footer's first line and clears to the end of the screen.
+func (v *view) erase() {
+	if v.footer == 0 {
+		return
+	}
+	if v.footer > 1 {
+		fmt.Fprintf(v.out, "\x1b[%dA", v.footer-1)
+	}
+	fmt.Fprint(v.out, "\r\x1b[J")
+	v.footer = 0
+}
+
+// footer is the live part: how far, how long still, and who does what.
+func footer(s orchestrator.State, now time.Time, activity func(orchestrator.TaskID) string, width int) []string {
+	c := orchestrator.Count(s, now)
+	head := fmt.Sprintf(" %s %d/%d done", bar(c.Done, c.Total, min(40, width/2)), c.Done, c.Total)
+	if eta := orchestrator.ETA(s, now); eta > 0 && s.Run.Drain == "" {
+		head += "  eta " + span(eta)
+	}
+	if c.NeedsYou > 0 {
+		head += fmt.Sprintf("  %d need you", c.NeedsYou)
+	}
+	if s.Run.Drain != "" {
+		head += "  draining"
+	}
+	lines := []string{"", clip(head, width)}
+	for _, t := range s.Tasks {
+		if text, ok := doing(s, t, now, activity); ok && len(lines) < 10 {
+			lines = append(lines, clip(text, width))
+		}
+	}
+	if now.Before(s.Cooldown) {
+		lines = append(lines, clip(fmt.Sprintf(" ~ all agents wait %s: %s", span(s.Cooldown.Sub(now)), s.Cooling), width))
+	}
+	return append(lines, clip(" ctrl-c stops after what runs now, twice stops at once", width))
+}
+
+// doing is the footer's line of a task that something happens to.
+func doing(s orchestrator.State, t *orchestrator.Task, now time.Time, activity func(orchestrator.TaskID) string) (string, bool) {
+	a := t.Last()
+	switch {
+	case t.State == orchestrator.Validating:
+		return fmt.Sprintf(" ● %-10s gate", t.ID), true
+	case t.State == orchestrator.Queued:
+		return fmt.Sprintf(" ○ %-10s waits to land", t.ID), true
+	case t.State != orchestrator.Running:
+		return "", false
+	}
+	what := activity(t.ID)
+	if what == "" {
+		what = t.Title
+	}
+	text := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, span(now.Sub(a.Started)), harness.Clean(what))
+	if a.Number > 1 {
+		text += fmt.Sprintf("  (attempt %d)", a.Number)
+	}
+	return text, true
+}
+
+func bar(done, total, width int) string {
+	full := 0
+	if total > 0 {
+		full = done * width / total
+	}
+	return "▕" + strings.Repeat("█", full) + strings.Repeat("░", width-full) + "▏"
+}
+
+// clip cuts text to a width in characters.
+func clip(s string, width int) string {
+	r := []rune(s)
+	if len(r) <= width {
+		return s
+	}
+	return string(r[:max(0, width-1)]) + "…"
+}

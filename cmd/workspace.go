@@ -1,0 +1,302 @@
+package cmd
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/claude"
+	"github.com/beadsorch/orch/orchestrator/harness/command"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// What of orch's environment its children see. Nothing else does.
+var (
+	systemEnv = []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LC_*", "TZ", "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+	gitEnv    = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+	toolEnv   = []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOTOOLCHAIN", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "NODE_EXTRA_CA_CERTS"}
+	netEnv    = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+	claudeEnv = []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"}
+)
+
+// workspace is a repository with its settings and its tracker.
+type workspace struct {
+	*app
+	repo    *git.Repo
+	sys     *proc.System
+	cfg     config.Config
+	origins config.Origins
+	dir     string // <git common dir>/orch
+}
+
+// open finds the repository and reads the settings. The tracker is opened when
+// it is asked for.
+func (a *app) open(ctx context.Context) (*workspace, error) {
+	var err error
+	w := &workspace{app: a}
+	plain := proc.New(proc.Options{Now: a.Now})
+	if w.repo, err = git.Open(ctx, plain.Run, a.Dir, a.pick(append(systemEnv, gitEnv...)...)); err != nil {
+		return nil, err
+	}
+	w.sys = proc.New(proc.Options{Marker: w.marker(), Guard: []string{a.Self, guardCommand}, Now: a.Now})
+	if w.repo, err = git.Open(ctx, w.sys.Run, a.Dir, a.pick(append(systemEnv, gitEnv...)...)); err != nil {
+		return nil, err
+	}
+	w.dir = filepath.Join(w.repo.CommonDir(), "orch")
+	w.cfg, w.origins, err = a.settings(w.root())
+	return w, err
+}
+
+// marker is in the environment of every process that orch starts for this
+// repository, so that a later run finds what a killed one left.
+func (w *workspace) marker() string {
+	sum := sha256.Sum256([]byte(w.repo.CommonDir()))
+	return "ORCH_MARK=" + hex.EncodeToString(sum[:8])
+}
+
+// root is where project.yaml and .beads are: the main work tree.
+func (w *workspace) root() string {
+	if w.repo.WorkTree() != "" {
+		return w.repo.WorkTree()
+	}
+	return w.repo.CommonDir()
+}
+
+const settingsFile = "project.yaml"
+
+func (a *app) settings(root string) (config.Config, config.Origins, error) {
+	path := filepath.Join(root, settingsFile)
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return config.Config{}, nil, fmt.Errorf("reading the settings: %w", err)
+	}
+	return config.Load(path, data, a.Env)
+}
+
+// epicDir is where an epic's journal, logs and requests are.
+func (w *workspace) epicDir(epic orchestrator.TaskID) string {
+	return filepath.Join(w.dir, "epics", worktree.Slug(string(epic)))
+}
+
+// tracker opens the one that the settings name: bd where it is installed and has
+// a database here, else the embedded file.
+func (w *workspace) tracker(ctx context.Context) (orchestrator.Tracker, error) {
+	beadsDir, hasBD, _ := beads.Find(w.root())
+	bd := w.bdPath()
+	kind := w.cfg.Tracker.Kind
+	if kind == "bd" || kind == "auto" && hasBD && bd != "" {
+		return w.openBD(ctx, bd, beadsDir)
+	}
+	if kind == "auto" && hasBD {
+		return nil, &userError{Code: "NO_BD", What: "the tasks here are kept by bd, and bd is not on PATH", Exit: exitNotReady,
+			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
+	}
+	return w.files()
+}
+
+func (w *workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrator.Tracker, error) {
+	if bd == "" {
+		return nil, &userError{Code: "NO_BD", What: "bd is not on PATH", Exit: exitNotReady, Why: "workflow.tracker.kind is bd",
+			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
+	}
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making orch's folder: %w", err)
+	}
+	return beads.OpenBD(ctx, beads.BDOptions{
+		Run: w.sys.Run, Binary: bd, Dir: w.root(), BeadsDir: beadsDir, Env: w.pick(systemEnv...),
+		Timeout: bdTimeout, Lock: filepath.Join(w.dir, "bd.lock"),
+	})
+}
+
+// bdTimeout is how long one call of bd may take; it waits for ever by itself
+// when another process holds its database.
+const bdTimeout = 60 * time.Second
+
+// files opens the embedded tracker.
+func (w *workspace) files() (*beads.File, error) {
+	beadsDir, _, _ := beads.Find(w.root())
+	if beadsDir == "" {
+		beadsDir = filepath.Join(w.root(), ".beads")
+	}
+	return beads.OpenFile(beads.FileOptions{Dir: beadsDir, Now: w.Now, Actor: w.person()})
+}
+
+// person is who gives the commands, as far as the environment tells.
+func (w *workspace) person() string {
+	for _, name := range []string{"GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
+		if v := w.env(name); v != "" {
+			return v
+		}
+	}
+	return "person"
+}
+
+func (w *workspace) bdPath() string { return lookPath(w.env("PATH"), "bd") }
+
+// lookPath finds an executable in a PATH; "" when there is none.
+func lookPath(path, name string) string {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name
+	}
+	for _, dir := range filepath.SplitList(path) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}
+
+// tasksCommand is what agents and people type to see the tracker.
+func (w *workspace) tasksCommand(t orchestrator.Tracker) string {
+	if strings.HasPrefix(t.Name(), "bd") {
+		return "bd"
+	}
+	return "orch tasks"
+}
+
+// harness is the adapter to the agent that the settings name.
+func (w *workspace) harness() (harness.Harness, error) {
+	agent := w.cfg.Agent
+	if agent.Harness == "command" {
+		return command.New(agent.Command), nil
+	}
+	binary := lookPath(w.env("PATH"), "claude")
+	if binary == "" {
+		return nil, &userError{Code: "NO_AGENT", What: "claude is not on PATH", Exit: exitNotReady, Why: "workflow.agent.harness is claude",
+			Fix: []string{"install Claude Code, or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
+	}
+	return claude.New(claude.Options{Binary: binary, PermissionMode: agent.PermissionMode, Model: agent.Model, AllowedTools: agent.AllowedTools}), nil
+}
+
+// agentEnv is the whole environment of an agent: what the system and its tools
+// need, a git identity, and what the settings let through.
+func (w *workspace) agentEnv(ctx context.Context) []string {
+	names := append(append(append(append([]string{"TERM"}, systemEnv...), gitEnv...), toolEnv...), netEnv...)
+	if w.cfg.Agent.Harness != "command" {
+		names = append(names, claudeEnv...)
+	}
+	env := w.pick(append(names, w.cfg.Agent.Env...)...)
+	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",
+		"GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false")
+	if _, err := w.repo.Out(ctx, "var", "GIT_AUTHOR_IDENT"); err != nil || w.noIdentity(ctx) {
+		env = append(env, "GIT_AUTHOR_NAME=orch", "GIT_AUTHOR_EMAIL=orch@localhost", "GIT_COMMITTER_NAME=orch", "GIT_COMMITTER_EMAIL=orch@localhost")
+	}
+	return env
+}
+
+// noIdentity reports whether git would refuse to commit for want of a name.
+func (w *workspace) noIdentity(ctx context.Context) bool {
+	if w.env("GIT_AUTHOR_EMAIL") != "" && w.env("GIT_COMMITTER_EMAIL") != "" {
+		return false
+	}
+	_, err := w.repo.Out(ctx, "config", "user.email")
+	return err != nil
+}
+
+// gateEnv is the whole environment of a gate's command.
+func (w *workspace) gateEnv() []string {
+	return w.pick(append(append(append(append([]string{}, systemEnv...), toolEnv...), netEnv...), w.cfg.Agent.Env...)...)
+}
+
+// store is the epic's worktrees and branches.
+func (w *workspace) store(epic orchestrator.TaskID) (*worktree.Store, error) {
+	root := w.cfg.Worktree.Dir
+	switch {
+	case root == "":
+		root = w.besides()
+	case !filepath.IsAbs(root):
+		root = filepath.Join(w.root(), root)
+	}
+	return worktree.Open(worktree.Options{
+		Repo: w.repo, Root: filepath.Join(root, worktree.Slug(string(epic))), Epic: string(epic),
+		Lock: filepath.Join(w.dir, "worktree.lock"), Run: w.sys.Run, Now: w.Now,
+	})
+}
+
+// besides is the folder next to the repository that holds worktrees by default.
+func (w *workspace) besides() string { return w.root() + ".worktrees" }
+
+// giveBack closes the epic, and takes the default folder of worktrees away when
+// that was the last one in it.
+func (w *workspace) giveBack(o *orchestrator.Orchestrator) error {
+	err := o.Close(w.ctx)
+	if w.cfg.Worktree.Dir != "" {
+		return err
+	}
+	rm := os.Remove(w.besides())
+	if errors.Is(rm, os.ErrNotExist) || errors.Is(rm, syscall.ENOTEMPTY) || errors.Is(rm, syscall.EEXIST) {
+		rm = nil
+	}
+	return errors.Join(err, rm)
+}
+
+// deps is all that an Orchestrator of the epic works with.
+func (w *workspace) deps(ctx context.Context, epic orchestrator.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+	store, err := w.store(epic)
+	if err != nil {
+		return orchestrator.Deps{}, err
+	}
+	if err := os.MkdirAll(w.dir, 0o700); err != nil {
+		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
+	}
+	return orchestrator.Deps{
+		Epic: epic, Dir: w.epicDir(epic), Tracker: t, Repo: w.repo, Store: store, Proc: w.sys, Marker: w.marker(),
+		Gate: w.cfg.Gate, AgentEnv: w.agentEnv(ctx), GateEnv: w.gateEnv(), Limits: w.limits(epic),
+		Patience: orchestrator.Patience{Task: w.cfg.Limits.TaskTime, NoProgress: w.cfg.Limits.NoProgress},
+		Tasks:    w.tasksCommand(t), Now: w.Now,
+	}, nil
+}
+
+func (w *workspace) limits(epic orchestrator.TaskID) orchestrator.Limits {
+	run, cap := w.cfg.Run, w.cfg.Limits
+	return orchestrator.Limits{
+		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: agentIterations, MaxIterations: run.MaxIterations,
+		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures, MaxCostUSD: cap.CostUSD, MaxTokens: cap.Tokens,
+		SurveyEvery: 5 * time.Second, Resumes: w.cfg.Agent.Harness != "command", Into: run.Into,
+		Actor:       orchestrator.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
+		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
+	}
+}
+
+// agentIterations is how often the default agent (me) may go on in one attempt.
+const agentIterations = 15
+
+// epics lists the epics that orch has a journal of, newest first.
+func (w *workspace) epics() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(w.dir, "epics"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for epics: %w", err)
+	}
+	var dirs []string
+	newest := map[string]time.Time{}
+	for _, e := range entries {
+		dir := filepath.Join(w.dir, "epics", e.Name())
+		info, err := os.Stat(filepath.Join(dir, "journal.jsonl"))
+		if err != nil {
+			continue
+		}
+		dirs = append(dirs, dir)
+		newest[dir] = info.ModTime()
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return newest[b].Compare(newest[a]) })
+	return dirs, nil
+}
