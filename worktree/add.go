@@ -48,19 +48,20 @@ func (s *Store) Add(ctx context.Context, task string, n int, base git.Commit) er
 
 // startBranch puts the branch at base; where it was, if it was anywhere, is kept.
 func (s *Store) startBranch(ctx context.Context, names Names, base git.Commit) error {
+	create := git.RefChange{Name: names.Branch, New: base}
+	if err := s.repo.UpdateRefs(ctx, []git.RefChange{create}); !errors.Is(err, git.ErrRefMoved) {
+		return err
+	}
 	was, err := s.tip(ctx, names.Branch)
 	if err != nil || was == base {
 		return err
 	}
-	changes := []git.RefChange{{Name: names.Branch, New: base, Old: was}}
-	if was != "" {
-		kept, err := s.keep(ctx, names, base, was)
-		if err != nil {
-			return err
-		}
-		changes = append(changes, kept...)
+	kept, err := s.keep(ctx, names, base, was)
+	if err != nil {
+		return err
 	}
-	return s.repo.UpdateRefs(ctx, changes)
+	create.Old = was
+	return s.repo.UpdateRefs(ctx, append(kept, create))
 }
 
 // tip is what a reference points at, empty when there is none.
@@ -79,7 +80,7 @@ func (s *Store) vacate(ctx context.Context, l linked, names Names, base git.Comm
 	case owner != "" && owner != names.Branch && !sameTask(owner, names.Branch):
 		return fmt.Errorf("it is the worktree of %s", git.Short(owner)) // ids that differ in case, on a disk that does not
 	case owner != "":
-		return s.release(ctx, l, s.namesOf(owner), "")
+		return s.release(ctx, l, s.namesOf(owner))
 	case l.hasAdmin():
 		return s.discard(l) // never handed out
 	}
@@ -95,7 +96,7 @@ func (s *Store) vacate(ctx context.Context, l linked, names Names, base git.Comm
 	if err := l.register(string(base), names.Branch); err != nil {
 		return err
 	}
-	return s.release(ctx, l, names, "")
+	return s.release(ctx, l, names)
 }
 
 // sameTask reports whether two attempt branches are of one task.

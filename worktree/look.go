@@ -46,6 +46,10 @@ func (s *Store) look(ctx context.Context, l linked, names Names) (v view, err er
 		v.merging = append(v.merging, git.Commit(id))
 	}
 	v.log = reflog(file("logs/HEAD"))
+	if v.attached {
+		v.head = v.branch
+		return v, nil
+	}
 	res, err := l.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	if exitCode(err) == 1 {
 		return v, nil

@@ -31,46 +31,58 @@ func (e *UnsavedError) Error() string {
 func (s *Store) Remove(ctx context.Context, task string, n int, keep git.Commit) error {
 	names := s.Name(task, n)
 	l := s.linked(names.Dir)
-	return s.locked(ctx, func() error {
-		if l.owner() != names.Branch {
-			l = linked{repo: s.repo} // another attempt's, or none
-		}
-		return s.release(ctx, l, names, keep)
-	})
-}
-
-// release makes everything of an attempt reachable from elsewhere, then removes its worktree and branch.
-func (s *Store) release(ctx context.Context, l linked, names Names, keep git.Commit) error {
-	v, err := s.look(ctx, l, names)
+	if l.owner() != names.Branch {
+		l = linked{repo: s.repo} // another attempt's, or none
+	}
+	branch, err := s.save(ctx, l, names, keep)
+	if err == nil && l.admin != "" {
+		err = s.locked(ctx, func() error { return s.discard(l) })
+	}
 	if err != nil {
 		return err
+	}
+	return s.dropBranch(ctx, names, branch)
+}
+
+// release is Remove for a caller that has the lock.
+func (s *Store) release(ctx context.Context, l linked, names Names) error {
+	branch, err := s.save(ctx, l, names, "")
+	if err == nil && l.admin != "" {
+		err = s.discard(l)
+	}
+	if err != nil {
+		return err
+	}
+	return s.dropBranch(ctx, names, branch)
+}
+
+// save makes everything of an attempt, and keep, reachable from elsewhere than its branch,
+// which it returns the tip of.
+func (s *Store) save(ctx context.Context, l linked, names Names, keep git.Commit) (branch git.Commit, err error) {
+	v, err := s.look(ctx, l, names)
+	if err != nil {
+		return "", err
 	}
 	tips := append(v.tips(), keep)
 	if l.hasAdmin() && l.hasDir() {
 		files, err := s.lastSnapshot(ctx, l, v)
 		if err != nil {
-			return err
+			return "", err
 		}
 		tips = append([]git.Commit{files}, tips...)
 	}
 	changes, err := s.keep(ctx, names, "", tips...)
-	if err != nil {
-		return err
+	if err != nil || len(changes) == 0 {
+		return v.branch, err
 	}
-	if len(changes) > 0 {
-		if err := s.repo.UpdateRefs(ctx, changes); err != nil {
-			return err
-		}
-	}
-	if l.admin != "" {
-		if err := s.discard(l); err != nil {
-			return err
-		}
-	}
-	if v.branch == "" {
+	return v.branch, s.repo.UpdateRefs(ctx, changes)
+}
+
+func (s *Store) dropBranch(ctx context.Context, names Names, tip git.Commit) error {
+	if tip == "" {
 		return nil
 	}
-	return s.repo.UpdateRefs(ctx, []git.RefChange{{Name: names.Branch, Old: v.branch}})
+	return s.repo.UpdateRefs(ctx, []git.RefChange{{Name: names.Branch, Old: tip}})
 }
 
 // lastSnapshot commits what is in the worktree and neither at its HEAD nor at the tip of its
