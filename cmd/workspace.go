@@ -54,9 +54,7 @@ func (a *app) open(ctx context.Context) (*workspace, error) {
 		return nil, err
 	}
 	w.sys = proc.New(proc.Options{Marker: w.marker(), Guard: []string{a.Self, guardCommand}, Now: a.Now})
-	if w.repo, err = git.Open(ctx, w.sys.Run, a.Dir, a.pick(append(systemEnv, gitEnv...)...)); err != nil {
-		return nil, err
-	}
+	w.repo = w.repo.RunBy(w.sys.Run)
 	w.dir = filepath.Join(w.repo.CommonDir(), "orch")
 	w.cfg, w.origins, err = a.settings(w.root())
 	return w, err

@@ -45,6 +45,13 @@ func Open(ctx context.Context, run proc.Runner, dir string, env []string) (*Repo
 	return r, r.configure(ctx, top)
 }
 
+// RunBy is the same repository, with another runner of its git processes.
+func (r *Repo) RunBy(run proc.Runner) *Repo {
+	c := *r
+	c.run = run
+	return &c
+}
+
 // CommonDir is the directory that all worktrees share, absolute, with symlinks resolved.
 func (r *Repo) CommonDir() string { return r.commonDir }
 
