@@ -44,6 +44,7 @@ const (
 	landingPatience = 8  // lost landings in a row
 	surveyShare     = 20 // a survey may take one part in so many of the time
 	writePause      = 500 * time.Millisecond
+	claimDelay      = 2 * time.Second
 )
 
 // Decide gives what to do next in s, in order: the decisions of the first rule
@@ -336,15 +337,19 @@ func (s State) start(t *Task) Decision {
 	return Decision{Act: Start, Event: Event{Kind: AttemptStarted, Task: t.ID, Attempt: last.Number + 1, Reason: why, Agent: a}}
 }
 
-// cleans removes the worktrees of landed and skipped tasks, in the background.
-func cleans(s State, _ time.Time) (ds []Decision) {
+// cleans removes the worktrees of landed and skipped tasks, one at a time: what
+// runs meanwhile needs the machine more.
+func cleans(s State, _ time.Time) []Decision {
+	if slices.ContainsFunc(s.Tasks, s.cleaning) {
+		return nil
+	}
 	for _, t := range s.Tasks {
 		a := t.Last()
 		if (t.State == Landed || t.State == Skipped) && a.Number > 0 && !a.Open() && !a.Cleaned && !s.cleans[t.ID] {
-			ds = append(ds, Decision{Act: Clean, Event: Event{Kind: CleanStarted, Task: t.ID, Attempt: a.Number}})
+			return one(Clean, Event{Kind: CleanStarted, Task: t.ID, Attempt: a.Number})
 		}
 	}
-	return ds
+	return nil
 }
 
 // meta has an issue filed that tells of repeated failures.
@@ -366,17 +371,19 @@ func into(s State, _ time.Time) []Decision {
 
 // busy reports whether something is under way that will answer with an event.
 func (s State) busy() bool {
-	if len(s.Landing.Tasks) > 0 || s.Gate == GateChecking || s.tracker.busy || s.Into.Busy {
-		return true
-	}
-	for _, t := range s.Tasks {
-		a := t.Last()
-		if a.Agent && !(a.Handed && s.Run.Mode != Headless) || s.cleans[t.ID] && !a.Cleaned {
-			return true
-		}
-	}
-	return false
+	return s.working() || s.tracker.busy || slices.ContainsFunc(s.Tasks, s.cleaning)
 }
+
+// working reports whether an agent, the gate or a landing is under way.
+func (s State) working() bool {
+	return len(s.Landing.Tasks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
+		a := t.Last()
+		return a.Agent && !(a.Handed && s.Run.Mode != Headless)
+	})
+}
+
+// cleaning reports whether a worktree of t is being removed.
+func (s State) cleaning(t *Task) bool { return s.cleans[t.ID] && !t.Last().Cleaned }
 
 // pending reports whether work is left that a timer, not an event, will release.
 func (s State) pending(now time.Time) bool {
@@ -394,15 +401,16 @@ func (s State) pending(now time.Time) bool {
 	return false
 }
 
-// idle reports whether no work is under way or left to this run.
-func (s State) idle(now time.Time) bool {
-	return !s.busy() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails())
+// quiet reports whether no work is under way or left to this run, but perhaps
+// tidying up and telling the tracker.
+func (s State) quiet(now time.Time) bool {
+	return !s.working() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails())
 }
 
 // finish ends the run when nothing runs, nothing is ready and the tracker has
 // been told all of it.
 func finish(s State, now time.Time) []Decision {
-	if !s.idle(now) || !s.told() {
+	if !s.quiet(now) || s.busy() || !s.told(now) {
 		return nil
 	}
 	sum := Summarize(s, now)
@@ -422,7 +430,7 @@ func (s State) NextWake(now time.Time) time.Time {
 	soonest(s.Landing.NotBefore)
 	soonest(s.tracker.notYet)
 	soonest(s.surveyDue())
-	soonest(s.tracker.wrote.Add(writePause))
+	soonest(s.writeDue())
 	if s.Run.Limits.MaxDuration > 0 {
 		soonest(s.Run.Started.Add(s.Run.Limits.MaxDuration))
 	}
@@ -430,6 +438,8 @@ func (s State) NextWake(now time.Time) time.Time {
 		if t.State == Waiting {
 			soonest(t.NotBefore)
 			soonest(t.DeferTill)
+		} else if t.Last().Open() && t.Status == statusOpen {
+			soonest(s.claimDue(t))
 		}
 	}
 	return at

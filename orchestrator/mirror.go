@@ -11,14 +11,14 @@ import (
 // it must be told is the difference, found anew each time. While one call is
 // under way the differences gather, and the next call takes them all together.
 
-// changes lists what the tracker has to be told.
-func (s State) changes() []beads.Change {
+// changes lists what the tracker has to be told by now.
+func (s State) changes(now time.Time) []beads.Change {
 	var out []beads.Change
 	for _, t := range s.Tasks {
 		if t.Outside || t.Deleted {
 			continue
 		}
-		if c, want := s.change(t); want && s.tracker.refused[refusal{t.ID, string(c.Kind)}] == "" {
+		if c, want := s.change(t, now); want && s.tracker.refused[refusal{t.ID, string(c.Kind)}] == "" {
 			out = append(out, c)
 		}
 	}
@@ -28,7 +28,7 @@ func (s State) changes() []beads.Change {
 	return out
 }
 
-func (s State) change(t *Task) (beads.Change, bool) {
+func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
 	id := string(t.ID)
 	switch ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor; {
 	case t.Epic:
@@ -39,7 +39,7 @@ func (s State) change(t *Task) (beads.Change, bool) {
 		if t.Status == statusBlocked && t.Told == statusBlocked {
 			return opening(id), true // a retried task; the claim follows
 		}
-		return beads.Change{ID: id, Kind: beads.Claim}, t.Status == statusOpen
+		return beads.Change{ID: id, Kind: beads.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && ownReason(t.Code):
 		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Skipped && t.Give == giveClosed:
@@ -51,6 +51,16 @@ func (s State) change(t *Task) (beads.Change, bool) {
 		return opening(id), release
 	}
 	return beads.Change{}, false
+}
+
+// claimDue is when the tracker is told who works on t. A task that has landed by
+// then is closed at once, which spares the tracker a call; in a session, whose
+// runs are short, it is told right away.
+func (s State) claimDue(t *Task) time.Time {
+	if s.Run.Mode != Headless {
+		return time.Time{}
+	}
+	return t.Last().Started.Add(claimDelay)
 }
 
 // What a person who skips a task wants the tracker to say.
@@ -99,22 +109,26 @@ func (s State) surveyDue() time.Time {
 	return s.tracker.read.Add(max(s.Run.Limits.SurveyEvery, surveyShare*s.tracker.cost))
 }
 
+// writeDue is when the tracker may be written to again; what comes up until then
+// goes along in one call.
+func (s State) writeDue() time.Time { return s.tracker.wrote.Add(writePause) }
+
 // trackerCalls makes the next call to the tracker, one at a time.
 func trackerCalls(s State, now time.Time) []Decision {
 	if s.tracker.busy || now.Before(s.tracker.notYet) {
 		return nil
 	}
-	idle := s.idle(now)
-	if s.gaveUp() && idle {
+	quiet := s.quiet(now)
+	if s.gaveUp() && quiet {
 		return nil
 	}
-	changes := s.changes()
+	changes := s.changes(now)
 	switch {
 	case s.tracker.read.IsZero(), !now.Before(s.surveyDue()) && s.Run.Drain == "":
 		return one(Survey, Event{Kind: TrackerBusy})
-	case len(changes) > 0 && (idle || !now.Before(s.tracker.wrote.Add(writePause))):
+	case len(changes) > 0 && (quiet || !now.Before(s.writeDue())):
 		return []Decision{{Event: Event{Kind: TrackerBusy}, Act: Write, Changes: changes}}
-	case len(changes) == 0 && idle && s.tracker.stale && s.Run.Drain == "":
+	case len(changes) == 0 && quiet && s.tracker.stale && s.Run.Drain == "":
 		return one(Survey, Event{Kind: TrackerBusy}) // nothing is over before the tracker says so
 	}
 	return nil
@@ -126,9 +140,9 @@ func (s State) gaveUp() bool {
 }
 
 // told reports whether nothing is left to say to the tracker, or nobody listens.
-func (s State) told() bool {
+func (s State) told(now time.Time) bool {
 	if s.gaveUp() {
 		return true
 	}
-	return !s.tracker.read.IsZero() && len(s.changes()) == 0 && (!s.tracker.stale || s.Run.Drain != "")
+	return !s.tracker.read.IsZero() && len(s.changes(now)) == 0 && (!s.tracker.stale || s.Run.Drain != "")
 }

@@ -233,12 +233,12 @@ const (
 // trackerState is what a run knows of the tracker; it is not journaled, since a
 // new run reads the tracker anew.
 type trackerState struct {
-	busy     bool      // one call at a time
-	read     time.Time // the newest survey of this run
-	wrote    time.Time // the newest answer to a write
-	cost     time.Duration
-	stale    bool // something was written, landed or ended since
-	failures int  // in a row
+	busy     bool          // one call at a time
+	read     time.Time     // the newest survey of this run
+	wrote    time.Time     // the newest answer to a write
+	cost     time.Duration // of the newest survey
+	stale    bool          // something was written, landed or ended since
+	failures int           // in a row
 	notYet   time.Time
 	why      string
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
