@@ -251,8 +251,8 @@ func (a *applying) create(ctx context.Context, want Issue) (string, error) {
 		return "", err
 	}
 	made, err := Parse(res.Stdout)
-	if err != nil {
-		return "", err
+	if err != nil || len(made) == 0 {
+		return "", orError(err)
 	}
 	return made[0].ID, nil
 }

@@ -221,7 +221,11 @@ func (b *BD) Survey(ctx context.Context) ([]Issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(res.Stdout)
+	issues, err := Parse(res.Stdout)
+	if err != nil {
+		return nil, err
+	}
+	return issues, b.signClosed(issues)
 }
 
 // Apply makes the changes in as few calls as there are kinds of them: all claims

@@ -66,6 +66,7 @@ func (f *File) CloseIssue(ctx context.Context, id, reason string, force bool) er
 			return err
 		}
 		b.close(i, reason)
+		i.ClosedBy = f.opt.Actor
 		return nil
 	})
 }

@@ -296,7 +296,7 @@ func (i *Issue) keep(name string, v any) {
 func (b *book) status(i *Issue, s Status) {
 	i.Status, i.UpdatedAt = s, b.now
 	if s != StatusClosed {
-		i.ClosedAt, i.CloseReason = nil, ""
+		i.ClosedAt, i.CloseReason, i.ClosedBy = nil, "", ""
 	}
 	if s == StatusOpen {
 		i.Assignee = ""

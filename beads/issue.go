@@ -54,6 +54,7 @@ type Issue struct {
 	UpdatedAt          time.Time    `json:"updated_at,omitzero"`
 	ClosedAt           *time.Time   `json:"closed_at,omitempty"`
 	CloseReason        string       `json:"close_reason,omitempty"`
+	ClosedBy           string       `json:"closed_by_session,omitempty"` // who closed it, where the tracker tells
 	DeferUntil         *time.Time   `json:"defer_until,omitempty"`
 	Labels             []string     `json:"labels,omitempty"`
 	Dependencies       []Dependency `json:"dependencies,omitempty"`

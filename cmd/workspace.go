@@ -136,7 +136,7 @@ func (w *workspace) files() (*beads.File, error) {
 
 // person is who gives the commands, as far as the environment tells.
 func (w *workspace) person() string {
-	for _, name := range []string{"GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
+	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
 		if v := w.env(name); v != "" {
 			return v
 		}

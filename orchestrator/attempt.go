@@ -145,6 +145,7 @@ func (x *Effects) prepare(s State, d Decision) (harness.Spec, []string, error) {
 		"ORCH_EPIC=" + string(s.Epic), "ORCH_TASK=" + string(t.ID), "ORCH_ATTEMPT=" + strconv.Itoa(d.Attempt),
 		"ORCH_ITERATION=" + strconv.Itoa(d.Agent.Iteration), "ORCH_ATTEMPT_DIR=" + dir,
 		"ORCH_WORKTREE=" + names.Dir, "ORCH_BRANCH=" + shortBranch(names.Branch), "ORCH_BRIEF=" + path,
+		"BD_ACTOR=" + s.Run.Limits.Actor, "BEADS_ACTOR=" + s.Run.Limits.Actor,
 	}, x.AgentEnv...)
 	return harness.Spec{Brief: brief, BriefPath: path, Dir: names.Dir, Session: session, Resume: d.Agent.Resume}, env, nil
 }

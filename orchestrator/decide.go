@@ -153,7 +153,7 @@ func (s State) mustStop(t *Task) string {
 		return ""
 	case t.Status == statusInProgress && t.Assignee != "" && t.Assignee != s.Run.Limits.Actor:
 		return "claimed by " + t.Assignee
-	case t.Status == t.Told:
+	case t.Status == t.Told, t.Doubted:
 		return ""
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"

@@ -52,6 +52,9 @@ func acts(s State, now time.Time) (out []string) {
 		if d.Task != "" {
 			word += " " + string(d.Task)
 		}
+		for _, c := range d.Changes {
+			word += " " + c.ID + " " + string(c.Status)
+		}
 		out = append(out, word)
 	}
 	return out
@@ -71,6 +74,7 @@ func endOf(id TaskID, n int, a Agent) Event {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
+	limits.SurveyEvery = time.Hour
 	busy := Event{Kind: TrackerBusy}
 	base := []Event{running(limits), {Kind: BaseCheckStarted}, green}
 	good := Agent{Changed: true, Head: "h"}
@@ -101,7 +105,17 @@ func TestDecide(t *testing.T) {
 		{"a claim refused stops the agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
 			Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Refused: "claimed", By: "bob"}}}, busy), []string{"stop e.1"}},
 		{"a task closed by a person stops its agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
-			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}), busy), []string{"stop e.1"}},
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "bob"}), busy), []string{"stop e.1"}},
+		{"a task closed by its agent goes on", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e/x"}), busy), nil},
+		{"closed by nobody known, while an agent works, is its agent's word", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}), busy), nil},
+		{"closed by an agent that changed nothing is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e/x"}), endOf("e.1", 1, Agent{})), []string{"write e.1 open"}},
+		{"closed by an agent that was lost is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1),
+			Event{Kind: AttemptLost, Task: "e.1", Attempt: 1, Agent: &Agent{}}, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(-time.Second)})), []string{"write e.1 open"}},
+		{"what waits for a task that an agent closed waits on", append(base, readNodes(open("e.1"), open("e.2", "e.1")), startOf("e.1", 1), busy,
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e/x"}), busy), nil},
 		{"a red base ends the run", []Event{running(limits), {Kind: BaseCheckStarted}, {Kind: BaseChecked, Land: &Land{}}}, []string{"drain_started"}},
 	}
 	for _, c := range cases {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,7 +102,8 @@ func (x *Effects) survey(ctx context.Context, s State) []Event {
 func (x *Effects) landedBefore(s State, nodes []Node) (events []Event) {
 	for _, n := range nodes {
 		commit, landed := x.found[n.ID]
-		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && n.Status != statusClosed {
+		believed := n.Status == statusClosed && !strings.HasPrefix(n.ClosedBy, ActorPrefix)
+		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
 			events = append(events, Event{Kind: TaskFound, Task: n.ID, Land: &Land{Commits: []Commit{commit}},
 				Reason: "its commit is on the epic branch already"})
 		}

@@ -41,13 +41,13 @@ func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
 		}
 		return beads.Change{ID: id, Kind: beads.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && ownReason(t.Code):
-		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress
+		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.Doubted
 	case t.State == Skipped && t.Give == giveClosed:
 		return closing(id, t.Why), t.Status != statusClosed
 	case t.State == Skipped && t.Give == giveBlocked:
 		return blocking(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Waiting:
-		release := ours && s.Run.Drain != "" || t.Status == statusBlocked && t.Told == statusBlocked
+		release := t.Doubted || ours && s.Run.Drain != "" || t.Status == statusBlocked && t.Told == statusBlocked
 		return opening(id), release
 	}
 	return beads.Change{}, false

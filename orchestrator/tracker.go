@@ -64,6 +64,9 @@ func nodeOf(x *beads.Index, issue beads.Issue) Node {
 		Priority: issue.Priority, CreatedAt: issue.CreatedAt.UTC(), Estimate: Minutes(issue.EstimatedMinutes),
 		Epic: issue.Type == "epic", Held: !beads.Workable(issue),
 	}
+	if issue.ClosedAt != nil {
+		n.ClosedAt, n.ClosedBy = issue.ClosedAt.UTC(), issue.ClosedBy
+	}
 	if issue.DeferUntil != nil {
 		n.DeferTill = issue.DeferUntil.UTC()
 	}
@@ -91,7 +94,7 @@ func difference(s State, nodes []Node, took time.Duration) *Reading {
 	seen := map[TaskID]bool{}
 	for _, n := range nodes {
 		seen[n.ID] = true
-		if t := s.Task(n.ID); t == nil || t.Deleted || !reflect.DeepEqual(t.Node, n) {
+		if t := s.Task(n.ID); t == nil || t.Deleted || !sameNode(t.Node, n) {
 			r.Nodes = append(r.Nodes, n)
 		}
 	}
@@ -101,6 +104,15 @@ func difference(s State, nodes []Node, took time.Duration) *Reading {
 		}
 	}
 	return r
+}
+
+// sameNode reports whether b says nothing that a did not. By whom and when a
+// closed issue was closed is no news by itself.
+func sameNode(a, b Node) bool {
+	if a.Status == b.Status {
+		a.ClosedAt, a.ClosedBy = b.ClosedAt, b.ClosedBy
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // ErrNotEpic says that an id is not an epic of the tracker.

@@ -41,7 +41,9 @@ type Node struct {
 	CreatedAt time.Time  `json:"created_at"`
 	Estimate  Minutes    `json:"estimate,omitempty"` // the tracker's, 0 for none
 	DeferTill time.Time  `json:"defer_until,omitzero"`
-	Needs     [][]TaskID `json:"needs,omitempty"` // one of each row must be done first; inherited rows included
+	ClosedAt  time.Time  `json:"closed_at,omitzero"`
+	ClosedBy  string     `json:"closed_by,omitempty"` // "" when the tracker does not tell
+	Needs     [][]TaskID `json:"needs,omitempty"`     // one of each row must be done first; inherited rows included
 }
 
 // Minutes is a whole number of minutes, the tracker's unit of an estimate.
@@ -60,6 +62,7 @@ type Task struct {
 	Commit    Commit    `json:"commit,omitempty"`    // what landed it
 	Told      string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
 	Deleted   bool      `json:"deleted,omitempty"`   // no longer in the tracker
+	Doubted   bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
 	Hints     []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
 	Give      string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
 }
@@ -103,8 +106,11 @@ func (t *Task) Last() Attempt {
 // Done reports whether what waits for the task may go on: it landed, or the
 // tracker counts it as done (bd: closed or pinned).
 func (t *Task) Done() bool {
-	return t.State == Landed || t.Status == statusClosed || t.Status == statusPinned
+	return t.State == Landed || t.closed() || t.Status == statusPinned
 }
+
+// closed reports whether the tracker says so and it is believed.
+func (t *Task) closed() bool { return t.Status == statusClosed && !t.Doubted }
 
 // Dispatchable reports whether the issue is one that agents are given at all.
 func (t *Task) Dispatchable() bool { return !t.Epic && !t.Outside && !t.Held }

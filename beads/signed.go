@@ -1,0 +1,87 @@
+package beads
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// bd prints who closed an issue nowhere. It appends to a log of its own, though,
+// for each close and each change of a status by hand: one JSON object a line
+// (measured on 1.0.5; later ones do so where it is switched on).
+const (
+	interactionsName = "interactions.jsonl"
+	interactionsTail = 1 << 20 // bytes that are read, from the end
+	closedWithin     = 2 * time.Second
+)
+
+// signClosed adds to closed issues by whom they were closed, where bd's log
+// tells. A log that is not there, or not understood, tells nothing.
+func (b *BD) signClosed(issues []Issue) error {
+	tail, err := readTail(filepath.Join(b.opt.BeadsDir, interactionsName), interactionsTail)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("reading bd's log of interactions: %w", err)
+	}
+	closes := closesIn(tail)
+	for n := range issues {
+		i := &issues[n]
+		c, ok := closes[i.ID]
+		if ok && i.Status == StatusClosed && i.ClosedAt != nil && c.at.Sub(*i.ClosedAt).Abs() <= closedWithin {
+			i.ClosedBy = c.by
+		}
+	}
+	return nil
+}
+
+// readTail reads at most the last n bytes of a file.
+func readTail(path string, n int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-n), n))
+}
+
+// closing is who closed an issue, and when.
+type closing struct {
+	by string
+	at time.Time
+}
+
+// closesIn finds the newest close of each issue in a part of bd's log.
+func closesIn(log []byte) map[string]closing {
+	closes := map[string]closing{}
+	for line := range bytes.Lines(log) {
+		var said struct {
+			Kind  string    `json:"kind"`
+			At    time.Time `json:"created_at"`
+			Actor string    `json:"actor"`
+			Issue string    `json:"issue_id"`
+			Extra struct {
+				Field string `json:"field"`
+				Value any    `json:"new_value"`
+			} `json:"extra"`
+		}
+		if json.Unmarshal(line, &said) == nil && said.Kind == "field_change" && said.Extra.Field == "status" && said.Extra.Value == string(StatusClosed) {
+			closes[said.Issue] = closing{said.Actor, said.At}
+		}
+	}
+	return closes
+}

@@ -1,0 +1,117 @@
+package orchestrator
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+func applyTracker(s State, e Event) State {
+	switch e.Kind {
+	case TrackerBusy:
+		s.tracker.busy = true
+	case TrackerFailed:
+		s.tracker.busy = false
+		s.tracker.failures++
+		s.tracker.why = e.Reason
+		s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
+	case TrackerWritten:
+		s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
+		for _, w := range e.Wrote {
+			s = wrote(s, w)
+		}
+	case TrackerRead:
+		s = read(s, e)
+	}
+	return s
+}
+
+// wrote applies the tracker's answer to one change.
+func wrote(s State, w Wrote) State {
+	if s.Task(w.ID) == nil {
+		return s
+	}
+	if w.Refused != "" {
+		s.tracker.refused = maps.Clone(s.tracker.refused)
+		if s.tracker.refused == nil {
+			s.tracker.refused = map[refusal]string{}
+		}
+		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
+	}
+	return s.edit(w.ID, func(t *Task) {
+		if w.Refused == "" {
+			t.Status, t.Told, t.Assignee, t.Doubted = w.Status, w.Status, w.By, false
+		} else if w.By != "" {
+			t.Assignee, t.Status = w.By, statusInProgress
+		}
+	})
+}
+
+// read applies a reading of the tracker: the nodes that differ, and those gone.
+func read(s State, e Event) State {
+	s.tracker.busy, s.tracker.failures, s.tracker.stale = false, 0, false
+	s.tracker.read, s.tracker.cost = e.At, e.Read.Took
+	s.Tasks, s.index = slices.Clone(s.Tasks), maps.Clone(s.index)
+	s.tracker.refused = maps.Clone(s.tracker.refused)
+	for _, n := range e.Read.Nodes {
+		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
+		i, known := s.index[n.ID]
+		if !known {
+			t := &Task{Node: n, State: Waiting, Since: e.At}
+			t.follow(Node{}, e.At)
+			s.index[n.ID] = len(s.Tasks)
+			s.Tasks = append(s.Tasks, t)
+			continue
+		}
+		t := *s.Tasks[i]
+		was := t.Node
+		t.Node, t.Deleted = n, false
+		t.follow(was, e.At)
+		s.Tasks[i] = &t
+	}
+	for _, id := range e.Read.Removed {
+		if i, known := s.index[id]; known {
+			t := *s.Tasks[i]
+			t.Deleted = true
+			s.Tasks[i] = &t
+		}
+	}
+	sort.Slice(s.Tasks, func(i, j int) bool { return s.Tasks[i].ID < s.Tasks[j].ID })
+	for i, t := range s.Tasks {
+		s.index[t.ID] = i
+	}
+	return s
+}
+
+// follow brings a task's state in line with what a person did in the tracker.
+// What the tracker has from us (Told) is no news.
+func (t *Task) follow(was Node, at time.Time) {
+	if !t.Dispatchable() || t.Status == t.Told && t.Told != "" {
+		return
+	}
+	open := t.Status == statusOpen
+	told := t.Told
+	t.Told = ""
+	t.Doubted = t.Status == statusClosed && t.State != Landed && t.State != Skipped && t.closedByAgent()
+	switch {
+	case t.State == Waiting || t.State == Parked && t.closed():
+		t.leave(at)
+	case t.State == Skipped && open && was.Status != statusOpen:
+		t.release(at)
+	case t.State == Landed && open && told == statusClosed,
+		t.State == Parked && open && told == statusBlocked:
+		t.release(at) // reopened
+	}
+}
+
+// closedByAgent reports whether an agent, rather than a person, closed the task
+// in the tracker: it was closed under the name that agents are given; or the
+// tracker tells no name, and an attempt was open. A session's model has the
+// name of its person.
+func (t *Task) closedByAgent() bool {
+	a := t.Last()
+	during := a.Open() || a.Failure == Orphaned && !t.ClosedAt.After(a.Ended)
+	return strings.HasPrefix(t.ClosedBy, ActorPrefix) || during && (t.ClosedBy == "" || a.InSession)
+}
