@@ -3,6 +3,7 @@ package beads
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -104,8 +105,8 @@ func (a *applying) inBatch(ctx context.Context) error {
 		}
 		lines.WriteByte('\n')
 	}
-	_, err := a.bd.call(ctx, lines.Bytes(), "--actor", a.actor, "batch", "--json")
-	if err == nil {
+	res, err := a.bd.call(ctx, lines.Bytes(), "--actor", a.actor, "batch", "--json")
+	if err == nil && operations(res.Stdout) == len(a.batch) {
 		return nil
 	}
 	left, back := a.undone(ctx, a.batch)
@@ -114,6 +115,18 @@ func (a *applying) inBatch(ctx context.Context) error {
 	}
 	a.single = append(left, a.single...)
 	return nil
+}
+
+// operations is how many lines of a batch bd says it made; 0 when it does not say.
+func operations(answer []byte) int {
+	var said struct {
+		Operations int `json:"operations"`
+	}
+	raw, err := firstValue(answer)
+	if err != nil || json.Unmarshal(raw, &said) != nil {
+		return 0
+	}
+	return said.Operations
 }
 
 // oneLine is a reason as one line of a batch takes it.

@@ -65,6 +65,12 @@ func bdEnv(home string) []string {
 // newBD makes a repository with a database of the real bd.
 func newBD(t testing.TB) (*beads.BD, func(stdin string, args ...string) string) {
 	t.Helper()
+	return newBDOver(t, proc.New(proc.Options{Now: time.Now}).Run)
+}
+
+// newBDOver is newBD whose calls go through run.
+func newBDOver(t testing.TB, over proc.Runner) (*beads.BD, func(stdin string, args ...string) string) {
+	t.Helper()
 	bd := bdBinary(t)
 	top := t.TempDir()
 	dir := filepath.Join(top, "r")
@@ -79,7 +85,7 @@ func newBD(t testing.TB) (*beads.BD, func(stdin string, args ...string) string) 
 	run("git", "", "init", "-q")
 	run("git", "", "config", "beads.role", "maintainer")
 	run(bd, "", "init", "-p", "t", "--stealth", "--skip-hooks", "--skip-agents", "--quiet")
-	b, err := beads.OpenBD(t.Context(), beads.BDOptions{Run: proc.New(proc.Options{Now: time.Now}).Run, Binary: bd, Dir: dir, BeadsDir: filepath.Join(dir, ".beads"),
+	b, err := beads.OpenBD(t.Context(), beads.BDOptions{Run: over, Binary: bd, Dir: dir, BeadsDir: filepath.Join(dir, ".beads"),
 		Env: bdEnv(top), Timeout: time.Minute, Lock: filepath.Join(top, "bd.lock")})
 	require.NoError(t, err)
 	return b, func(stdin string, args ...string) string { return run(bd, stdin, args...) }
