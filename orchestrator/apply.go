@@ -139,11 +139,10 @@ func applyTask(s State, e Event) State {
 	case AgentEnded:
 		return endAgent(s, e)
 	case CleanStarted:
-		s.cleans = maps.Clone(s.cleans)
-		if s.cleans == nil {
-			s.cleans = map[TaskID]bool{}
-		}
-		s.cleans[e.Task] = true
+		s.cleans = with(s.cleans, e.Task)
+		return s
+	case AgentExited:
+		s.exited = with(s.exited, e.Task)
 		return s
 	case TaskParked:
 		return park(s, e)
@@ -185,6 +184,20 @@ func applyTask(s State, e Event) State {
 			}
 		}
 	})
+}
+
+// with is a copy of a set that has id too.
+func with(set map[TaskID]bool, id TaskID) map[TaskID]bool {
+	more := map[TaskID]bool{id: true}
+	maps.Copy(more, set)
+	return more
+}
+
+// without is a copy of a set that has not id.
+func without(set map[TaskID]bool, id TaskID) map[TaskID]bool {
+	less := maps.Clone(set)
+	delete(less, id)
+	return less
 }
 
 // release gives a parked or skipped task a fresh start.
@@ -237,6 +250,7 @@ func endAgent(s State, e Event) State {
 	a := e.Agent
 	s.Run.Tokens += a.Tokens
 	s.Run.CostUSD += a.CostUSD
+	s.exited = without(s.exited, e.Task)
 	if a.End == EndedItself {
 		s.Run.GoodEnds++
 		s.Run.FastExits, s.Run.Probing, s.Cooled = nil, false, 0

@@ -29,7 +29,7 @@ const fastExit = 5 * time.Second
 
 // start makes the worktree of a new attempt and runs its agent in it. What an
 // earlier attempt left behind is made reachable and removed first.
-func (x *Effects) start(ctx context.Context, s State, d Decision) Event {
+func (x *Effects) start(ctx context.Context, s State, d Decision, tell func(Event)) Event {
 	t := s.Task(d.Task)
 	for _, a := range t.Attempts[:len(t.Attempts)-1] {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
@@ -42,7 +42,7 @@ func (x *Effects) start(ctx context.Context, s State, d Decision) Event {
 	if d.Agent.InSession {
 		return x.handOver(s, d)
 	}
-	return x.iterate(ctx, s, d)
+	return x.iterate(ctx, s, d, tell)
 }
 
 // noStart is the answer when the agent never ran.
@@ -55,7 +55,7 @@ func (x *Effects) noStart(d Decision, what string, err error) Event {
 }
 
 // iterate writes the brief, runs the agent to its end and looks at its work.
-func (x *Effects) iterate(ctx context.Context, s State, d Decision) Event {
+func (x *Effects) iterate(ctx context.Context, s State, d Decision, tell func(Event)) Event {
 	spec, env, err := x.prepare(s, d)
 	if err != nil {
 		return x.noStart(d, "preparing the brief", err)
@@ -69,10 +69,10 @@ func (x *Effects) iterate(ctx context.Context, s State, d Decision) Event {
 	p, err := x.Proc.Start(ctx, proc.Spec{
 		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Agent.Iteration)),
-		Output:  func(b []byte) { _, _ = reader.Write(b) }, // never fails, by its contract
+		Output:  func(b []byte) { reader.Write(b) }, // never fails, by its contract
 		Timeout: x.Patience.Task,
 		Idle:    x.Patience.NoProgress,
-		Moved:   x.moved(string(d.Task), d.Attempt),
+		Moved:   x.moved(context.WithoutCancel(ctx), string(d.Task), d.Attempt),
 	})
 	if err != nil {
 		return x.noStart(d, "starting the agent", err)
@@ -84,16 +84,19 @@ func (x *Effects) iterate(ctx context.Context, s State, d Decision) Event {
 	e := x.classify(d, exit, out)
 	e.Agent.Took = x.Now().Sub(began)
 	e.Agent.Fast = e.Agent.End == EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
+	if e.Agent.End == EndedItself {
+		tell(Event{Kind: AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
+	}
 	return x.harvest(ctx, s, d, e)
 }
 
 // moved reports signs of life in the worktree since it was last asked.
-func (x *Effects) moved(task string, n int) func() bool {
+func (x *Effects) moved(ctx context.Context, task string, n int) func() bool {
 	since := x.Now()
 	return func() bool {
 		was := since
 		since = x.Now()
-		return x.Store.Fresh(context.TODO(), task, n, was)
+		return x.Store.Fresh(ctx, task, n, was)
 	}
 }
 

@@ -284,8 +284,9 @@ func (s State) places() int {
 	if s.Run.Probing {
 		n = 1
 	}
+	limited := s.Run.Limits.MaxCostUSD > 0 || s.Run.Limits.MaxTokens > 0 // what an agent used is known when its work is
 	for _, t := range s.Tasks {
-		if t.Last().Agent {
+		if t.Last().Agent && (limited || !s.exited[t.ID]) {
 			n--
 		}
 	}

@@ -55,7 +55,7 @@ type Effects struct {
 }
 
 // Execute does what d asks for. The context's end gives it up.
-func (x *Effects) Execute(ctx context.Context, s State, d Decision) []Event {
+func (x *Effects) Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
 	switch d.Act {
 	case Survey:
 		return x.survey(ctx, s)
@@ -64,9 +64,9 @@ func (x *Effects) Execute(ctx context.Context, s State, d Decision) []Event {
 	case CheckBase:
 		return []Event{x.checkBase(ctx, d.Land.Commits[0])}
 	case Start:
-		return []Event{x.start(ctx, s, d)}
+		return []Event{x.start(ctx, s, d, tell)}
 	case Iterate:
-		return []Event{x.iterate(ctx, s, d)}
+		return []Event{x.iterate(ctx, s, d, tell)}
 	case Gate:
 		return x.gate(ctx, s, d)
 	case Move:

@@ -46,11 +46,12 @@ const (
 	TrackerBusy   EventKind = "tracker_busy"   // a call is under way
 	TrackerFailed EventKind = "tracker_failed" // it did not answer
 	CleanStarted  EventKind = "clean_started"
+	AgentExited   EventKind = "agent_exited" // its process; what it left is being looked at
 )
 
 // Journaled reports whether the kind is written into the journal.
 func (k EventKind) Journaled() bool {
-	return k != TrackerBusy && k != TrackerFailed && k != CleanStarted
+	return k != TrackerBusy && k != TrackerFailed && k != CleanStarted && k != AgentExited
 }
 
 // Event is something that happened. Which fields are set depends on Kind.

@@ -10,10 +10,11 @@ import (
 )
 
 // Executor does what a decision asks for, and answers with the events that say
-// how it went. It may be called from many goroutines; s never changes under it.
-// The context ends when the decision is to be given up; its cause says why.
+// how it went; what is worth knowing earlier it tells. It may be called from many
+// goroutines; s never changes under it. The context ends when the decision is to
+// be given up; its cause says why.
 type Executor interface {
-	Execute(ctx context.Context, s State, d Decision) []Event
+	Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event
 }
 
 // Request is an event that comes from outside the loop: a person's verb or a
@@ -159,7 +160,7 @@ func (l *Loop) execute(ctx context.Context, s State, d Decision) (events []Event
 			events = append(fallback(d), Event{Kind: WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
 		}
 	}()
-	return l.Executor.Execute(ctx, s, d)
+	return l.Executor.Execute(ctx, s, d, func(e Event) { l.answers <- []Event{e} })
 }
 
 // fallback is the answer to a decision that came to nothing through a bug.

@@ -61,7 +61,7 @@ func (w *world) pause(most time.Duration) {
 	<-time.After(d)
 }
 
-func (w *world) Execute(ctx context.Context, s State, d Decision) []Event {
+func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
 	switch d.Act {
 	case Survey:
 		return w.survey()
@@ -70,7 +70,7 @@ func (w *world) Execute(ctx context.Context, s State, d Decision) []Event {
 	case CheckBase:
 		return []Event{{Kind: BaseChecked, Land: &Land{Passed: true}}}
 	case Start, Iterate:
-		return []Event{w.agent(ctx, s, d)}
+		return []Event{w.agent(ctx, s, d, tell)}
 	case Gate:
 		return w.gate(s, d)
 	case Move:
@@ -146,7 +146,7 @@ func (w *world) write(changes []beads.Change) []Event {
 	return append([]Event{e}, filed...)
 }
 
-func (w *world) agent(ctx context.Context, s State, d Decision) Event {
+func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)) Event {
 	w.mu.Lock()
 	require.False(w.t, w.running[d.Task], "two agents on %s", d.Task)
 	w.running[d.Task] = true
@@ -178,6 +178,13 @@ func (w *world) agent(ctx context.Context, s State, d Decision) Event {
 		e.Agent.Signal = "CONTINUE"
 	case 5:
 		e.Agent.End, e.Agent.Fast, e.Reason = EndedCrash, true, "exit 1"
+	}
+	if e.Agent.End == EndedItself {
+		w.mu.Lock()
+		delete(w.running, d.Task)
+		w.mu.Unlock()
+		tell(Event{Kind: AgentExited, Task: d.Task, Attempt: d.Attempt})
+		w.pause(time.Minute)
 	}
 	return e
 }
@@ -229,16 +236,12 @@ func started(epic TaskID, limits Limits) State {
 func drive(t *testing.T, w *world, limits Limits, requests <-chan Request) State {
 	l := &Loop{State: started("e", limits), Executor: w, Append: func(...Event) error { return nil }, Now: time.Now, Requests: requests,
 		Observe: func(_ Event, s State) {
-			agents := 0
 			for _, task := range s.Tasks {
-				if task.Last().Agent {
-					agents++
-				}
 				require.LessOrEqual(t, task.Charged, limits.Attempts)
 			}
-			require.LessOrEqual(t, agents, limits.MaxParallel)
 		}}
 	require.NoError(t, l.Run(t.Context()))
+	require.LessOrEqual(t, w.most, limits.MaxParallel, "agents at a time")
 	return l.State
 }
 

@@ -202,7 +202,8 @@ type State struct {
 
 	index   map[TaskID]int // of Tasks
 	tracker trackerState
-	cleans  map[TaskID]bool
+	cleans  map[TaskID]bool // worktrees that are being removed
+	exited  map[TaskID]bool // agents whose process has ended, and whose work is being looked at
 }
 
 // Landing is a stack of candidates between the gate and the epic branch.
