@@ -46,7 +46,7 @@ type demoStep struct {
 }
 
 func demoSteps() []demoStep {
-	const s = time.Second
+	const s = 1600 * time.Millisecond
 	return []demoStep{
 		{title: "Store: in-memory map", about: "Keep links in a map.", file: "store.txt", lines: []string{"a map from code to link", "guarded by a mutex"}, takes: 2 * s},
 		{title: "Codec: base62", about: "Turn numbers into short codes.", file: "codec.txt", lines: []string{"base62, digits first"}, takes: 2 * s},

@@ -16,16 +16,15 @@ import (
 
 // The exit codes.
 const (
-	exitDone      = 0
-	exitFailed    = 1 // unexpected
-	exitUsage     = 2 // usage or settings
-	exitNeedsYou  = 3 // finished, but tasks need you
-	exitNotReady  = 4 // a tool is missing, or not set up
-	exitNotFound  = 5 // no such epic or task
-	exitHeld      = 6 // another orch holds it
-	exitLimit     = 7 // a set limit was reached; resumable
-	exitNotYet    = 8 // status --exit-status: not finished
-	exitInterrupt = 130
+	exitDone     = 0
+	exitFailed   = 1 // unexpected
+	exitUsage    = 2 // usage or settings
+	exitNeedsYou = 3 // finished, but tasks need you
+	exitNotReady = 4 // a tool is missing, or not set up
+	exitNotFound = 5 // no such epic or task
+	exitHeld     = 6 // another orch holds it
+	exitLimit    = 7 // a set limit was reached; resumable
+	exitNotYet   = 8 // status --exit-status: not finished
 )
 
 // userError is what a person is shown: what happened, why, and what to do.

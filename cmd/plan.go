@@ -93,6 +93,10 @@ func (w *workspace) planText(epic beads.Issue, p orchestrator.Plan) string {
 	for _, problem := range p.Problems {
 		fmt.Fprintf(&b, "  ! %s\n", problem)
 	}
-	fmt.Fprintf(&b, "\nNothing was started. Start it: orch run %s\n", epic.ID)
+	start := "Start it: orch run "
+	if len(p.Waves) == 0 {
+		start = "Nothing can start now: orch status "
+	}
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, epic.ID)
 	return b.String()
 }

@@ -32,7 +32,7 @@ func newRoot(a *app) *cobra.Command {
 		newDemoCmd(a), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
-		newNextCmd(a), newLandCmd(a),
+		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		newTasksCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	return root

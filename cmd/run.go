@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -104,7 +105,7 @@ func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orc
 	v.begin(o)
 	requests, stop := signals(w.ctx)
 	err = o.Run(w.ctx, requests)
-	stop()
+	sig := stop()
 	v.end()
 	sum := orchestrator.Summarize(o.State(), w.Now())
 	if closeErr := w.giveBack(o); err == nil {
@@ -114,7 +115,7 @@ func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orc
 		return err
 	}
 	w.sayEnd(o.State(), sum)
-	return exitWith(exitOf(o.State(), sum))
+	return exitWith(exitOf(o.State(), sum, sig))
 }
 
 // session is an epic that was found, with what driving it needs.
@@ -185,33 +186,35 @@ func (r *readAhead) Survey(ctx context.Context) ([]beads.Issue, error) {
 }
 
 // signals turns the first interrupt into a drain and the second into a kill.
-func signals(ctx context.Context) (<-chan orchestrator.Request, func()) {
+// stop ends that, and tells the first signal that came; 0 when none did.
+func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop func() syscall.Signal) {
 	out := make(chan orchestrator.Request, 2)
 	in := make(chan os.Signal, 4)
 	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	done := make(chan struct{})
+	over, first := make(chan struct{}), make(chan syscall.Signal, 1)
 	go func() {
-		asked := 0
+		var came syscall.Signal
+		defer func() { first <- came }()
 		for {
 			select {
 			case sig := <-in:
-				asked++
-				e := orchestrator.Event{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by " + sig.String()}
-				if asked > 1 {
-					e = orchestrator.Event{Kind: orchestrator.KillStarted, Reason: "asked twice"}
+				e := orchestrator.Event{Kind: orchestrator.KillStarted, Reason: "asked twice"}
+				if came == 0 {
+					came, _ = sig.(syscall.Signal)
+					e = orchestrator.Event{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by " + sig.String()}
 				}
 				select {
 				case out <- orchestrator.Request{Event: e}:
 				default: // a third one adds nothing
 				}
-			case <-done:
+			case <-over:
 				return
 			case <-ctx.Done():
 				return
 			}
 		}
 	}()
-	return out, func() { signal.Stop(in); close(done) }
+	return out, func() syscall.Signal { signal.Stop(in); close(over); return <-first }
 }
 
 func hostname() string {
@@ -222,8 +225,9 @@ func hostname() string {
 	return name
 }
 
-// exitOf is the exit code that tells how a run ended.
-func exitOf(s orchestrator.State, sum orchestrator.Summary) int {
+// exitOf is the exit code that tells how a run ended; sig is the signal that
+// came meanwhile, 0 for none.
+func exitOf(s orchestrator.State, sum orchestrator.Summary, sig syscall.Signal) int {
 	switch sum.Promise {
 	case orchestrator.LoopDone:
 		if s.Into.Why != "" {
@@ -231,7 +235,7 @@ func exitOf(s orchestrator.State, sum orchestrator.Summary) int {
 		}
 		return exitDone
 	case orchestrator.LoopContinue:
-		return exitInterrupt
+		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 	}
 	switch sum.Code {
 	case orchestrator.TimeUp, orchestrator.Budget, orchestrator.MaxIterations, orchestrator.CircuitBreaker:

@@ -2,10 +2,7 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,7 +11,6 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -182,243 +178,6 @@ func (p *picture) refresh() {
 	p.state = orchestrator.Compare(p.state, issues, p.Now())
 }
 
-// text is the whole screen of status.
-func (p *picture) text(now time.Time, all bool) string {
-	var b strings.Builder
-	s := p.state
-	c := orchestrator.Count(s, now)
-	title := string(s.Epic)
-	if t := s.Task(s.Epic); t != nil {
-		title += "  " + harness.Clean(t.Title)
-	}
-	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
-	p.needsYou(&b, now)
-	p.section(&b, "Running", now, func(t *orchestrator.Task) (string, bool) { return p.runningText(t, now) })
-	p.section(&b, "Ready", now, func(t *orchestrator.Task) (string, bool) { return "", s.IsReady(t, now) })
-	p.section(&b, "Waiting", now, func(t *orchestrator.Task) (string, bool) { return p.waitingText(t, now) })
-	if all {
-		p.section(&b, "Done", now, func(t *orchestrator.Task) (string, bool) { return doneText(t), t.Done() })
-	}
-	for _, e := range p.asked {
-		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
-	}
-	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
-	return b.String()
-}
-
-func (p *picture) runText(now time.Time) string {
-	r := p.state.Run
-	switch {
-	case p.held:
-		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.holder.Command, p.holder.PID, span(now.Sub(p.holder.Started)))
-		if eta := orchestrator.ETA(p.state, now); eta > 0 {
-			text += " · eta " + span(eta)
-		}
-		return text
-	case r.Ended.IsZero():
-		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, p.state.Epic)
-	}
-	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, span(now.Sub(r.Ended)), r.Promise)
-}
-
-func (p *picture) section(b *strings.Builder, head string, now time.Time, of func(*orchestrator.Task) (string, bool)) {
-	var lines []string
-	for _, t := range p.state.Tasks {
-		if text, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.state, t, now), t.ID, clip(harness.Clean(t.Title), 32), text), " "))
-		}
-	}
-	if len(lines) > 0 {
-		fmt.Fprintf(b, "\n%s (%d)\n%s\n", head, len(lines), strings.Join(lines, "\n"))
-	}
-}
-
-func glyph(s orchestrator.State, t *orchestrator.Task, now time.Time) string {
-	switch {
-	case t.Done():
-		return "✓"
-	case t.State == orchestrator.Parked && t.Code == orchestrator.Question:
-		return "?"
-	case t.State == orchestrator.Parked, t.State == orchestrator.Skipped:
-		return "✗"
-	case t.State == orchestrator.Running, t.State == orchestrator.Validating:
-		return "●"
-	case t.State == orchestrator.Queued, s.IsReady(t, now):
-		return "○"
-	}
-	return "·"
-}
-
-func (p *picture) runningText(t *orchestrator.Task, now time.Time) (string, bool) {
-	a := t.Last()
-	switch t.State {
-	case orchestrator.Running:
-		text := fmt.Sprintf("attempt %d, %s", a.Number, span(now.Sub(a.Started)))
-		if !p.held && !a.InSession {
-			text += ", cut off"
-		}
-		return text, true
-	case orchestrator.Queued:
-		return "waits to land", true
-	case orchestrator.Validating:
-		return "gate", true
-	}
-	return "", false
-}
-
-func (p *picture) waitingText(t *orchestrator.Task, now time.Time) (string, bool) {
-	if t.State != orchestrator.Waiting || p.state.IsReady(t, now) || t.Done() {
-		return "", false
-	}
-	o := orchestrator.ObstacleOf(p.state, t, now)
-	if o.Code != "" {
-		return fmt.Sprintf("[%s] %s", o.Code, o.Why), true
-	}
-	return "for " + joinIDs(o.On, 3), true
-}
-
-func joinIDs(ids []orchestrator.TaskID, most int) string {
-	var words []string
-	for i, id := range ids {
-		if i == most {
-			words = append(words, fmt.Sprintf("%d more", len(ids)-most))
-			break
-		}
-		words = append(words, string(id))
-	}
-	return strings.Join(words, ", ")
-}
-
-func doneText(t *orchestrator.Task) string {
-	if t.State == orchestrator.Landed {
-		return fmt.Sprintf("landed in %.12s, attempt %d", t.Commit, t.Last().Number)
-	}
-	return orElse(t.Why, "closed in the tracker")
-}
-
-func (p *picture) needsYou(b *strings.Builder, now time.Time) {
-	first := true
-	for _, t := range p.state.Tasks {
-		if t.Done() || t.Deleted || t.State != orchestrator.Parked && t.State != orchestrator.Skipped {
-			continue
-		}
-		if first {
-			fmt.Fprintf(b, "\nNeeds you (%d)\n", orchestrator.Count(p.state, now).NeedsYou)
-			first = false
-		}
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.state, t, now), t.ID, clip(harness.Clean(t.Title), 44), span(now.Sub(t.Since)))
-		fmt.Fprintf(b, "      why   [%s] %s\n", orElse(string(t.Code), "SKIPPED"), harness.Clean(t.Why))
-		for _, line := range p.evidence(t) {
-			fmt.Fprintf(b, "      %s\n", line)
-		}
-		for i, n := range nextFor(t) {
-			word := "next"
-			if i > 0 {
-				word = "    "
-			}
-			fmt.Fprintf(b, "      %s  %-38s %s\n", word, n.Cmd, n.Why)
-		}
-	}
-}
-
-// evidence is where a person can see for themselves.
-func (p *picture) evidence(t *orchestrator.Task) (lines []string) {
-	a := t.Last()
-	if a.Number == 0 {
-		return nil
-	}
-	if a.Head != "" && a.Head != a.Base {
-		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
-	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, a.Number), "gate.log"); exists(log) && t.Code == orchestrator.GateFailed {
-		lines = append(lines, "log   "+log)
-	}
-	if store, err := p.store(p.state.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
-		lines = append(lines, "dir   "+store.Name(string(t.ID), a.Number).Dir)
-	}
-	return lines
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, os.ErrNotExist)
-}
-
-// next is a command that a person may type, and what for.
-type next struct {
-	Cmd string `json:"cmd"`
-	Why string `json:"why"`
-}
-
-func nextFor(t *orchestrator.Task) []next {
-	id := string(t.ID)
-	if t.State == orchestrator.Skipped {
-		return []next{{"orch retry " + id, "take it up again"}}
-	}
-	retry := next{"orch retry " + id + ` -m "a hint"`, "try again with advice"}
-	skip := next{"orch skip " + id, "go on without it"}
-	switch t.Code {
-	case orchestrator.Question:
-		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
-	case orchestrator.GateFailed:
-		return []next{{"orch logs " + id + " --gate", "the failing output"}, {"orch diff " + id, "what it changed"}, retry, skip}
-	case orchestrator.MergeConflict:
-		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
-	}
-	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}
-}
-
-func (p *picture) foot(c orchestrator.Counts, all bool) string {
-	var words []string
-	if c.Done > 0 && !all {
-		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
-	}
-	if p.read.IsZero() {
-		words = append(words, "The tracker did not answer ("+p.readWhy+"); this is from the journal.")
-	} else {
-		words = append(words, "Checked just now: journal, processes, tracker.")
-	}
-	if !p.held && c.Done < c.Total && len(p.asked)+c.Ready+c.Running+c.Landing > 0 {
-		words = append(words, "Go on: orch run "+string(p.state.Epic))
-	}
-	return strings.Join(words, " ")
-}
-
-// taskText is all that is known of one task.
-func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
-	t := p.state.Task(id)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.state, t, now), t.ID, harness.Clean(t.Title))
-	state := string(t.State)
-	if p.state.IsReady(t, now) {
-		state = string(orchestrator.Ready)
-	}
-	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, span(now.Sub(t.Since)), t.Status)
-	if text, ok := p.waitingText(t, now); ok {
-		fmt.Fprintf(&b, "  waits   %s\n", text)
-	}
-	if t.Code != "" {
-		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, harness.Clean(t.Why))
-	}
-	for _, a := range t.Attempts {
-		end := orElse(string(a.Failure), "under way")
-		if t.State == orchestrator.Landed && a.Number == t.Last().Number {
-			end = fmt.Sprintf("landed in %.12s", t.Commit)
-		}
-		fmt.Fprintf(&b, "  attempt %d: %s", a.Number, end)
-		if line := firstLine(a.Feedback); line != "" {
-			fmt.Fprintf(&b, ": %s", harness.Clean(line))
-		}
-		fmt.Fprintln(&b)
-	}
-	if t.State == orchestrator.Parked {
-		for _, n := range nextFor(t) {
-			fmt.Fprintf(&b, "  next    %-38s %s\n", n.Cmd, n.Why)
-		}
-	}
-	return b.String()
-}
-
 // document is status for a program.
 func (p *picture) document(sum orchestrator.Summary) map[string]any {
 	doc := statusDocument(p.app, p.state, sum)
@@ -426,11 +185,7 @@ func (p *picture) document(sum orchestrator.Summary) map[string]any {
 	if p.held {
 		doc["holder"] = p.holder
 	}
-	age := int64(-1)
-	if !p.read.IsZero() {
-		age = p.Now().Sub(p.read).Milliseconds()
-	}
-	doc["tracker_age_ms"] = age
+	doc["tracker_age_ms"] = p.Now().Sub(p.state.ReadAt()).Milliseconds()
 	doc["asked"] = p.asked
 	return doc
 }
@@ -474,35 +229,4 @@ func statusDocument(a *app, s orchestrator.State, sum orchestrator.Summary) map[
 		"run": map[string]any{"number": s.Run.Number, "promise": orElse(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
 			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
 	}
-}
-
-// summaryText is what a person reads when a run is over.
-func summaryText(s orchestrator.State, sum orchestrator.Summary) string {
-	var b strings.Builder
-	c := sum.Counts
-	mark := "✗"
-	if sum.Promise == orchestrator.LoopDone {
-		mark = "✓"
-	}
-	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, span(sum.Took))
-	if c.NeedsYou > 0 {
-		fmt.Fprintf(&b, ", %d need you", c.NeedsYou)
-	}
-	fmt.Fprintf(&b, "\n  %s\n", sum.Reason)
-	if s.Run.CostUSD > 0 {
-		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
-	}
-	branch := "epic/" + worktree.Slug(string(s.Epic))
-	switch {
-	case s.Into.Done != "" && s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into:
-		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
-	case sum.Promise == orchestrator.LoopDone && c.Landed > 0:
-		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, s.Epic)
-	case sum.Promise == orchestrator.LoopContinue:
-		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", s.Epic)
-	case sum.Promise != orchestrator.LoopDone:
-		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", s.Epic)
-	}
-	fmt.Fprintln(&b)
-	return b.String()
 }

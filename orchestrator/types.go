@@ -165,6 +165,10 @@ type Run struct {
 	Promise    string     `json:"promise,omitempty"` // how it ended
 }
 
+// ReadAt is when the tracker's newest reading that differed from what was known
+// came in; zero when it was never read.
+func (s State) ReadAt() time.Time { return s.tracker.read }
+
 // FastExit is an agent that ended at once and badly.
 type FastExit struct {
 	Task TaskID    `json:"task"`

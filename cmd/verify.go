@@ -1,0 +1,90 @@
+package cmd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+func newVerifyCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify TASK",
+		Short: "run the gate now, in a task's worktree",
+		Long: `Verify runs the rules of the gate in the worktree of the task's last attempt, as it
+is there now, uncommitted changes included, and says what each found. It changes
+nothing: what lands is judged again, on the tree that lands.`,
+		Args: exactly(1, "a task"),
+		RunE: func(_ *cobra.Command, args []string) error { return a.verify(args[0]) },
+	}
+}
+
+func (a *app) verify(id string) error {
+	p, t, attempt, err := a.attemptOf(id, 0)
+	if err != nil {
+		return err
+	}
+	store, err := p.store(p.state.Epic)
+	if err != nil {
+		return err
+	}
+	name := store.Name(string(t.ID), attempt.Number)
+	if !store.Exists(string(t.ID), attempt.Number) {
+		return &userError{Code: "NO_WORKTREE", What: fmt.Sprintf("%s has no worktree now", t.ID), Exit: exitNotFound,
+			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + string(t.ID)}}
+	}
+	var files []string
+	if head, err := p.repo.Resolve(a.ctx, name.Branch); err == nil {
+		changes, err := p.repo.ChangedFiles(a.ctx, attempt.Base, head)
+		if err != nil {
+			return fmt.Errorf("listing what %s changed: %w", t.ID, err)
+		}
+		for _, c := range changes {
+			files = append(files, c.Path)
+		}
+	}
+	v, err := validation.Judge(a.ctx, p.sys.RunGuarded, p.cfg.Gate, validation.Input{Dir: name.Dir, Env: p.gateEnv(), Files: files, Now: a.Now})
+	if err != nil {
+		return err
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.verify/1", "task": t.ID, "dir": name.Dir, "passed": v.Passed, "score": v.Score, "checks": checksDocument(v)})
+	} else {
+		a.sayVerdict(v)
+	}
+	if !v.Passed {
+		return exitWith(exitNeedsYou)
+	}
+	return nil
+}
+
+func (a *app) sayVerdict(v validation.Verdict) {
+	if len(v.Checks) == 0 {
+		fmt.Fprintln(a.Stderr, "no gate is set: workflow.gate in project.yaml")
+	}
+	for _, c := range v.Checks {
+		mark, why := "✓", ""
+		if !c.Passed {
+			mark, why = "✗", "  "+harness.Clean(c.Why)
+		}
+		fmt.Fprintf(a.Stdout, " %s %s  %s%s\n", mark, c.Rule, c.Took.Round(10*time.Millisecond), why)
+		if c.Passed {
+			continue
+		}
+		for line := range strings.Lines(c.Output) {
+			fmt.Fprintf(a.Stdout, "     %s\n", harness.Clean(strings.TrimSuffix(line, "\n")))
+		}
+	}
+}
+
+func checksDocument(v validation.Verdict) []map[string]any {
+	out := []map[string]any{}
+	for _, c := range v.Checks {
+		out = append(out, map[string]any{"rule": c.Rule, "passed": c.Passed, "errored": c.Errored, "why": c.Why, "exit": c.ExitCode, "output": c.Output, "took_ms": c.Took.Milliseconds()})
+	}
+	return out
+}
