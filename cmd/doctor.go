@@ -156,7 +156,7 @@ func (w *workspace) checkLeftovers() (out []finding) {
 		}
 		active = active || p.held
 		if !p.held && p.state.Run.Number > 0 && p.state.Run.Ended.IsZero() {
-			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.state.Run.Number, p.state.Epic), "orch run " + string(p.state.Epic)})
+			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.state.Run.Number, p.state.Epic), "orch run " + arg(p.state.Epic)})
 		}
 	}
 	if active {

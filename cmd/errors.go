@@ -102,7 +102,7 @@ func explainError(err error) *userError {
 	case errors.As(err, &held):
 		return &userError{Code: "RUN_ACTIVE", What: held.Error(), Exit: exitHeld, Err: err,
 			Why: "one orch at a time may drive an epic",
-			Fix: []string{"orch status " + string(held.Epic), "orch stop " + string(held.Epic)}}
+			Fix: []string{"orch status " + arg(held.Epic), "orch stop " + arg(held.Epic)}}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
 	case errors.As(err, &corrupt):

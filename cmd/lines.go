@@ -129,7 +129,7 @@ func landedLine(e orchestrator.Event) line {
 		return line{"landed", e.Task, e.Reason, false}
 	}
 	for _, id := range l.Tasks[1:] {
-		text += ", with " + string(id)
+		text += ", with " + id.String()
 	}
 	return line{"landed", l.Tasks[0], text, false}
 }

@@ -57,7 +57,7 @@ func (a *app) attemptOf(id string, number int) (*picture, *orchestrator.Task, or
 	}
 	if number < 1 || number > len(t.Attempts) {
 		return nil, nil, orchestrator.Attempt{}, &userError{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), plural(len(t.Attempts), "attempt", "attempts")),
-			Exit: exitNotFound, Fix: []string{"orch status " + string(t.ID)}}
+			Exit: exitNotFound, Fix: []string{"orch status " + arg(t.ID)}}
 	}
 	return p, t, t.Attempts[number-1], nil
 }
@@ -73,7 +73,7 @@ func (a *app) logs(id string, number int, kind string) error {
 	}
 	if len(files) == 0 {
 		return &userError{Code: "NO_LOG", What: fmt.Sprintf("attempt %d of %s left no such log", attempt.Number, t.ID), Exit: exitNotFound,
-			Fix: []string{"orch status " + string(t.ID)}}
+			Fix: []string{"orch status " + arg(t.ID)}}
 	}
 	if a.json {
 		writeJSON(a.Stdout, map[string]any{"schema": "orch.logs/1", "task": t.ID, "attempt": attempt.Number, "files": files})

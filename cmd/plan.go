@@ -64,11 +64,11 @@ func (w *workspace) problems() (out []string) {
 func (w *workspace) planText(epic beads.Issue, p orchestrator.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
-		epic.ID, harness.Clean(epic.Title), p.ToDo, plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
+		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
-			line := fmt.Sprintf("    %-12s %s", t.ID, clip(harness.Clean(t.Title), 40))
+			line := fmt.Sprintf("    %-12s %s", t.ID, clip(harness.Clause(t.Title, 200), 40))
 			if len(t.For) > 0 {
 				line += "  for " + joinIDs(t.For, 3)
 			}
@@ -97,6 +97,6 @@ func (w *workspace) planText(epic beads.Issue, p orchestrator.Plan) string {
 	if len(p.Waves) == 0 {
 		start = "Nothing can start now: orch status "
 	}
-	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, epic.ID)
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, arg(orchestrator.TaskID(epic.ID)))
 	return b.String()
 }

@@ -130,7 +130,7 @@ func (a *app) land(id string) error {
 		return usage("%s is an epic; name a task of it", id)
 	}
 	if !task.Last().Open() {
-		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: exitUsage, Fix: []string{"orch next " + string(p.state.Epic)}}
+		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: exitUsage, Fix: []string{"orch next " + arg(p.state.Epic)}}
 	}
 	s, _, err := p.brief(p.state.Epic, runFlags{base: "HEAD"}, orchestrator.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(a.ctx, task.ID) })
 	if err != nil {
@@ -159,9 +159,9 @@ func (a *app) sayLanded(s orchestrator.State, t *orchestrator.Task) error {
 func landNext(s orchestrator.State, t *orchestrator.Task) string {
 	switch {
 	case t.State == orchestrator.Running:
-		return "resolve the conflict in its worktree, commit, and orch land " + string(t.ID)
+		return "resolve the conflict in its worktree, commit, and orch land " + arg(t.ID)
 	case t.State == orchestrator.Parked:
-		return "orch status " + string(t.ID)
+		return "orch status " + arg(t.ID)
 	}
-	return "orch next " + string(s.Epic)
+	return "orch next " + arg(s.Epic)
 }

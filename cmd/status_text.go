@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,9 +19,9 @@ func (p *picture) text(now time.Time, all bool) string {
 	var b strings.Builder
 	s := p.state
 	c := orchestrator.Count(s, now)
-	title := string(s.Epic)
+	title := s.Epic.String()
 	if t := s.Task(s.Epic); t != nil {
-		title += "  " + harness.Clean(t.Title)
+		title += "  " + harness.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	p.needsYou(&b, now)
@@ -47,7 +48,7 @@ func (p *picture) runText(now time.Time) string {
 		}
 		return text
 	case r.Ended.IsZero():
-		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, p.state.Epic)
+		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, arg(p.state.Epic))
 	}
 	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, span(now.Sub(r.Ended)), r.Promise)
 }
@@ -56,7 +57,7 @@ func (p *picture) section(b *strings.Builder, head string, now time.Time, of fun
 	var lines []string
 	for _, t := range p.state.Tasks {
 		if text, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.state, t, now), t.ID, clip(harness.Clean(t.Title), 32), text), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.state, t, now), t.ID, clip(harness.Clause(t.Title, 200), 32), text), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -128,17 +129,19 @@ func doneText(t *orchestrator.Task) string {
 }
 
 func (p *picture) needsYou(b *strings.Builder, now time.Time) {
-	first := true
+	var stuck []*orchestrator.Task
 	for _, t := range p.state.Tasks {
-		if t.Done() || t.Deleted || t.State != orchestrator.Parked && t.State != orchestrator.Skipped {
-			continue
+		deleted := t.Deleted && (t.State != orchestrator.Parked || t.Last().Cleaned) // with nothing left to decide on
+		if !t.Done() && !deleted && (t.State == orchestrator.Parked || t.State == orchestrator.Skipped) {
+			stuck = append(stuck, t)
 		}
-		if first {
-			fmt.Fprintf(b, "\nNeeds you (%d)\n", orchestrator.Count(p.state, now).NeedsYou)
-			first = false
-		}
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.state, t, now), t.ID, clip(harness.Clean(t.Title), 44), span(now.Sub(t.Since)))
-		fmt.Fprintf(b, "      why   [%s] %s\n", orElse(string(t.Code), "SKIPPED"), harness.Clean(t.Why))
+	}
+	if len(stuck) > 0 {
+		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
+	}
+	for _, t := range stuck {
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.state, t, now), t.ID, clip(harness.Clause(t.Title, 200), 44), span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "      why   [%s] %s\n", orElse(string(t.Code), "SKIPPED"), harness.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
 		}
@@ -175,6 +178,20 @@ func exists(path string) bool {
 	return !errors.Is(err, os.ErrNotExist)
 }
 
+// arg is an id as a shell takes it in a command.
+func arg(id orchestrator.TaskID) string {
+	text := string(id)
+	if !plainWord.MatchString(text) {
+		text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	if strings.HasPrefix(string(id), "-") {
+		text = "-- " + text
+	}
+	return text
+}
+
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+
 // next is a command that a person may type, and what for.
 type next struct {
 	Cmd string `json:"cmd"`
@@ -182,12 +199,15 @@ type next struct {
 }
 
 func nextFor(t *orchestrator.Task) []next {
-	id := string(t.ID)
+	id := arg(t.ID)
 	if t.State == orchestrator.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
 	}
 	retry := next{"orch retry " + id + ` -m "a hint"`, "try again with advice"}
 	skip := next{"orch skip " + id, "go on without it"}
+	if t.Deleted {
+		return []next{{"orch diff " + id, "what it changed"}, {"orch skip " + id, "give its branch up; the work stays reachable"}}
+	}
 	switch t.Code {
 	case orchestrator.Question:
 		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
@@ -210,7 +230,7 @@ func (p *picture) foot(c orchestrator.Counts, all bool) string {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
 	if !p.held && c.Done < c.Total && len(p.asked)+c.Ready+c.Running+c.Landing > 0 {
-		words = append(words, "Go on: orch run "+string(p.state.Epic))
+		words = append(words, "Go on: orch run "+arg(p.state.Epic))
 	}
 	return strings.Join(words, " ")
 }
@@ -219,7 +239,7 @@ func (p *picture) foot(c orchestrator.Counts, all bool) string {
 func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
 	t := p.state.Task(id)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.state, t, now), t.ID, harness.Clean(t.Title))
+	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.state, t, now), t.ID, harness.Clause(t.Title, 200))
 	state := string(t.State)
 	if p.state.IsReady(t, now) {
 		state = string(orchestrator.Ready)
@@ -229,7 +249,7 @@ func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
 		fmt.Fprintf(&b, "  waits   %s\n", text)
 	}
 	if t.Code != "" {
-		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, harness.Clean(t.Why))
+		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, harness.Clause(t.Why, 1000))
 	}
 	for _, a := range t.Attempts {
 		end := orElse(string(a.Failure), "under way")
@@ -271,13 +291,13 @@ func summaryText(s orchestrator.State, sum orchestrator.Summary) string {
 	case s.Into.Done != "" && s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into:
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
 	case s.Into.Why != "":
-		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, s.Epic, s.Run.Limits.Into)
+		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, arg(s.Epic), s.Run.Limits.Into)
 	case sum.Promise == orchestrator.LoopDone && c.Landed > 0:
-		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, s.Epic)
+		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, arg(s.Epic))
 	case sum.Promise == orchestrator.LoopContinue:
-		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", s.Epic)
+		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", arg(s.Epic))
 	case sum.Promise != orchestrator.LoopDone:
-		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", s.Epic)
+		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", arg(s.Epic))
 	}
 	fmt.Fprintln(&b)
 	return b.String()

@@ -150,7 +150,7 @@ func (a *app) sayIssues(schema string, issues []beads.Issue) error {
 		return nil
 	}
 	for _, i := range issues {
-		fmt.Fprintln(a.Stdout, strings.TrimRight(fmt.Sprintf("%-12s %-12s P%d %-8s %s", i.ID, i.Status, i.Priority, i.Type, harness.Clean(i.Title)), " "))
+		fmt.Fprintln(a.Stdout, strings.TrimRight(fmt.Sprintf("%-12s %-12s P%d %-8s %s", harness.Clause(i.ID, 64), i.Status, i.Priority, i.Type, harness.Clause(i.Title, 200)), " "))
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func newTasksShowCmd(a *app) *cobra.Command {
 
 func issueText(i beads.Issue) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n%s, P%d, %s\n", i.ID, harness.Clean(i.Title), i.Status, i.Priority, i.Type)
+	fmt.Fprintf(&b, "%s  %s\n%s, P%d, %s\n", harness.Clause(i.ID, 64), harness.Clause(i.Title, 200), i.Status, i.Priority, i.Type)
 	for _, part := range [][2]string{{"description", i.Description}, {"design", i.Design}, {"acceptance", i.AcceptanceCriteria}, {"notes", i.Notes}, {"assignee", i.Assignee}, {"closed", i.CloseReason}, {"labels", strings.Join(i.Labels, ", ")}} {
 		if part[1] != "" {
 			fmt.Fprintf(&b, "\n%s\n  %s\n", part[0], strings.ReplaceAll(strings.TrimSpace(part[1]), "\n", "\n  "))

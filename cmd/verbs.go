@@ -77,7 +77,7 @@ func (a *app) ask(id string, e orchestrator.Event, what string) error {
 	e.Task = task.ID
 	if err := orchestrator.Check(p.state, e); err != nil {
 		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+orchestrator.ErrForbidden.Error())),
-			Exit: exitUsage, Err: err, Fix: []string{"orch status " + string(task.ID)}}
+			Exit: exitUsage, Err: err, Fix: []string{"orch status " + arg(task.ID)}}
 	}
 	if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *app) stop(args []string, now bool) error {
 		return err
 	}
 	if !p.held {
-		return &userError{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: exitNotFound, Fix: []string{"orch status " + string(p.state.Epic)}}
+		return &userError{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: exitNotFound, Fix: []string{"orch status " + arg(p.state.Epic)}}
 	}
 	events := []orchestrator.Event{{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by orch stop"}}
 	what := fmt.Sprintf("%s stops after what runs now", p.state.Epic)

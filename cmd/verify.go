@@ -35,7 +35,7 @@ func (a *app) verify(id string) error {
 	name := store.Name(string(t.ID), attempt.Number)
 	if !store.Exists(string(t.ID), attempt.Number) {
 		return &userError{Code: "NO_WORKTREE", What: fmt.Sprintf("%s has no worktree now", t.ID), Exit: exitNotFound,
-			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + string(t.ID)}}
+			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + arg(t.ID)}}
 	}
 	var files []string
 	if head, err := p.repo.Resolve(a.ctx, name.Branch); err == nil {

@@ -36,7 +36,7 @@ type view struct {
 
 // newView makes the view of an epic's run; it writes nothing yet.
 func newView(a *app, epic beads.Issue) *view {
-	v := &view{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", epic.ID, harness.Clean(epic.Title)), stopped: make(chan struct{})}
+	v := &view{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200)), stopped: make(chan struct{})}
 	if a.json {
 		v.out = a.Stderr
 	}
@@ -98,7 +98,7 @@ func (v *view) end() {
 // observe shows an event, if it is one for people.
 func (v *view) observe(e orchestrator.Event, s orchestrator.State) {
 	l, ok := lineOf(e, s)
-	l.text = harness.Clean(l.text)
+	l.text = harness.Clause(l.text, 2000)
 	if v.plain != nil {
 		if ok {
 			v.log(e, l)
@@ -120,7 +120,7 @@ func (v *view) observe(e orchestrator.Event, s orchestrator.State) {
 func (v *view) log(e orchestrator.Event, l line) {
 	keys := []any{"ev", string(e.Kind)}
 	if l.task != "" {
-		keys = append(keys, "task", string(l.task))
+		keys = append(keys, "task", l.task.String())
 	}
 	if e.Attempt > 0 {
 		keys = append(keys, "attempt", e.Attempt)
@@ -200,7 +200,7 @@ func doing(s orchestrator.State, t *orchestrator.Task, now time.Time, activity f
 	if what == "" {
 		what = t.Title
 	}
-	text := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, span(now.Sub(a.Started)), harness.Clean(what))
+	text := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, span(now.Sub(a.Started)), harness.Clause(what, 200))
 	if a.Number > 1 {
 		text += fmt.Sprintf("  (attempt %d)", a.Number)
 	}

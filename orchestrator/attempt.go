@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -150,6 +151,9 @@ func (x *Effects) prepare(s State, d Decision) (harness.Spec, []string, error) {
 		"ORCH_WORKTREE=" + names.Dir, "ORCH_BRANCH=" + shortBranch(names.Branch), "ORCH_BRIEF=" + path,
 		"BD_ACTOR=" + s.Run.Limits.Actor, "BEADS_ACTOR=" + s.Run.Limits.Actor,
 	}, x.AgentEnv...)
+	for i := range env {
+		env[i] = strings.ReplaceAll(env[i], "\x00", "") // which a variable can not hold
+	}
 	return harness.Spec{Brief: brief, BriefPath: path, Dir: names.Dir, Session: session, Resume: d.Agent.Resume}, env, nil
 }
 

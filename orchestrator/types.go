@@ -4,10 +4,15 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
 // TaskID is the tracker's id of an issue: a task, or an epic.
 type TaskID string
+
+// String is the id as a person is shown it: one line, nothing in it that drives
+// a terminal, not too long.
+func (id TaskID) String() string { return harness.Clause(string(id), 64) }
 
 // TaskState says where a task is on its way. The strings are kept in files.
 type TaskState string

@@ -60,7 +60,8 @@ type Run struct {
 	Into string
 	// MaxDuration is how long one run may take; more than 0.
 	MaxDuration time.Duration
-	// MaxIterations is how many iterations one run may take, of all tasks; at least 1.
+	// MaxIterations is how many iterations one run may take, of all tasks; 0 is 100, or twice
+	// attempts times tasks where that is more.
 	MaxIterations int
 	// MaxConsecutiveFailures is after how many failed attempts in a row a run stops; at least 1.
 	MaxConsecutiveFailures int
@@ -126,7 +127,7 @@ func defaults() Config {
 			AllowExitOn:        []string{"all_complete", "all_blocked", "context_checkpoint"},
 			CompletionPromises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"},
 		},
-		Run:   Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxIterations: 100, MaxConsecutiveFailures: 3},
+		Run:   Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3},
 		Agent: Agent{Harness: "claude", PermissionMode: "acceptEdits", AllowedTools: []string{"Bash(go *)", "Bash(git *)"}},
 		Agents: map[string]Definition{
 			"me": {Enabled: true, MaxIterations: 15}, "qa": {Enabled: true, MaxIterations: 10}, "sec": {Enabled: true, MaxIterations: 10},

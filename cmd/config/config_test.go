@@ -34,7 +34,7 @@ func defaults(t testing.TB) config.Config {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := defaults(t)
-	require.Equal(t, config.Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxIterations: 100, MaxConsecutiveFailures: 3}, c.Run)
+	require.Equal(t, config.Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3}, c.Run)
 	require.Equal(t, config.Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute}, c.Limits)
 	require.Equal(t, "claude", c.Agent.Harness)
 	require.Equal(t, "auto", c.Tracker.Kind)

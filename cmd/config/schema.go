@@ -30,7 +30,7 @@ func schema(c *Config) settings {
 			whole("attempts", &c.Run.Attempts, 1, 100),
 			word("into", &c.Run.Into),
 			duration("max_duration", &c.Run.MaxDuration, 1),
-			whole("max_iterations", &c.Run.MaxIterations, 1, math.MaxInt32),
+			whole("max_iterations", &c.Run.MaxIterations, 0, math.MaxInt32),
 			whole("max_consecutive_failures", &c.Run.MaxConsecutiveFailures, 1, math.MaxInt32),
 		}},
 		rules("gate", &c.Gate),
