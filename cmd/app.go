@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -24,7 +24,7 @@ type Process struct {
 	Stderr io.Writer
 	Now    func() time.Time
 
-	faults func(append func(...orchestrator.Event) error) func(...orchestrator.Event) error // tests only
+	faults func(append func(...core.Event) error) func(...core.Event) error // tests only
 }
 
 // app is one invocation: the process with its global flags.

@@ -10,6 +10,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
@@ -88,7 +89,7 @@ func explainError(err error) *userError {
 		u       *userError
 		setting *config.Error
 		held    *orchestrator.HeldError
-		noEpic  *orchestrator.ErrNotEpic
+		noEpic  *core.ErrNotEpic
 		corrupt *journal.CorruptError
 		version *beads.VersionError
 		refused *git.UnsupportedError
@@ -136,7 +137,7 @@ func settingError(e *config.Error) *userError {
 	return u
 }
 
-func noEpicError(e *orchestrator.ErrNotEpic) *userError {
+func noEpicError(e *core.ErrNotEpic) *userError {
 	u := &userError{Code: "EPIC_NOT_FOUND", What: e.Error(), Exit: exitNotFound, Err: e}
 	there := "neither an epic nor a task"
 	if e.Exists {

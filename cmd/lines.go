@@ -5,41 +5,41 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // line is one permanent line of a run: what happened, to which task.
 type line struct {
 	word string // start, landed, gate, ...
-	task orchestrator.TaskID
+	task core.TaskID
 	text string
 	bad  bool // a person may want to look
 }
 
 // lineOf tells an event to a person; ok is false for what only the journal
 // needs to know. s is the state after it.
-func lineOf(e orchestrator.Event, s orchestrator.State) (l line, ok bool) {
+func lineOf(e core.Event, s core.State) (l line, ok bool) {
 	switch e.Kind {
-	case orchestrator.AttemptStarted:
+	case core.AttemptStarted:
 		return startLine(e, s), true
-	case orchestrator.IterationStarted:
+	case core.IterationStarted:
 		return line{"again", e.Task, fmt.Sprintf("attempt %d goes on: %s", e.Attempt, e.Reason), false}, true
-	case orchestrator.AgentEnded:
+	case core.AgentEnded:
 		return endLine(e)
-	case orchestrator.AttemptStopped:
+	case core.AttemptStopped:
 		return line{"stop", e.Task, e.Reason, true}, true
-	case orchestrator.AttemptLost:
+	case core.AttemptLost:
 		return line{"lost", e.Task, fmt.Sprintf("attempt %d: %s; its work is kept", e.Attempt, e.Reason), true}, true
-	case orchestrator.LandingConflicted:
+	case core.LandingConflicted:
 		return line{"conflict", e.Task, strings.TrimPrefix(e.Reason, "conflict "), true}, true
-	case orchestrator.CandidateJudged:
+	case core.CandidateJudged:
 		return gateLine(e)
-	case orchestrator.TaskLanded, orchestrator.TaskFound:
+	case core.TaskLanded, core.TaskFound:
 		return landedLine(e), true
-	case orchestrator.LandingLost:
+	case core.LandingLost:
 		return line{"again", "", "landing starts over: " + e.Reason, true}, true
-	case orchestrator.TaskParked:
-		if e.Code == orchestrator.Question {
+	case core.TaskParked:
+		if e.Code == core.Question {
 			return line{"asks", e.Task, e.Reason, true}, true
 		}
 		return line{"parked", e.Task, fmt.Sprintf("[%s] %s", e.Code, e.Reason), true}, true
@@ -48,43 +48,43 @@ func lineOf(e orchestrator.Event, s orchestrator.State) (l line, ok bool) {
 }
 
 // runLine tells events that belong to no task's way.
-func runLine(e orchestrator.Event, s orchestrator.State) (l line, ok bool) {
+func runLine(e core.Event, s core.State) (l line, ok bool) {
 	switch e.Kind {
-	case orchestrator.TaskRetried:
+	case core.TaskRetried:
 		return line{"retry", e.Task, orElse(e.Reason, "asked by a person"), false}, true
-	case orchestrator.TaskSkipped:
+	case core.TaskSkipped:
 		return line{"skipped", e.Task, e.Reason, false}, true
-	case orchestrator.BaseChecked:
+	case core.BaseChecked:
 		if !e.Land.Passed {
 			return line{"base red", "", orElse(e.Reason, "the gate fails before any agent has worked"), true}, true
 		}
-	case orchestrator.DrainStarted:
+	case core.DrainStarted:
 		return line{"drain", "", e.Reason + "; no new work is started", true}, true
-	case orchestrator.KillStarted:
+	case core.KillStarted:
 		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
-	case orchestrator.BreakerOpened:
+	case core.BreakerOpened:
 		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, span(e.Until.Sub(e.At))), true}, true
-	case orchestrator.TrackerFailed:
+	case core.TrackerFailed:
 		return line{"tracker", "", "no answer: " + e.Reason, true}, true
-	case orchestrator.TrackerWritten:
+	case core.TrackerWritten:
 		return refusedLine(e)
-	case orchestrator.MetaFiled:
+	case core.MetaFiled:
 		return line{"filed", "", e.Reason, true}, true
-	case orchestrator.EpicLandedInto:
+	case core.EpicLandedInto:
 		return line{"into", "", fmt.Sprintf("%s is at %.12s now", e.Reason, e.Land.Old), false}, true
-	case orchestrator.EpicNotLanded:
+	case core.EpicNotLanded:
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
-	case orchestrator.LeftoverFound:
+	case core.LeftoverFound:
 		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
-	case orchestrator.WorkerPanicked:
+	case core.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
-	case orchestrator.RequestRefused:
+	case core.RequestRefused:
 		return line{"refused", "", e.Reason, true}, true
 	}
 	return line{}, false
 }
 
-func startLine(e orchestrator.Event, s orchestrator.State) line {
+func startLine(e core.Event, s core.State) line {
 	text := s.Task(e.Task).Title
 	word := "start"
 	if e.Attempt > 1 {
@@ -94,12 +94,12 @@ func startLine(e orchestrator.Event, s orchestrator.State) line {
 	return line{word, e.Task, text, false}
 }
 
-func endLine(e orchestrator.Event) (line, bool) {
+func endLine(e core.Event) (line, bool) {
 	a := e.Agent
 	switch {
-	case a.End == orchestrator.EndedLimit, a.End == orchestrator.EndedUsage:
+	case a.End == core.EndedLimit, a.End == core.EndedUsage:
 		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
-	case a.End != orchestrator.EndedItself:
+	case a.End != core.EndedItself:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, orElse(e.Reason, string(a.End))), true}, true
 	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE":
 		return line{}, false // the next event tells
@@ -111,7 +111,7 @@ func endLine(e orchestrator.Event) (line, bool) {
 	return line{}, false
 }
 
-func gateLine(e orchestrator.Event) (line, bool) {
+func gateLine(e core.Event) (line, bool) {
 	l := e.Land
 	if l.Passed {
 		return line{}, false
@@ -122,10 +122,10 @@ func gateLine(e orchestrator.Event) (line, bool) {
 	return line{"gate red", "", fmt.Sprintf("%s; %d candidates are taken apart", e.Reason, len(l.Tasks)), true}, true
 }
 
-func landedLine(e orchestrator.Event) line {
+func landedLine(e core.Event) line {
 	l := e.Land
 	text := orElse(e.Reason, fmt.Sprintf("%d %s, +%d -%d", l.Files, plural(l.Files, "file", "files"), l.Added, l.Deleted))
-	if e.Kind == orchestrator.TaskFound {
+	if e.Kind == core.TaskFound {
 		return line{"landed", e.Task, e.Reason, false}
 	}
 	for _, id := range l.Tasks[1:] {
@@ -134,7 +134,7 @@ func landedLine(e orchestrator.Event) line {
 	return line{"landed", l.Tasks[0], text, false}
 }
 
-func refusedLine(e orchestrator.Event) (line, bool) {
+func refusedLine(e core.Event) (line, bool) {
 	for _, w := range e.Wrote {
 		if w.Refused != "" {
 			return line{"tracker", w.ID, w.Refused, true}, true

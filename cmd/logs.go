@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
@@ -44,19 +45,19 @@ func newLogsCmd(a *app) *cobra.Command {
 }
 
 // attemptOf finds the task and the attempt of it that is meant.
-func (a *app) attemptOf(id string, number int) (*picture, *orchestrator.Task, orchestrator.Attempt, error) {
+func (a *app) attemptOf(id string, number int) (*picture, *core.Task, core.Attempt, error) {
 	p, t, err := a.look([]string{id})
 	if err != nil {
-		return nil, nil, orchestrator.Attempt{}, err
+		return nil, nil, core.Attempt{}, err
 	}
 	if t == nil {
-		return nil, nil, orchestrator.Attempt{}, usage("%s is an epic; name a task of it", id)
+		return nil, nil, core.Attempt{}, usage("%s is an epic; name a task of it", id)
 	}
 	if number == 0 {
 		number = len(t.Attempts)
 	}
 	if number < 1 || number > len(t.Attempts) {
-		return nil, nil, orchestrator.Attempt{}, &userError{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), plural(len(t.Attempts), "attempt", "attempts")),
+		return nil, nil, core.Attempt{}, &userError{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), plural(len(t.Attempts), "attempt", "attempts")),
 			Exit: exitNotFound, Fix: []string{"orch status " + arg(t.ID)}}
 	}
 	return p, t, t.Attempts[number-1], nil
@@ -177,7 +178,7 @@ func (a *app) events(args []string, since int64, follow bool) error {
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	print := func(r journal.Record) error {
-		var e orchestrator.Event
+		var e core.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
 		}

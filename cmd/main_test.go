@@ -13,7 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // TestMain lets the test binary be orch, for scripts and for tests that kill it.
@@ -38,7 +38,7 @@ func asOrch() {
 
 // killAt makes orch kill itself, as SIGKILL from outside would, at the n-th
 // event that is written: "before 7" or "after 7".
-func killAt(when string) func(func(...orchestrator.Event) error) func(...orchestrator.Event) error {
+func killAt(when string) func(func(...core.Event) error) func(...core.Event) error {
 	if when == "" {
 		return nil
 	}
@@ -47,9 +47,9 @@ func killAt(when string) func(func(...orchestrator.Event) error) func(...orchest
 	if _, err := fmt.Sscan(when, &side, &n); err != nil {
 		panic(err)
 	}
-	return func(write func(...orchestrator.Event) error) func(...orchestrator.Event) error {
+	return func(write func(...core.Event) error) func(...core.Event) error {
 		written := 0
-		return func(events ...orchestrator.Event) error {
+		return func(events ...core.Event) error {
 			for _, e := range events {
 				written++
 				if written == n && side == "before" {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 func (a *app) intro() error {
@@ -28,13 +28,13 @@ func newExplainCmd(a *app) *cobra.Command {
 		Short: "what a reason code means, and what to do",
 		Args:  atMost(1, "at most one reason code"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			list := orchestrator.Explanations()
+			list := core.Explanations()
 			if len(args) == 1 {
-				e, ok := orchestrator.Explain(orchestrator.Code(strings.ToUpper(args[0])))
+				e, ok := core.Explain(core.Code(strings.ToUpper(args[0])))
 				if !ok {
 					return &userError{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: exitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}
-				list = []orchestrator.Explanation{e}
+				list = []core.Explanation{e}
 			}
 			if a.json {
 				writeJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})

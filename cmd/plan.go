@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
@@ -16,11 +16,11 @@ func newPlanCmd(a *app) *cobra.Command {
 		Use:   "plan EPIC",
 		Short: "waves, critical path and problems of an epic; starts nothing",
 		Args:  exactly(1, "an epic"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.plan(orchestrator.TaskID(args[0])) },
+		RunE:  func(_ *cobra.Command, args []string) error { return a.plan(core.TaskID(args[0])) },
 	}
 }
 
-func (a *app) plan(epic orchestrator.TaskID) error {
+func (a *app) plan(epic core.TaskID) error {
 	w, err := a.open(a.ctx)
 	if err != nil {
 		return err
@@ -33,11 +33,11 @@ func (a *app) plan(epic orchestrator.TaskID) error {
 	if err != nil {
 		return trackerError(err)
 	}
-	found, err := orchestrator.FindEpic(issues, epic)
+	found, err := core.FindEpic(issues, epic)
 	if err != nil {
 		return err
 	}
-	plan := orchestrator.PlanOf(issues, epic, a.Now())
+	plan := core.PlanOf(issues, epic, a.Now())
 	plan.Problems = append(plan.Problems, w.problems()...)
 	if a.json {
 		writeJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": t.Name(), "plan": plan})
@@ -61,7 +61,7 @@ func (w *workspace) problems() (out []string) {
 	return out
 }
 
-func (w *workspace) planText(epic beads.Issue, p orchestrator.Plan) string {
+func (w *workspace) planText(epic beads.Issue, p core.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
 		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
@@ -97,6 +97,6 @@ func (w *workspace) planText(epic beads.Issue, p orchestrator.Plan) string {
 	if len(p.Waves) == 0 {
 		start = "Nothing can start now: orch status "
 	}
-	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, arg(orchestrator.TaskID(epic.ID)))
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, arg(core.TaskID(epic.ID)))
 	return b.String()
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook"
 )
 
@@ -39,7 +40,7 @@ The first ctrl-c lets the agents that work finish, and starts no more. The
 second interrupts them; their work is kept.`,
 		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
 		Args:    exactly(1, "an epic"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.run(orchestrator.TaskID(args[0]), f) },
+		RunE:    func(_ *cobra.Command, args []string) error { return a.run(core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "tries before a task is parked (workflow.run.attempts)")
@@ -59,7 +60,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-func (f runFlags) apply(l *orchestrator.Limits) {
+func (f runFlags) apply(l *core.Limits) {
 	if f.parallel > 0 {
 		l.MaxParallel = f.parallel
 	}
@@ -75,7 +76,7 @@ func (f runFlags) apply(l *orchestrator.Limits) {
 	l.AllowRedBase = f.redBase
 }
 
-func (a *app) run(epic orchestrator.TaskID, f runFlags) error {
+func (a *app) run(epic core.TaskID, f runFlags) error {
 	w, err := a.open(a.ctx)
 	if err != nil {
 		return err
@@ -84,7 +85,7 @@ func (a *app) run(epic orchestrator.TaskID, f runFlags) error {
 }
 
 // drive runs an epic of the workspace to the end of a run.
-func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+func (w *workspace) drive(epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
 	s, err := w.prepare(epic, f)
 	if err != nil {
 		return err
@@ -97,7 +98,7 @@ func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orc
 	}
 	v := newView(w.app, s.epic)
 	o, err := orchestrator.Open(w.ctx, s.deps, orchestrator.Options{
-		Mode: orchestrator.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
+		Mode: core.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
 	})
 	if err != nil {
 		return err
@@ -107,7 +108,7 @@ func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orc
 	err = o.Run(w.ctx, requests)
 	sig := stop()
 	v.end()
-	sum := orchestrator.Summarize(o.State(), w.Now())
+	sum := core.Summarize(o.State(), w.Now())
 	if closeErr := w.giveBack(o); err == nil {
 		err = closeErr
 	}
@@ -122,12 +123,12 @@ func (w *workspace) drive(epic orchestrator.TaskID, f runFlags, change func(*orc
 type session struct {
 	epic beads.Issue
 	deps orchestrator.Deps
-	base orchestrator.Commit
+	base core.Commit
 }
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w *workspace) prepare(epic orchestrator.TaskID, f runFlags) (session, error) {
+func (w *workspace) prepare(epic core.TaskID, f runFlags) (session, error) {
 	t, err := w.tracker(w.ctx)
 	if err != nil {
 		return session{}, err
@@ -140,7 +141,7 @@ func (w *workspace) prepare(epic orchestrator.TaskID, f runFlags) (session, erro
 	if err != nil {
 		return session{}, trackerError(err)
 	}
-	found, err := orchestrator.FindEpic(issues, epic)
+	found, err := core.FindEpic(issues, epic)
 	if err != nil {
 		return session{}, err
 	}
@@ -198,10 +199,10 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		for {
 			select {
 			case sig := <-in:
-				e := orchestrator.Event{Kind: orchestrator.KillStarted, Reason: "asked twice"}
+				e := core.Event{Kind: core.KillStarted, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
-					e = orchestrator.Event{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by " + sig.String()}
+					e = core.Event{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "asked by " + sig.String()}
 				}
 				select {
 				case out <- orchestrator.Request{Event: e}:
@@ -227,22 +228,22 @@ func hostname() string {
 
 // exitOf is the exit code that tells how a run ended; sig is the signal that
 // came meanwhile, 0 for none.
-func exitOf(s orchestrator.State, sum orchestrator.Summary, sig syscall.Signal) int {
+func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 	switch sum.Promise {
-	case orchestrator.LoopDone:
+	case core.LoopDone:
 		if s.Into.Why != "" {
 			return exitNeedsYou
 		}
 		return exitDone
-	case orchestrator.LoopContinue:
+	case core.LoopContinue:
 		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 	}
 	switch sum.Code {
-	case orchestrator.TimeUp, orchestrator.Budget, orchestrator.MaxIterations, orchestrator.CircuitBreaker:
+	case core.TimeUp, core.Budget, core.MaxIterations, core.CircuitBreaker:
 		return exitLimit
-	case orchestrator.AgentCrashed, orchestrator.AgentAuth:
+	case core.AgentCrashed, core.AgentAuth:
 		return exitNotReady
-	case orchestrator.TrackerDown, orchestrator.Disk, orchestrator.Orphaned:
+	case core.TrackerDown, core.Disk, core.Orphaned:
 		return exitFailed
 	}
 	return exitNeedsYou
@@ -250,7 +251,7 @@ func exitOf(s orchestrator.State, sum orchestrator.Summary, sig syscall.Signal) 
 
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
-func (w *workspace) sayEnd(s orchestrator.State, sum orchestrator.Summary) {
+func (w *workspace) sayEnd(s core.State, sum core.Summary) {
 	if w.json {
 		writeJSON(w.Stdout, statusDocument(w.app, s, sum))
 		return

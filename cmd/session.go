@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // next and land are the verbs of a session whose own model is the orchestrator:
@@ -23,7 +24,7 @@ a brief for each, and prints them. A session's model gives each to a subagent,
 and calls orch land TASK when that has committed its work. When nothing is left
 to claim and nothing is under way, it says so.`,
 		Args: exactly(1, "an epic"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.next(orchestrator.TaskID(args[0]), f) },
+		RunE: func(_ *cobra.Command, args []string) error { return a.next(core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
@@ -33,23 +34,23 @@ to claim and nothing is under way, it says so.`,
 
 // handed is a task that a session works on.
 type handed struct {
-	Task    orchestrator.TaskID `json:"task"`
-	Title   string              `json:"title"`
-	Attempt int                 `json:"attempt"`
-	Dir     string              `json:"dir"`
-	Branch  string              `json:"branch"`
-	Brief   string              `json:"brief"`
-	New     bool                `json:"new"` // claimed by this call
+	Task    core.TaskID `json:"task"`
+	Title   string      `json:"title"`
+	Attempt int         `json:"attempt"`
+	Dir     string      `json:"dir"`
+	Branch  string      `json:"branch"`
+	Brief   string      `json:"brief"`
+	New     bool        `json:"new"` // claimed by this call
 }
 
-func (a *app) next(epic orchestrator.TaskID, f runFlags) error {
+func (a *app) next(epic core.TaskID, f runFlags) error {
 	w, err := a.open(a.ctx)
 	if err != nil {
 		return err
 	}
-	fresh := map[orchestrator.TaskID]bool{}
-	s, sum, err := w.brief(epic, f, orchestrator.Hand, func(e orchestrator.Event, _ orchestrator.State) {
-		if e.Kind == orchestrator.AttemptHanded {
+	fresh := map[core.TaskID]bool{}
+	s, sum, err := w.brief(epic, f, core.Hand, func(e core.Event, _ core.State) {
+		if e.Kind == core.AttemptHanded {
 			fresh[e.Task] = true
 		}
 	}, nil)
@@ -63,7 +64,7 @@ func (a *app) next(epic orchestrator.TaskID, f runFlags) error {
 	}
 	for _, t := range s.Tasks {
 		at := t.Last()
-		if !at.InSession || !at.Open() || t.State != orchestrator.Running {
+		if !at.InSession || !at.Open() || t.State != core.Running {
 			continue
 		}
 		n := store.Name(string(t.ID), at.Number)
@@ -85,14 +86,14 @@ func (a *app) next(epic orchestrator.TaskID, f runFlags) error {
 }
 
 // brief runs the loop for one short command.
-func (w *workspace) brief(epic orchestrator.TaskID, f runFlags, mode orchestrator.Mode, observe func(orchestrator.Event, orchestrator.State), first func(*orchestrator.Orchestrator) error) (orchestrator.State, orchestrator.Summary, error) {
+func (w *workspace) brief(epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
 	p, err := w.prepare(epic, f)
 	if err != nil {
-		return orchestrator.State{}, orchestrator.Summary{}, err
+		return core.State{}, core.Summary{}, err
 	}
 	o, err := orchestrator.Open(w.ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults})
 	if err != nil {
-		return orchestrator.State{}, orchestrator.Summary{}, err
+		return core.State{}, core.Summary{}, err
 	}
 	if first != nil {
 		err = first(o)
@@ -106,7 +107,7 @@ func (w *workspace) brief(epic orchestrator.TaskID, f runFlags, mode orchestrato
 	if closeErr := w.giveBack(o); err == nil {
 		err = closeErr
 	}
-	return s, orchestrator.Summarize(s, w.Now()), err
+	return s, core.Summarize(s, w.Now()), err
 }
 
 func newLandCmd(a *app) *cobra.Command {
@@ -132,16 +133,16 @@ func (a *app) land(id string) error {
 	if !task.Last().Open() {
 		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: exitUsage, Fix: []string{"orch next " + arg(p.state.Epic)}}
 	}
-	s, _, err := p.brief(p.state.Epic, runFlags{base: "HEAD"}, orchestrator.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(a.ctx, task.ID) })
+	s, _, err := p.brief(p.state.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(a.ctx, task.ID) })
 	if err != nil {
 		return err
 	}
 	return a.sayLanded(s, s.Task(task.ID))
 }
 
-func (a *app) sayLanded(s orchestrator.State, t *orchestrator.Task) error {
+func (a *app) sayLanded(s core.State, t *core.Task) error {
 	at := t.Last()
-	landed := t.State == orchestrator.Landed
+	landed := t.State == core.Landed
 	if a.json {
 		writeJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
 			"reason": orElse(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
@@ -156,11 +157,11 @@ func (a *app) sayLanded(s orchestrator.State, t *orchestrator.Task) error {
 	return nil
 }
 
-func landNext(s orchestrator.State, t *orchestrator.Task) string {
+func landNext(s core.State, t *core.Task) string {
 	switch {
-	case t.State == orchestrator.Running:
+	case t.State == core.Running:
 		return "resolve the conflict in its worktree, commit, and orch land " + arg(t.ID)
-	case t.State == orchestrator.Parked:
+	case t.State == core.Parked:
 		return "orch status " + arg(t.ID)
 	}
 	return "orch next " + arg(s.Epic)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -44,11 +45,11 @@ func atMost(n int, what string) cobra.PositionalArgs {
 type picture struct {
 	*workspace
 	dir     string
-	state   orchestrator.State
+	state   core.State
 	records []journal.Record
 	holder  orchestrator.Holder
 	held    bool
-	asked   []orchestrator.Event
+	asked   []core.Event
 	read    time.Time // when the tracker was read; zero when it did not answer
 	readWhy string
 }
@@ -60,7 +61,7 @@ func (a *app) status(args []string, exitStatus, all bool) error {
 	}
 	p.refresh()
 	now := a.Now()
-	sum := orchestrator.Summarize(p.state, now)
+	sum := core.Summarize(p.state, now)
 	if a.json {
 		writeJSON(a.Stdout, p.document(sum))
 	} else if task != nil {
@@ -82,7 +83,7 @@ func (a *app) status(args []string, exitStatus, all bool) error {
 
 // look opens the picture of the epic that is meant: the one named, the one that
 // holds the task named, or the one worked on last.
-func (a *app) look(args []string) (*picture, *orchestrator.Task, error) {
+func (a *app) look(args []string) (*picture, *core.Task, error) {
 	w, err := a.open(a.ctx)
 	if err != nil {
 		return nil, nil, err
@@ -98,7 +99,7 @@ func (a *app) look(args []string) (*picture, *orchestrator.Task, error) {
 		p, err := w.picture(dirs[0])
 		return p, nil, err
 	}
-	id := orchestrator.TaskID(args[0])
+	id := core.TaskID(args[0])
 	if dir := w.epicDir(id); slices.Contains(dirs, dir) {
 		p, err := w.picture(dir)
 		return p, nil, err
@@ -124,11 +125,11 @@ func noRun(args []string) error {
 }
 
 // find looks a task up by its id, or by an ending of it that only one has.
-func (p *picture) find(id orchestrator.TaskID) *orchestrator.Task {
+func (p *picture) find(id core.TaskID) *core.Task {
 	if t := p.state.Task(id); t != nil && !t.Epic {
 		return t
 	}
-	var found *orchestrator.Task
+	var found *core.Task
 	for _, t := range p.state.Tasks {
 		if strings.HasPrefix(string(id), ".") && strings.HasSuffix(string(t.ID), string(id)) {
 			if found != nil {
@@ -175,11 +176,11 @@ func (p *picture) refresh() {
 		return
 	}
 	p.read = p.Now()
-	p.state = orchestrator.Compare(p.state, issues, p.Now())
+	p.state = core.Compare(p.state, issues, p.Now())
 }
 
 // document is status for a program.
-func (p *picture) document(sum orchestrator.Summary) map[string]any {
+func (p *picture) document(sum core.Summary) map[string]any {
 	doc := statusDocument(p.app, p.state, sum)
 	doc["held"] = p.held
 	if p.held {
@@ -191,20 +192,20 @@ func (p *picture) document(sum orchestrator.Summary) map[string]any {
 }
 
 // statusDocument is an epic for a program.
-func statusDocument(a *app, s orchestrator.State, sum orchestrator.Summary) map[string]any {
+func statusDocument(a *app, s core.State, sum core.Summary) map[string]any {
 	now := a.Now()
 	type task struct {
-		ID       orchestrator.TaskID    `json:"id"`
-		Title    string                 `json:"title"`
-		State    orchestrator.TaskState `json:"state"`
-		Tracker  string                 `json:"tracker_status"`
-		Reason   orchestrator.Code      `json:"reason,omitempty"`
-		Why      string                 `json:"why,omitempty"`
-		Since    time.Time              `json:"since,omitzero"`
-		WaitsFor []orchestrator.TaskID  `json:"waits_for,omitempty"`
-		Attempts int                    `json:"attempts"`
-		Commit   orchestrator.Commit    `json:"commit,omitempty"`
-		Next     []next                 `json:"next,omitempty"`
+		ID       core.TaskID    `json:"id"`
+		Title    string         `json:"title"`
+		State    core.TaskState `json:"state"`
+		Tracker  string         `json:"tracker_status"`
+		Reason   core.Code      `json:"reason,omitempty"`
+		Why      string         `json:"why,omitempty"`
+		Since    time.Time      `json:"since,omitzero"`
+		WaitsFor []core.TaskID  `json:"waits_for,omitempty"`
+		Attempts int            `json:"attempts"`
+		Commit   core.Commit    `json:"commit,omitempty"`
+		Next     []next         `json:"next,omitempty"`
 	}
 	tasks := []task{}
 	for _, t := range s.Tasks {
@@ -214,18 +215,18 @@ func statusDocument(a *app, s orchestrator.State, sum orchestrator.Summary) map[
 		row := task{ID: t.ID, Title: t.Title, State: t.State, Tracker: t.Status, Reason: t.Code, Why: t.Why, Since: t.Since, Attempts: len(t.Attempts), Commit: t.Commit}
 		switch {
 		case s.IsReady(t, now):
-			row.State = orchestrator.Ready
-		case t.State == orchestrator.Waiting:
-			o := orchestrator.ObstacleOf(s, t, now)
+			row.State = core.Ready
+		case t.State == core.Waiting:
+			o := core.ObstacleOf(s, t, now)
 			row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On
-		case t.State == orchestrator.Parked:
+		case t.State == core.Parked:
 			row.Next = nextFor(t)
 		}
 		tasks = append(tasks, row)
 	}
 	return map[string]any{
 		"schema": "orch.status/1", "epic": s.Epic, "as_of": now.UTC(), "counts": sum.Counts, "tasks": tasks,
-		"eta_ms": orchestrator.ETA(s, now).Milliseconds(), "branch": "epic/" + worktree.Slug(string(s.Epic)), "tip": s.Tip,
+		"eta_ms": core.ETA(s, now).Milliseconds(), "branch": "epic/" + worktree.Slug(string(s.Epic)), "tip": s.Tip,
 		"run": map[string]any{"number": s.Run.Number, "promise": orElse(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
 			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -18,18 +19,18 @@ import (
 func (p *picture) text(now time.Time, all bool) string {
 	var b strings.Builder
 	s := p.state
-	c := orchestrator.Count(s, now)
+	c := core.Count(s, now)
 	title := s.Epic.String()
 	if t := s.Task(s.Epic); t != nil {
 		title += "  " + harness.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	p.needsYou(&b, now)
-	p.section(&b, "Running", now, func(t *orchestrator.Task) (string, bool) { return p.runningText(t, now) })
-	p.section(&b, "Ready", now, func(t *orchestrator.Task) (string, bool) { return "", s.IsReady(t, now) })
-	p.section(&b, "Waiting", now, func(t *orchestrator.Task) (string, bool) { return p.waitingText(t, now) })
+	p.section(&b, "Running", now, func(t *core.Task) (string, bool) { return p.runningText(t, now) })
+	p.section(&b, "Ready", now, func(t *core.Task) (string, bool) { return "", s.IsReady(t, now) })
+	p.section(&b, "Waiting", now, func(t *core.Task) (string, bool) { return p.waitingText(t, now) })
 	if all {
-		p.section(&b, "Done", now, func(t *orchestrator.Task) (string, bool) { return doneText(t), t.Done() })
+		p.section(&b, "Done", now, func(t *core.Task) (string, bool) { return doneText(t), t.Done() })
 	}
 	for _, e := range p.asked {
 		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
@@ -43,7 +44,7 @@ func (p *picture) runText(now time.Time) string {
 	switch {
 	case p.held:
 		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.holder.Command, p.holder.PID, span(now.Sub(p.holder.Started)))
-		if eta := orchestrator.ETA(p.state, now); eta > 0 {
+		if eta := core.ETA(p.state, now); eta > 0 {
 			text += " · eta " + span(eta)
 		}
 		return text
@@ -53,7 +54,7 @@ func (p *picture) runText(now time.Time) string {
 	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, span(now.Sub(r.Ended)), r.Promise)
 }
 
-func (p *picture) section(b *strings.Builder, head string, now time.Time, of func(*orchestrator.Task) (string, bool)) {
+func (p *picture) section(b *strings.Builder, head string, now time.Time, of func(*core.Task) (string, bool)) {
 	var lines []string
 	for _, t := range p.state.Tasks {
 		if text, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
@@ -65,51 +66,51 @@ func (p *picture) section(b *strings.Builder, head string, now time.Time, of fun
 	}
 }
 
-func glyph(s orchestrator.State, t *orchestrator.Task, now time.Time) string {
+func glyph(s core.State, t *core.Task, now time.Time) string {
 	switch {
 	case t.Done():
 		return "✓"
-	case t.State == orchestrator.Parked && t.Code == orchestrator.Question:
+	case t.State == core.Parked && t.Code == core.Question:
 		return "?"
-	case t.State == orchestrator.Parked, t.State == orchestrator.Skipped:
+	case t.State == core.Parked, t.State == core.Skipped:
 		return "✗"
-	case t.State == orchestrator.Running, t.State == orchestrator.Validating:
+	case t.State == core.Running, t.State == core.Validating:
 		return "●"
-	case t.State == orchestrator.Queued, s.IsReady(t, now):
+	case t.State == core.Queued, s.IsReady(t, now):
 		return "○"
 	}
 	return "·"
 }
 
-func (p *picture) runningText(t *orchestrator.Task, now time.Time) (string, bool) {
+func (p *picture) runningText(t *core.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch t.State {
-	case orchestrator.Running:
+	case core.Running:
 		text := fmt.Sprintf("attempt %d, %s", a.Number, span(now.Sub(a.Started)))
 		if !p.held && !a.InSession {
 			text += ", cut off"
 		}
 		return text, true
-	case orchestrator.Queued:
+	case core.Queued:
 		return "waits to land", true
-	case orchestrator.Validating:
+	case core.Validating:
 		return "gate", true
 	}
 	return "", false
 }
 
-func (p *picture) waitingText(t *orchestrator.Task, now time.Time) (string, bool) {
-	if t.State != orchestrator.Waiting || p.state.IsReady(t, now) || t.Done() {
+func (p *picture) waitingText(t *core.Task, now time.Time) (string, bool) {
+	if t.State != core.Waiting || p.state.IsReady(t, now) || t.Done() {
 		return "", false
 	}
-	o := orchestrator.ObstacleOf(p.state, t, now)
+	o := core.ObstacleOf(p.state, t, now)
 	if o.Code != "" {
 		return fmt.Sprintf("[%s] %s", o.Code, o.Why), true
 	}
 	return "for " + joinIDs(o.On, 3), true
 }
 
-func joinIDs(ids []orchestrator.TaskID, most int) string {
+func joinIDs(ids []core.TaskID, most int) string {
 	var words []string
 	for i, id := range ids {
 		if i == most {
@@ -121,18 +122,18 @@ func joinIDs(ids []orchestrator.TaskID, most int) string {
 	return strings.Join(words, ", ")
 }
 
-func doneText(t *orchestrator.Task) string {
-	if t.State == orchestrator.Landed {
+func doneText(t *core.Task) string {
+	if t.State == core.Landed {
 		return fmt.Sprintf("landed in %.12s, attempt %d", t.Commit, t.Last().Number)
 	}
 	return orElse(t.Why, "closed in the tracker")
 }
 
 func (p *picture) needsYou(b *strings.Builder, now time.Time) {
-	var stuck []*orchestrator.Task
+	var stuck []*core.Task
 	for _, t := range p.state.Tasks {
-		deleted := t.Deleted && (t.State != orchestrator.Parked || t.Last().Cleaned) // with nothing left to decide on
-		if !t.Done() && !deleted && (t.State == orchestrator.Parked || t.State == orchestrator.Skipped) {
+		deleted := t.Deleted && (t.State != core.Parked || t.Last().Cleaned) // with nothing left to decide on
+		if !t.Done() && !deleted && (t.State == core.Parked || t.State == core.Skipped) {
 			stuck = append(stuck, t)
 		}
 	}
@@ -156,7 +157,7 @@ func (p *picture) needsYou(b *strings.Builder, now time.Time) {
 }
 
 // evidence is where a person can see for themselves.
-func (p *picture) evidence(t *orchestrator.Task) (lines []string) {
+func (p *picture) evidence(t *core.Task) (lines []string) {
 	a := t.Last()
 	if a.Number == 0 {
 		return nil
@@ -164,7 +165,7 @@ func (p *picture) evidence(t *orchestrator.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, a.Number), "gate.log"); exists(log) && t.Code == orchestrator.GateFailed {
+	if log := filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, a.Number), "gate.log"); exists(log) && t.Code == core.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
 	if store, err := p.store(p.state.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
@@ -179,7 +180,7 @@ func exists(path string) bool {
 }
 
 // arg is an id as a shell takes it in a command.
-func arg(id orchestrator.TaskID) string {
+func arg(id core.TaskID) string {
 	text := string(id)
 	if !plainWord.MatchString(text) {
 		text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
@@ -198,9 +199,9 @@ type next struct {
 	Why string `json:"why"`
 }
 
-func nextFor(t *orchestrator.Task) []next {
+func nextFor(t *core.Task) []next {
 	id := arg(t.ID)
-	if t.State == orchestrator.Skipped {
+	if t.State == core.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
 	}
 	retry := next{"orch retry " + id + ` -m "a hint"`, "try again with advice"}
@@ -209,17 +210,17 @@ func nextFor(t *orchestrator.Task) []next {
 		return []next{{"orch diff " + id, "what it changed"}, {"orch skip " + id, "give its branch up; the work stays reachable"}}
 	}
 	switch t.Code {
-	case orchestrator.Question:
+	case core.Question:
 		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
-	case orchestrator.GateFailed:
+	case core.GateFailed:
 		return []next{{"orch logs " + id + " --gate", "the failing output"}, {"orch diff " + id, "what it changed"}, retry, skip}
-	case orchestrator.MergeConflict:
+	case core.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}
 	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}
 }
 
-func (p *picture) foot(c orchestrator.Counts, all bool) string {
+func (p *picture) foot(c core.Counts, all bool) string {
 	var words []string
 	if c.Done > 0 && !all {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
@@ -236,13 +237,13 @@ func (p *picture) foot(c orchestrator.Counts, all bool) string {
 }
 
 // taskText is all that is known of one task.
-func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
+func (p *picture) taskText(id core.TaskID, now time.Time) string {
 	t := p.state.Task(id)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.state, t, now), t.ID, harness.Clause(t.Title, 200))
 	state := string(t.State)
 	if p.state.IsReady(t, now) {
-		state = string(orchestrator.Ready)
+		state = string(core.Ready)
 	}
 	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, span(now.Sub(t.Since)), t.Status)
 	if text, ok := p.waitingText(t, now); ok {
@@ -253,7 +254,7 @@ func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
 	}
 	for _, a := range t.Attempts {
 		end := orElse(string(a.Failure), "under way")
-		if t.State == orchestrator.Landed && a.Number == t.Last().Number {
+		if t.State == core.Landed && a.Number == t.Last().Number {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}
 		fmt.Fprintf(&b, "  attempt %d: %s", a.Number, end)
@@ -262,7 +263,7 @@ func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
 		}
 		fmt.Fprintln(&b)
 	}
-	if t.State == orchestrator.Parked {
+	if t.State == core.Parked {
 		for _, n := range nextFor(t) {
 			fmt.Fprintf(&b, "  next    %-38s %s\n", n.Cmd, n.Why)
 		}
@@ -271,11 +272,11 @@ func (p *picture) taskText(id orchestrator.TaskID, now time.Time) string {
 }
 
 // summaryText is what a person reads when a run is over.
-func summaryText(s orchestrator.State, sum orchestrator.Summary) string {
+func summaryText(s core.State, sum core.Summary) string {
 	var b strings.Builder
 	c := sum.Counts
 	mark := "✗"
-	if sum.Promise == orchestrator.LoopDone {
+	if sum.Promise == core.LoopDone {
 		mark = "✓"
 	}
 	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, span(sum.Took))
@@ -292,11 +293,11 @@ func summaryText(s orchestrator.State, sum orchestrator.Summary) string {
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
 	case s.Into.Why != "":
 		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, arg(s.Epic), s.Run.Limits.Into)
-	case sum.Promise == orchestrator.LoopDone && c.Landed > 0:
+	case sum.Promise == core.LoopDone && c.Landed > 0:
 		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, arg(s.Epic))
-	case sum.Promise == orchestrator.LoopContinue:
+	case sum.Promise == core.LoopContinue:
 		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", arg(s.Epic))
-	case sum.Promise != orchestrator.LoopDone:
+	case sum.Promise != core.LoopDone:
 		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", arg(s.Epic))
 	}
 	fmt.Fprintln(&b)

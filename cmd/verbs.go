@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 func newRetryCmd(a *app) *cobra.Command {
@@ -17,7 +18,7 @@ func newRetryCmd(a *app) *cobra.Command {
 		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
 		Args:    exactly(1, "a task"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return a.ask(args[0], orchestrator.Event{Kind: orchestrator.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
+			return a.ask(args[0], core.Event{Kind: core.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
 		},
 	}
 	c.Flags().StringVarP(&hint, "message", "m", "", "advice for the next attempt")
@@ -34,7 +35,7 @@ func newAnswerCmd(a *app) *cobra.Command {
 			if strings.TrimSpace(args[1]) == "" {
 				return usage("the answer is empty")
 			}
-			return a.ask(args[0], orchestrator.Event{Kind: orchestrator.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
+			return a.ask(args[0], core.Event{Kind: core.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
 		},
 	}
 }
@@ -50,7 +51,7 @@ waits for it waits on; with --close it is closed, and what waits for it goes on
 without its work. orch retry takes it up again.`,
 		Args: exactly(1, "a task"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			e := orchestrator.Event{Kind: orchestrator.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
+			e := core.Event{Kind: core.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
 			if closeIt {
 				e.Text = "closed"
 			}
@@ -66,7 +67,7 @@ without its work. orch retry takes it up again.`,
 }
 
 // ask leaves a request about a task for the run that goes on, or the next one.
-func (a *app) ask(id string, e orchestrator.Event, what string) error {
+func (a *app) ask(id string, e core.Event, what string) error {
 	p, task, err := a.look([]string{id})
 	if err != nil {
 		return err
@@ -75,8 +76,8 @@ func (a *app) ask(id string, e orchestrator.Event, what string) error {
 		return usage("%s is an epic; name a task of it", id)
 	}
 	e.Task = task.ID
-	if err := orchestrator.Check(p.state, e); err != nil {
-		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+orchestrator.ErrForbidden.Error())),
+	if err := core.Check(p.state, e); err != nil {
+		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+core.ErrForbidden.Error())),
 			Exit: exitUsage, Err: err, Fix: []string{"orch status " + arg(task.ID)}}
 	}
 	if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
@@ -119,10 +120,10 @@ func (a *app) stop(args []string, now bool) error {
 	if !p.held {
 		return &userError{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: exitNotFound, Fix: []string{"orch status " + arg(p.state.Epic)}}
 	}
-	events := []orchestrator.Event{{Kind: orchestrator.DrainStarted, Code: orchestrator.Interrupted, Reason: "asked by orch stop"}}
+	events := []core.Event{{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "asked by orch stop"}}
 	what := fmt.Sprintf("%s stops after what runs now", p.state.Epic)
 	if now {
-		events = append(events, orchestrator.Event{Kind: orchestrator.KillStarted, Reason: "asked by orch stop --now"})
+		events = append(events, core.Event{Kind: core.KillStarted, Reason: "asked by orch stop --now"})
 		what = fmt.Sprintf("%s stops", p.state.Epic)
 	}
 	for _, e := range events {

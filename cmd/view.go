@@ -13,6 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
@@ -25,12 +26,12 @@ type view struct {
 	plain    *log.Logger
 	title    string
 	now      func() time.Time
-	activity func(orchestrator.TaskID) string
+	activity func(core.TaskID) string
 	stopped  chan struct{}
 	done     sync.WaitGroup
 
 	mu     sync.Mutex // guards what follows
-	state  orchestrator.State
+	state  core.State
 	footer int // lines that are drawn below the last permanent one
 }
 
@@ -96,7 +97,7 @@ func (v *view) end() {
 }
 
 // observe shows an event, if it is one for people.
-func (v *view) observe(e orchestrator.Event, s orchestrator.State) {
+func (v *view) observe(e core.Event, s core.State) {
 	l, ok := lineOf(e, s)
 	l.text = harness.Clause(l.text, 2000)
 	if v.plain != nil {
@@ -117,7 +118,7 @@ func (v *view) observe(e orchestrator.Event, s orchestrator.State) {
 }
 
 // log writes a line for a program to read.
-func (v *view) log(e orchestrator.Event, l line) {
+func (v *view) log(e core.Event, l line) {
 	keys := []any{"ev", string(e.Kind)}
 	if l.task != "" {
 		keys = append(keys, "task", l.task.String())
@@ -161,10 +162,10 @@ func (v *view) erase() {
 }
 
 // footer is the live part: how far, how long still, and who does what.
-func footer(s orchestrator.State, now time.Time, activity func(orchestrator.TaskID) string, width int) []string {
-	c := orchestrator.Count(s, now)
+func footer(s core.State, now time.Time, activity func(core.TaskID) string, width int) []string {
+	c := core.Count(s, now)
 	head := fmt.Sprintf(" %s %d/%d done", bar(c.Done, c.Total, min(40, width/2)), c.Done, c.Total)
-	if eta := orchestrator.ETA(s, now); eta > 0 && s.Run.Drain == "" {
+	if eta := core.ETA(s, now); eta > 0 && s.Run.Drain == "" {
 		head += "  eta " + span(eta)
 	}
 	if c.NeedsYou > 0 {
@@ -186,14 +187,14 @@ func footer(s orchestrator.State, now time.Time, activity func(orchestrator.Task
 }
 
 // doing is the footer's line of a task that something happens to.
-func doing(s orchestrator.State, t *orchestrator.Task, now time.Time, activity func(orchestrator.TaskID) string) (string, bool) {
+func doing(s core.State, t *core.Task, now time.Time, activity func(core.TaskID) string) (string, bool) {
 	a := t.Last()
 	switch {
-	case t.State == orchestrator.Validating:
+	case t.State == core.Validating:
 		return fmt.Sprintf(" ● %-10s gate", t.ID), true
-	case t.State == orchestrator.Queued:
+	case t.State == core.Queued:
 		return fmt.Sprintf(" ○ %-10s waits to land", t.ID), true
-	case t.State != orchestrator.Running:
+	case t.State != core.Running:
 		return "", false
 	}
 	what := activity(t.ID)

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/claude"
@@ -87,7 +88,7 @@ func (a *app) settings(root string) (config.Config, config.Origins, error) {
 }
 
 // epicDir is where an epic's journal, logs and requests are.
-func (w *workspace) epicDir(epic orchestrator.TaskID) string {
+func (w *workspace) epicDir(epic core.TaskID) string {
 	return filepath.Join(w.dir, "epics", worktree.Slug(string(epic)))
 }
 
@@ -213,7 +214,7 @@ func (w *workspace) gateEnv() []string {
 }
 
 // store is the epic's worktrees and branches.
-func (w *workspace) store(epic orchestrator.TaskID) (*worktree.Store, error) {
+func (w *workspace) store(epic core.TaskID) (*worktree.Store, error) {
 	root := w.cfg.Worktree.Dir
 	switch {
 	case root == "":
@@ -245,7 +246,7 @@ func (w *workspace) giveBack(o *orchestrator.Orchestrator) error {
 }
 
 // deps is all that an Orchestrator of the epic works with.
-func (w *workspace) deps(ctx context.Context, epic orchestrator.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+func (w *workspace) deps(ctx context.Context, epic core.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
 	store, err := w.store(epic)
 	if err != nil {
 		return orchestrator.Deps{}, err
@@ -261,13 +262,13 @@ func (w *workspace) deps(ctx context.Context, epic orchestrator.TaskID, t orches
 	}, nil
 }
 
-func (w *workspace) limits(epic orchestrator.TaskID) orchestrator.Limits {
+func (w *workspace) limits(epic core.TaskID) core.Limits {
 	run, cap := w.cfg.Run, w.cfg.Limits
-	return orchestrator.Limits{
+	return core.Limits{
 		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: agentIterations, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures, MaxCostUSD: cap.CostUSD, MaxTokens: cap.Tokens,
 		SurveyEvery: 5 * time.Second, Resumes: w.cfg.Agent.Harness != "command", Into: run.Into,
-		Actor:       orchestrator.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
+		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}
 }

@@ -12,16 +12,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook"
-)
-
-// The signals of an agent's promise that Apply reads.
-const (
-	signalBlocked  = string(stophook.Blocked)
-	signalEscalate = string(stophook.Escalate)
-	signalContinue = string(stophook.Continue)
 )
 
 // fastExit is how quickly an agent has to end badly to count as one that does
@@ -30,7 +24,7 @@ const fastExit = 5 * time.Second
 
 // start makes the worktree of a new attempt and runs its agent in it. What an
 // earlier attempt left behind is made reachable and removed first.
-func (x *Effects) start(ctx context.Context, s State, d Decision, tell func(Event)) Event {
+func (x *Effects) start(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) core.Event {
 	t := s.Task(d.Task)
 	for _, a := range t.Attempts[:len(t.Attempts)-1] {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
@@ -47,16 +41,16 @@ func (x *Effects) start(ctx context.Context, s State, d Decision, tell func(Even
 }
 
 // noStart is the answer when the agent never ran.
-func (x *Effects) noStart(d Decision, what string, err error) Event {
-	e := Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: AgentCrashed, Reason: what + ": " + err.Error(), Agent: &Agent{End: EndedNoStart, Fast: true}}
+func (x *Effects) noStart(d core.Decision, what string, err error) core.Event {
+	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: core.AgentCrashed, Reason: what + ": " + err.Error(), Agent: &core.Agent{End: core.EndedNoStart, Fast: true}}
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) {
-		e.Agent.End, e.Code = EndedDisk, Disk
+		e.Agent.End, e.Code = core.EndedDisk, core.Disk
 	}
 	return e
 }
 
 // iterate writes the brief, runs the agent to its end and looks at its work.
-func (x *Effects) iterate(ctx context.Context, s State, d Decision, tell func(Event)) Event {
+func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) core.Event {
 	spec, env, err := x.prepare(s, d)
 	if err != nil {
 		return x.noStart(d, "preparing the brief", err)
@@ -84,9 +78,9 @@ func (x *Effects) iterate(ctx context.Context, s State, d Decision, tell func(Ev
 	out := reader.Outcome(exit.Code)
 	e := x.classify(d, exit, out)
 	e.Agent.Took = x.Now().Sub(began)
-	e.Agent.Fast = e.Agent.End == EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
-	if e.Agent.End == EndedItself {
-		tell(Event{Kind: AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
+	e.Agent.Fast = e.Agent.End == core.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
+	if e.Agent.End == core.EndedItself {
+		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
 	return x.harvest(ctx, s, d, e)
 }
@@ -101,7 +95,7 @@ func (x *Effects) moved(ctx context.Context, task string, n int) func() bool {
 	}
 }
 
-func (x *Effects) watch(id TaskID, activity func() string) {
+func (x *Effects) watch(id core.TaskID, activity func() string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if activity == nil {
@@ -126,7 +120,7 @@ func (x *Effects) wait(ctx context.Context, p *proc.Process) proc.Exit {
 }
 
 // prepare writes the brief and gathers what the agent's process is given.
-func (x *Effects) prepare(s State, d Decision) (harness.Spec, []string, error) {
+func (x *Effects) prepare(s core.State, d core.Decision) (harness.Spec, []string, error) {
 	t := s.Task(d.Task)
 	dir := x.attemptDir(t.ID, d.Attempt)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -158,25 +152,25 @@ func (x *Effects) prepare(s State, d Decision) (harness.Spec, []string, error) {
 }
 
 // sessionID is a UUID for the client's conversation, the same for the same attempt.
-func (x *Effects) sessionID(s State, d Decision) string {
+func (x *Effects) sessionID(s core.State, d core.Decision) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Agent.Iteration, s.Run.Started))
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
 // handOver leaves the worktree and the brief to a session's model.
-func (x *Effects) handOver(s State, d Decision) Event {
+func (x *Effects) handOver(s core.State, d core.Decision) core.Event {
 	if _, _, err := x.prepare(s, d); err != nil {
 		return x.noStart(d, "preparing the brief", err)
 	}
-	return Event{Kind: AttemptHanded, Task: d.Task, Attempt: d.Attempt}
+	return core.Event{Kind: core.AttemptHanded, Task: d.Task, Attempt: d.Attempt}
 }
 
 // classify reads how the process ended, by what happened to it first, then by
 // its harness.
-func (x *Effects) classify(d Decision, exit proc.Exit, out harness.Outcome) Event {
-	e := Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &Agent{
-		End: EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
+func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome) core.Event {
+	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &core.Agent{
+		End: core.EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
 		Tokens: out.Usage.InputTokens + out.Usage.OutputTokens, CostUSD: out.Usage.CostUSD,
 	}}
 	if end, code, why := endOf(exit, x.Patience); end != "" {
@@ -184,7 +178,7 @@ func (x *Effects) classify(d Decision, exit proc.Exit, out harness.Outcome) Even
 		return e
 	}
 	e.Agent.End, e.Code = endOfKind(out.Kind)
-	if e.Agent.End != EndedItself {
+	if e.Agent.End != core.EndedItself {
 		return e
 	}
 	if p, ok := stophook.Find(out.Text); ok {
@@ -194,55 +188,55 @@ func (x *Effects) classify(d Decision, exit proc.Exit, out harness.Outcome) Even
 		}
 		e.Reason = p.Text
 	}
-	if p := e.Agent.Signal; (p == signalBlocked || p == signalEscalate) && e.Text == "" {
+	if p := e.Agent.Signal; (p == core.SignalBlocked || p == core.SignalEscalate) && e.Text == "" {
 		e.Text = lastLines(out.Text)
 	}
 	return e
 }
 
-func endOf(exit proc.Exit, p Patience) (End, Code, string) {
+func endOf(exit proc.Exit, p Patience) (core.End, core.Code, string) {
 	switch exit.Cause {
 	case proc.Timeout:
-		return EndedTime, NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
+		return core.EndedTime, core.NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
 	case proc.Idle:
-		return EndedIdle, NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
+		return core.EndedIdle, core.NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
 	case proc.Interrupted, proc.Killed:
-		return EndedStopped, "", "stopped"
+		return core.EndedStopped, "", "stopped"
 	}
 	return "", "", ""
 }
 
-func endOfKind(k harness.Kind) (End, Code) {
+func endOfKind(k harness.Kind) (core.End, core.Code) {
 	switch k {
 	case harness.Ended:
-		return EndedItself, ""
+		return core.EndedItself, ""
 	case harness.RateLimited, harness.Unavailable:
-		return EndedLimit, UsageLimit
+		return core.EndedLimit, core.UsageLimit
 	case harness.UsageLimit:
-		return EndedUsage, UsageLimit
+		return core.EndedUsage, core.UsageLimit
 	case harness.Auth:
-		return EndedAuth, AgentAuth
+		return core.EndedAuth, core.AgentAuth
 	}
-	return EndedCrash, AgentCrashed
+	return core.EndedCrash, core.AgentCrashed
 }
 
 // harvest looks at what the agent left in git, whatever it said, and makes all
 // of it reachable.
-func (x *Effects) harvest(ctx context.Context, s State, d Decision, e Event) Event {
+func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e core.Event) core.Event {
 	ctx = context.WithoutCancel(ctx) // an interrupted agent's work is looked at too
 	t := s.Task(d.Task)
 	base := t.Last().Base
 	w, err := x.Store.Harvest(ctx, string(t.ID), d.Attempt, base, salvageMessage(t, d))
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
-		e.Agent.End, e.Code = EndedCrash, AgentCrashed
+		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
 		return e
 	}
 	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
 	changes, err := x.Repo.ChangedFiles(ctx, base, w.Head)
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
-		e.Agent.End, e.Code = EndedCrash, AgentCrashed
+		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
 		return e
 	}
 	e.Agent.Changed = len(changes) > 0
@@ -260,19 +254,19 @@ func (x *Effects) harvest(ctx context.Context, s State, d Decision, e Event) Eve
 const maxFiles = 50
 
 // keep makes the work of an attempt that will not land reachable from the attic.
-func (x *Effects) keep(ctx context.Context, t *Task, d Decision, e Event) Event {
-	if e.Agent.Changed && e.Agent.End != EndedItself {
+func (x *Effects) keep(ctx context.Context, t *core.Task, d core.Decision, e core.Event) core.Event {
+	if e.Agent.Changed && e.Agent.End != core.EndedItself {
 		if err := x.Store.Attic(ctx, string(t.ID), d.Attempt, e.Agent.Head); err != nil {
 			e.Reason += "; keeping its work: " + err.Error()
 		}
 	}
-	if !e.Agent.Changed && e.Agent.End == EndedItself && e.Text == "" {
+	if !e.Agent.Changed && e.Agent.End == core.EndedItself && e.Text == "" {
 		e.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return e
 }
 
-func salvageMessage(t *Task, d Decision) string {
+func salvageMessage(t *core.Task, d core.Decision) string {
 	return fmt.Sprintf("%s: uncommitted work of attempt %d\n\nCommitted by orch: the agent ended without doing so.", t.ID, d.Attempt)
 }
 

@@ -5,12 +5,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/templates"
 )
 
 // brief renders what an agent is told: the task's texts, what its blockers
 // landed, how it will be judged, and what became of the attempts before.
-func (x *Effects) brief(s State, t *Task, d Decision) (string, error) {
+func (x *Effects) brief(s core.State, t *core.Task, d core.Decision) (string, error) {
 	issue := x.issue(t.ID)
 	names := x.Store.Name(string(t.ID), d.Attempt)
 	data := templates.BriefData{
@@ -41,11 +42,11 @@ func orElse(a, b string) string {
 }
 
 // landedFor tells what the blockers of a task put on the epic branch.
-func (x *Effects) landedFor(s State, t *Task) (out []templates.LandedTask) {
-	var ids []TaskID
+func (x *Effects) landedFor(s core.State, t *core.Task) (out []templates.LandedTask) {
+	var ids []core.TaskID
 	for _, row := range t.Needs {
 		for _, id := range row {
-			if b := s.Task(id); b != nil && b.State == Landed && !slices.Contains(ids, id) {
+			if b := s.Task(id); b != nil && b.State == core.Landed && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 				out = append(out, templates.LandedTask{Task: string(id), Title: b.Title, Commit: string(b.Commit)})
 			}

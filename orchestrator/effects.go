@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -20,7 +21,7 @@ import (
 
 // Deps is what an Orchestrator works with.
 type Deps struct {
-	Epic     TaskID
+	Epic     core.TaskID
 	Dir      string // where the epic's journal, logs and lock are
 	Tracker  Tracker
 	Repo     *git.Repo
@@ -31,7 +32,7 @@ type Deps struct {
 	Gate     []validation.Rule
 	AgentEnv []string // the whole environment of an agent, but for the ORCH_ variables
 	GateEnv  []string // the whole environment of a gate's command
-	Limits   Limits
+	Limits   core.Limits
 	Patience Patience
 	Tasks    string // the command that agents and people use for the tracker, for the brief
 	Now      func() time.Time
@@ -50,61 +51,61 @@ type Effects struct {
 	verify   sync.Mutex // the one worktree that the gate runs in
 	mu       sync.Mutex // guards what follows
 	index    *beads.Index
-	found    map[TaskID]Commit // on the epic branch, by its trailers, when this run began
-	activity map[TaskID]func() string
+	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
+	activity map[core.TaskID]func() string
 }
 
 // Execute does what d asks for. The context's end gives it up.
-func (x *Effects) Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
+func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
 	switch d.Act {
-	case Survey:
+	case core.Survey:
 		return x.survey(ctx, s)
-	case Write:
+	case core.Write:
 		return x.write(ctx, s, d.Changes)
-	case CheckBase:
-		return []Event{x.checkBase(ctx, d.Land.Commits[0])}
-	case Start:
-		return []Event{x.start(ctx, s, d, tell)}
-	case Iterate:
-		return []Event{x.iterate(ctx, s, d, tell)}
-	case Gate:
+	case core.CheckBase:
+		return []core.Event{x.checkBase(ctx, d.Land.Commits[0])}
+	case core.Start:
+		return []core.Event{x.start(ctx, s, d, tell)}
+	case core.Iterate:
+		return []core.Event{x.iterate(ctx, s, d, tell)}
+	case core.Gate:
 		return x.gate(ctx, s, d)
-	case Move:
+	case core.Move:
 		return x.move(ctx, s, d)
-	case Clean:
-		return []Event{x.clean(ctx, s, d)}
-	case Into:
-		return []Event{x.into(ctx, s, d)}
+	case core.Clean:
+		return []core.Event{x.clean(ctx, s, d)}
+	case core.Into:
+		return []core.Event{x.into(ctx, s, d)}
 	}
 	panic("no such act: " + string(d.Act))
 }
 
 // survey reads the tracker, and answers with what is new.
-func (x *Effects) survey(ctx context.Context, s State) []Event {
+func (x *Effects) survey(ctx context.Context, s core.State) []core.Event {
 	began := x.Now()
 	issues, err := x.Tracker.Survey(ctx)
 	if err != nil {
-		return []Event{{Kind: TrackerFailed, Reason: err.Error()}}
+		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
 	}
-	if _, err := FindEpic(issues, x.Epic); err != nil {
-		return []Event{{Kind: TrackerFailed, Reason: err.Error()}}
+	if _, err := core.FindEpic(issues, x.Epic); err != nil {
+		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
 	}
 	index := beads.NewIndex(issues)
 	x.mu.Lock()
 	x.index = index
 	x.mu.Unlock()
-	r := difference(s, nodesOf(index, x.Epic), x.Now().Sub(began))
-	return append([]Event{{Kind: TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
+	r := core.Difference(s, index, x.Now().Sub(began))
+	return append([]core.Event{{Kind: core.TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
 }
 
 // landedBefore finds tasks whose commit is on the epic branch although the
 // journal, being younger, knows nothing of them.
-func (x *Effects) landedBefore(s State, nodes []Node) (events []Event) {
+func (x *Effects) landedBefore(s core.State, nodes []core.Node) (events []core.Event) {
 	for _, n := range nodes {
 		commit, landed := x.found[n.ID]
-		believed := n.Status == statusClosed && !strings.HasPrefix(n.ClosedBy, ActorPrefix)
+		believed := n.Status == string(beads.StatusClosed) && !strings.HasPrefix(n.ClosedBy, core.ActorPrefix)
 		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
-			events = append(events, Event{Kind: TaskFound, Task: n.ID, Land: &Land{Commits: []Commit{commit}},
+			events = append(events, core.Event{Kind: core.TaskFound, Task: n.ID, Land: &core.Land{Commits: []core.Commit{commit}},
 				Reason: "its commit is on the epic branch already"})
 		}
 	}
@@ -112,7 +113,7 @@ func (x *Effects) landedBefore(s State, nodes []Node) (events []Event) {
 }
 
 // issue is the tracker's newest word on a task, texts and all.
-func (x *Effects) issue(id TaskID) beads.Issue {
+func (x *Effects) issue(id core.TaskID) beads.Issue {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.index == nil {
@@ -123,13 +124,13 @@ func (x *Effects) issue(id TaskID) beads.Issue {
 }
 
 // write tells the tracker, and answers with what it has now.
-func (x *Effects) write(ctx context.Context, s State, changes []beads.Change) []Event {
+func (x *Effects) write(ctx context.Context, s core.State, changes []beads.Change) []core.Event {
 	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
 	if err != nil {
-		return []Event{{Kind: TrackerFailed, Reason: err.Error()}}
+		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
 	}
-	e := Event{Kind: TrackerWritten}
-	var filed []Event
+	e := core.Event{Kind: core.TrackerWritten}
+	var filed []core.Event
 	for i, o := range outcomes {
 		c := changes[i]
 		if c.Kind == beads.Create {
@@ -138,18 +139,18 @@ func (x *Effects) write(ctx context.Context, s State, changes []beads.Change) []
 		}
 		e.Wrote = append(e.Wrote, x.wrote(s, c, o.Err))
 	}
-	return append([]Event{e}, filed...)
+	return append([]core.Event{e}, filed...)
 }
 
-func metaFiled(o beads.Outcome) Event {
+func metaFiled(o beads.Outcome) core.Event {
 	if o.Err != nil {
-		return Event{Kind: MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
+		return core.Event{Kind: core.MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
 	}
-	return Event{Kind: MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
+	return core.Event{Kind: core.MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
 }
 
-func (x *Effects) wrote(s State, c beads.Change, err error) Wrote {
-	w := Wrote{ID: TaskID(c.ID), Kind: string(c.Kind)}
+func (x *Effects) wrote(s core.State, c beads.Change, err error) core.Wrote {
+	w := core.Wrote{ID: core.TaskID(c.ID), Kind: string(c.Kind)}
 	var claimed *beads.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
@@ -157,9 +158,9 @@ func (x *Effects) wrote(s State, c beads.Change, err error) Wrote {
 	case err != nil:
 		w.Refused = err.Error()
 	case c.Kind == beads.Claim:
-		w.Status, w.By = statusInProgress, s.Run.Limits.Actor
+		w.Status, w.By = string(beads.StatusInProgress), s.Run.Limits.Actor
 	case c.Kind == beads.Close:
-		w.Status, w.By = statusClosed, s.Run.Limits.Actor
+		w.Status, w.By = string(beads.StatusClosed), s.Run.Limits.Actor
 	default:
 		w.Status = string(c.Status)
 	}
@@ -167,9 +168,9 @@ func (x *Effects) wrote(s State, c beads.Change, err error) Wrote {
 }
 
 // clean removes the worktree and the branch of an attempt whose work is reachable.
-func (x *Effects) clean(ctx context.Context, s State, d Decision) Event {
+func (x *Effects) clean(ctx context.Context, s core.State, d core.Decision) core.Event {
 	t := s.Task(d.Task)
-	e := Event{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
+	e := core.Event{Kind: core.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
 	for _, a := range t.Attempts {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
 			e.Reason = err.Error()
@@ -179,7 +180,7 @@ func (x *Effects) clean(ctx context.Context, s State, d Decision) Event {
 }
 
 // into lands the finished epic on the branch that was asked for.
-func (x *Effects) into(ctx context.Context, s State, d Decision) Event {
+func (x *Effects) into(ctx context.Context, s core.State, d core.Decision) core.Event {
 	branch := s.Run.Limits.Into
 	m := land.Message{Epic: string(s.Epic), Task: string(s.Epic), Title: "Epic " + string(s.Epic)}
 	if t := s.Task(s.Epic); t != nil && t.Title != "" {
@@ -187,23 +188,23 @@ func (x *Effects) into(ctx context.Context, s State, d Decision) Event {
 	}
 	c, err := land.Into(ctx, x.Repo, "refs/heads/"+branch, d.Land.Commits[0], m)
 	if err != nil {
-		return Event{Kind: EpicNotLanded, Reason: err.Error()}
+		return core.Event{Kind: core.EpicNotLanded, Reason: err.Error()}
 	}
-	return Event{Kind: EpicLandedInto, Reason: branch, Land: &Land{Commits: []Commit{d.Land.Commits[0]}, Old: c}}
+	return core.Event{Kind: core.EpicLandedInto, Reason: branch, Land: &core.Land{Commits: []core.Commit{d.Land.Commits[0]}, Old: c}}
 }
 
 // attemptDir is where an attempt's brief and logs are.
-func (x *Effects) attemptDir(task TaskID, n int) string {
+func (x *Effects) attemptDir(task core.TaskID, n int) string {
 	return AttemptDir(x.Dir, task, n)
 }
 
 // AttemptDir is where an attempt's brief and logs are, below the epic's folder.
-func AttemptDir(dir string, task TaskID, n int) string {
+func AttemptDir(dir string, task core.TaskID, n int) string {
 	return filepath.Join(dir, "attempts", worktree.Slug(string(task)), strconv.Itoa(n))
 }
 
 // Activity says what the agent of a task does now, in a clause; "" unknown.
-func (x *Effects) Activity(id TaskID) string {
+func (x *Effects) Activity(id core.TaskID) string {
 	x.mu.Lock()
 	f := x.activity[id]
 	x.mu.Unlock()

@@ -8,24 +8,26 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // checkBase has the gate judge the epic branch as it is.
-func (x *Effects) checkBase(ctx context.Context, c Commit) Event {
+func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
 	v, tree, err := x.judge(ctx, c, nil)
 	if err != nil {
-		return Event{Kind: BaseChecked, Land: &Land{Commits: []Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
+		return core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
 	}
-	e := Event{Kind: BaseChecked, Land: &Land{Commits: []Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Gate: names(v)}, Text: v.Feedback()}
+	e := core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Gate: names(v)}, Text: v.Feedback()}
 	e.Reason = why(v)
 	return e
 }
 
 // judge runs the gate on exactly c, in the verify worktree.
-func (x *Effects) judge(ctx context.Context, c Commit, files []string) (validation.Verdict, string, error) {
+func (x *Effects) judge(ctx context.Context, c core.Commit, files []string) (validation.Verdict, string, error) {
 	tree, err := x.Repo.Tree(ctx, c)
 	if err != nil {
 		return validation.Verdict{}, "", err
@@ -56,7 +58,7 @@ func names(v validation.Verdict) []string {
 func why(v validation.Verdict) string {
 	for _, c := range v.Checks {
 		if !c.Passed {
-			return fmt.Sprintf("%s: %s", c.Rule, orElse(telling(c.Output), firstLine(c.Why, "failed")))
+			return fmt.Sprintf("%s: %s", c.Rule, orElse(telling(c.Output), harness.FirstLine(c.Why, "failed")))
 		}
 	}
 	return ""
@@ -71,37 +73,37 @@ func telling(output string) string {
 		lower := strings.ToLower(line)
 		for _, word := range []string{"error", "fail", "panic", "want", "expect", "missing", "undefined"} {
 			if strings.Contains(lower, word) {
-				return firstLine(line, "")
+				return harness.FirstLine(line, "")
 			}
 		}
 		if line != "" {
 			last = line
 		}
 	}
-	return firstLine(last, "")
+	return harness.FirstLine(last, "")
 }
 
 // gate stacks the candidates of a landing on the epic branch and has the last
 // one's tree judged. A candidate that conflicts with the branch itself is told
 // so; one that conflicts only with those before it in the stack waits its turn.
-func (x *Effects) gate(ctx context.Context, s State, d Decision) (events []Event) {
+func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (events []core.Event) {
 	began := x.Now()
 	old, err := x.Repo.Resolve(ctx, x.Store.EpicBranch())
 	if err != nil {
-		return []Event{{Kind: LandingLost, Reason: err.Error()}}
+		return []core.Event{{Kind: core.LandingLost, Reason: err.Error()}}
 	}
-	l := &Land{Old: old}
+	l := &core.Land{Old: old}
 	top := old
 	for _, id := range d.Land.Tasks {
 		c, err := land.Build(ctx, x.Repo, top, s.Task(id).Last().Head, x.message(s, id))
 		var conflict *land.ConflictError
 		switch {
 		case errors.As(err, &conflict) && top == old:
-			events = append(events, Event{Kind: LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: conflict.Files,
-				Reason: "conflict in " + firstOf(conflict.Files), Text: conflictText(conflict, old), Land: &Land{Old: old}})
+			events = append(events, core.Event{Kind: core.LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: conflict.Files,
+				Reason: "conflict in " + core.FirstOf(conflict.Files), Text: conflictText(conflict, old), Land: &core.Land{Old: old}})
 		case errors.As(err, &conflict):
 		case err != nil:
-			return append(events, Event{Kind: LandingLost, Reason: err.Error()})
+			return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 		default:
 			top = c.Commit
 			l.Tasks, l.Commits = append(l.Tasks, id), append(l.Commits, c.Commit)
@@ -112,15 +114,15 @@ func (x *Effects) gate(ctx context.Context, s State, d Decision) (events []Event
 	}
 	v, tree, err := x.judge(ctx, top, x.measure(ctx, l, old, top))
 	if err != nil {
-		return append(events, Event{Kind: LandingLost, Reason: err.Error()})
+		return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 	}
 	l.Tree, l.Passed, l.Score, l.Gate, l.Took = tree, v.Passed, v.Score, names(v), x.Now().Sub(began)
 	l.Log = x.keepVerdict(s, l.Tasks, v)
-	return append(events, Event{Kind: CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
+	return append(events, core.Event{Kind: core.CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
 }
 
 // measure fills in how much a stack changes, and lists the files.
-func (x *Effects) measure(ctx context.Context, l *Land, from, to Commit) (files []string) {
+func (x *Effects) measure(ctx context.Context, l *core.Land, from, to core.Commit) (files []string) {
 	changes, err := x.Repo.ChangedFiles(ctx, from, to)
 	if err != nil {
 		return nil // a figure for people; nothing rests on it
@@ -142,7 +144,7 @@ func failedText(v validation.Verdict) string {
 
 // keepVerdict writes the gate's output beside each attempt's log, for people;
 // the path of the first is returned, "" when it could not be written.
-func (x *Effects) keepVerdict(s State, tasks []TaskID, v validation.Verdict) (first string) {
+func (x *Effects) keepVerdict(s core.State, tasks []core.TaskID, v validation.Verdict) (first string) {
 	var text strings.Builder
 	for _, c := range v.Checks {
 		fmt.Fprintf(&text, "== %s: %s (%s)\n%s\n", c.Rule, passedWord(c), c.Why, c.Output)
@@ -166,31 +168,31 @@ func passedWord(c validation.Check) string {
 	return "failed"
 }
 
-func conflictText(c *land.ConflictError, old Commit) string {
+func conflictText(c *land.ConflictError, old core.Commit) string {
 	return fmt.Sprintf("Your work conflicts with what has landed since you began, in: %s.\n"+
 		"Run `git merge %s`, resolve these files so that both changes are kept, and commit the merge.", strings.Join(c.Files, ", "), old)
 }
 
-func (x *Effects) message(s State, id TaskID) land.Message {
+func (x *Effects) message(s core.State, id core.TaskID) land.Message {
 	t := s.Task(id)
 	return land.Message{Epic: string(s.Epic), Task: string(id), Attempt: t.Last().Number, Title: t.Title}
 }
 
 // move puts a judged stack onto the epic branch, in one transaction that also
 // verifies that the lease is still ours.
-func (x *Effects) move(ctx context.Context, s State, d Decision) []Event {
+func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []core.Event {
 	l := d.Land
 	top := l.Commits[len(l.Commits)-1]
 	err := land.Move(ctx, x.Repo, x.Store.EpicBranch(), l.Old, top, x.lease)
 	if err == nil {
-		done := &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
+		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		x.measure(ctx, done, l.Old, top)
-		return []Event{{Kind: TaskLanded, Land: done}}
+		return []core.Event{{Kind: core.TaskLanded, Land: done}}
 	}
-	lost := []Event{{Kind: LandingLost, Reason: err.Error()}}
+	lost := []core.Event{{Kind: core.LandingLost, Reason: err.Error()}}
 	if errors.Is(err, git.ErrRefMoved) && !x.leased(ctx) {
 		why := "another orch has taken this epic over"
-		return append(lost, Event{Kind: DrainStarted, Code: Orphaned, Reason: why}, Event{Kind: KillStarted, Reason: why})
+		return append(lost, core.Event{Kind: core.DrainStarted, Code: core.Orphaned, Reason: why}, core.Event{Kind: core.KillStarted, Reason: why})
 	}
 	return lost
 }

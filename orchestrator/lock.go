@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // Holder is the process that holds an epic.
@@ -22,7 +24,7 @@ type Holder struct {
 
 // HeldError says that another orch holds the epic.
 type HeldError struct {
-	Epic   TaskID
+	Epic   core.TaskID
 	Holder Holder // zero when it could not be read
 }
 
@@ -43,7 +45,7 @@ const lockPatience = 3 * time.Second
 const lockFile = "lock"
 
 // lock takes the epic's lock. It fails with *HeldError.
-func lock(ctx context.Context, dir string, epic TaskID, me Holder) (*flock.Flock, error) {
+func lock(ctx context.Context, dir string, epic core.TaskID, me Holder) (*flock.Flock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the epic's folder: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // Executor does what a decision asks for, and answers with the events that say
@@ -14,35 +16,35 @@ import (
 // goroutines; s never changes under it. The context ends when the decision is to
 // be given up; its cause says why.
 type Executor interface {
-	Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event
+	Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event
 }
 
 // Request is an event that comes from outside the loop: a person's verb or a
 // signal. Done is called once it is in the journal, or was refused.
 type Request struct {
-	Event Event
+	Event core.Event
 	Done  func()
 }
 
 // Loop drives a State to the end of a run. Its goroutine owns the state; workers
 // get copies of it and answer with events.
 type Loop struct {
-	State    State
+	State    core.State
 	Executor Executor
-	Append   func(...Event) error // durable when it returns
-	Observe  func(Event, State)   // told of each event after it was applied; may be nil
+	Append   func(...core.Event) error    // durable when it returns
+	Observe  func(core.Event, core.State) // told of each event after it was applied; may be nil
 	Requests <-chan Request
 	Now      func() time.Time
 
-	answers chan []Event
+	answers chan []core.Event
 	workers sync.WaitGroup
 	cancels map[work]context.CancelCauseFunc
 }
 
 // work names something under way that can be given up.
 type work struct {
-	act  Act
-	task TaskID
+	act  core.Act
+	task core.TaskID
 }
 
 // errRunOver is the cause that workers see when the loop has ended.
@@ -55,7 +57,7 @@ var errInterrupted = errors.New("interrupted")
 // left. A context that ends interrupts everything, as a second Ctrl-C does. It
 // fails when the journal can not be written, and then nothing more was begun.
 func (l *Loop) Run(ctx context.Context) error {
-	l.answers = make(chan []Event, 64)
+	l.answers = make(chan []core.Event, 64)
 	l.cancels = map[work]context.CancelCauseFunc{}
 	inner, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer l.drainAnswers()
@@ -75,7 +77,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			err = l.record(Event{Kind: DrainStarted, Code: Interrupted, Reason: "interrupted"}, Event{Kind: KillStarted})
+			err = l.record(core.Event{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "interrupted"}, core.Event{Kind: core.KillStarted})
 		}
 		timer.Stop()
 		if err != nil {
@@ -110,11 +112,11 @@ func (l *Loop) untilWake() time.Duration {
 // decide acts on decisions until there are none.
 func (l *Loop) decide(ctx context.Context) (over bool, err error) {
 	for {
-		ds := Decide(l.State, l.Now())
+		ds := core.Decide(l.State, l.Now())
 		if len(ds) == 0 {
 			return false, nil
 		}
-		intents := make([]Event, len(ds))
+		intents := make([]core.Event, len(ds))
 		for i, d := range ds {
 			intents[i] = d.Event
 		}
@@ -122,7 +124,7 @@ func (l *Loop) decide(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 		for _, d := range ds { // then do it
-			if d.Act == Finish {
+			if d.Act == core.Finish {
 				return true, nil
 			}
 			l.act(ctx, d)
@@ -130,12 +132,12 @@ func (l *Loop) decide(ctx context.Context) (over bool, err error) {
 	}
 }
 
-func (l *Loop) act(ctx context.Context, d Decision) {
+func (l *Loop) act(ctx context.Context, d core.Decision) {
 	switch d.Act {
-	case Nothing:
+	case core.Nothing:
 		return
-	case Stop:
-		for _, act := range []Act{Start, Iterate} {
+	case core.Stop:
+		for _, act := range []core.Act{core.Start, core.Iterate} {
 			if cancel := l.cancels[work{act, d.Task}]; cancel != nil {
 				cancel(fmt.Errorf("%w: %s", errInterrupted, d.Reason))
 			}
@@ -145,7 +147,7 @@ func (l *Loop) act(ctx context.Context, d Decision) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.cancels[work{d.Act, d.Task}] = cancel
 	l.workers.Add(1)
-	go func(s State) {
+	go func(s core.State) {
 		defer l.workers.Done()
 		defer cancel(errRunOver)
 		l.answers <- l.execute(ctx, s, d)
@@ -154,47 +156,47 @@ func (l *Loop) act(ctx context.Context, d Decision) {
 
 // execute answers for a worker that panics: the bug is ours, and the task waits
 // for a person with the trace.
-func (l *Loop) execute(ctx context.Context, s State, d Decision) (events []Event) {
+func (l *Loop) execute(ctx context.Context, s core.State, d core.Decision) (events []core.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			events = append(fallback(d), Event{Kind: WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
+			events = append(fallback(d), core.Event{Kind: core.WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
 		}
 	}()
-	return l.Executor.Execute(ctx, s, d, func(e Event) { l.answers <- []Event{e} })
+	return l.Executor.Execute(ctx, s, d, func(e core.Event) { l.answers <- []core.Event{e} })
 }
 
 // fallback is the answer to a decision that came to nothing through a bug.
-func fallback(d Decision) []Event {
+func fallback(d core.Decision) []core.Event {
 	const why = "a bug in orch; its trace is in the journal"
 	switch d.Act {
-	case Start, Iterate:
-		return []Event{{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: AgentCrashed, Reason: why, Agent: &Agent{End: EndedCrash}}}
-	case Gate, Move:
-		return []Event{{Kind: LandingLost, Reason: why}}
-	case Survey, Write:
-		return []Event{{Kind: TrackerFailed, Reason: why}}
-	case CheckBase:
-		return []Event{{Kind: BaseChecked, Land: &Land{}, Text: why}}
-	case Clean:
-		return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
-	case Into:
-		return []Event{{Kind: EpicNotLanded, Reason: why}}
+	case core.Start, core.Iterate:
+		return []core.Event{{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: core.AgentCrashed, Reason: why, Agent: &core.Agent{End: core.EndedCrash}}}
+	case core.Gate, core.Move:
+		return []core.Event{{Kind: core.LandingLost, Reason: why}}
+	case core.Survey, core.Write:
+		return []core.Event{{Kind: core.TrackerFailed, Reason: why}}
+	case core.CheckBase:
+		return []core.Event{{Kind: core.BaseChecked, Land: &core.Land{}, Text: why}}
+	case core.Clean:
+		return []core.Event{{Kind: core.AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
+	case core.Into:
+		return []core.Event{{Kind: core.EpicNotLanded, Reason: why}}
 	}
 	return nil
 }
 
 // record writes the events down, applies them and tells the observer. An event
 // that the state forbids is a bug here, and stops the program before it harms.
-func (l *Loop) record(events ...Event) error {
+func (l *Loop) record(events ...core.Event) error {
 	next := l.State
-	states := make([]State, len(events))
-	var lines []Event
+	states := make([]core.State, len(events))
+	var lines []core.Event
 	for i := range events {
 		events[i].At = l.Now().UTC()
-		if err := Check(next, events[i]); err != nil {
+		if err := core.Check(next, events[i]); err != nil {
 			panic(err)
 		}
-		next = Apply(next, events[i])
+		next = core.Apply(next, events[i])
 		states[i] = next
 		if events[i].Kind.Journaled() {
 			lines = append(lines, events[i])
@@ -207,7 +209,7 @@ func (l *Loop) record(events ...Event) error {
 	}
 	l.State = next
 	for i, e := range events {
-		if e.Kind == KillStarted {
+		if e.Kind == core.KillStarted {
 			l.giveUp()
 		}
 		if l.Observe != nil {
@@ -219,7 +221,7 @@ func (l *Loop) record(events ...Event) error {
 
 // giveUp stops the gate, whose candidate is then queued again.
 func (l *Loop) giveUp() {
-	for _, act := range []Act{Gate, CheckBase} {
+	for _, act := range []core.Act{core.Gate, core.CheckBase} {
 		if cancel := l.cancels[work{act: act}]; cancel != nil {
 			cancel(errInterrupted)
 		}
@@ -229,8 +231,8 @@ func (l *Loop) giveUp() {
 // request records what a person asked for, or that it is not possible.
 func (l *Loop) request(r Request) error {
 	e := r.Event
-	if err := Check(l.State, e); err != nil {
-		e = Event{Kind: RequestRefused, Reason: err.Error()}
+	if err := core.Check(l.State, e); err != nil {
+		e = core.Event{Kind: core.RequestRefused, Reason: err.Error()}
 	}
 	err := l.record(e)
 	if r.Done != nil && err == nil {

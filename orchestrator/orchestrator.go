@@ -10,6 +10,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -20,19 +21,19 @@ type Orchestrator struct {
 	loop    *Loop
 	lock    *flock.Flock
 	journal *journal.Journal
-	base    Commit
+	base    core.Commit
 }
 
 // Options are what a run is for.
 type Options struct {
-	Mode    Mode
-	Base    Commit // what a new epic branch starts from
-	Observe func(Event, State)
+	Mode    core.Mode
+	Base    core.Commit // what a new epic branch starts from
+	Observe func(core.Event, core.State)
 	PID     int
 	Host    string
 	// Wrap, where it is set, stands around every write of the journal; tests
 	// inject faults there.
-	Wrap func(append func(...Event) error) func(...Event) error
+	Wrap func(append func(...core.Event) error) func(...core.Event) error
 }
 
 // Open takes the epic over from whoever had it: it takes the lock, ends what a
@@ -45,7 +46,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[TaskID]func() string{}}}
+	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[core.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
@@ -56,7 +57,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	return o, nil
 }
 
-func (o *Orchestrator) append(events ...Event) error {
+func (o *Orchestrator) append(events ...core.Event) error {
 	batch := make([]any, len(events))
 	for i, e := range events {
 		batch[i] = e
@@ -67,26 +68,26 @@ func (o *Orchestrator) append(events ...Event) error {
 
 // Replay folds the records of a journal into a state. It fails with an error
 // that wraps ErrForbidden when they do not belong together.
-func Replay(records []journal.Record) (State, error) {
-	s := NewState()
+func Replay(records []journal.Record) (core.State, error) {
+	s := core.NewState()
 	for _, r := range records {
-		var e Event
+		var e core.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
-			return State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
+			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
-		if err := Check(s, e); err != nil {
-			return State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
+		if err := core.Check(s, e); err != nil {
+			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
-		s = Apply(s, e)
+		s = core.Apply(s, e)
 	}
 	return s, nil
 }
 
 // State is how things stand; only between Open and Run, or after it.
-func (o *Orchestrator) State() State { return o.loop.State }
+func (o *Orchestrator) State() core.State { return o.loop.State }
 
 // Activity says what the agent of a task does now, in a clause; "" unknown.
-func (o *Orchestrator) Activity(id TaskID) string { return o.fx.Activity(id) }
+func (o *Orchestrator) Activity(id core.TaskID) string { return o.fx.Activity(id) }
 
 // Run drives the epic until the run is over. Requests are what signals ask for;
 // those of other commands are taken from the epic's folder. It fails when the
@@ -121,13 +122,13 @@ func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
 
 // Land has the loop land what a session's model has done for a task, as if its
 // agent had just ended. It fails when no attempt of the task is open.
-func (o *Orchestrator) Land(ctx context.Context, id TaskID) error {
+func (o *Orchestrator) Land(ctx context.Context, id core.TaskID) error {
 	t := o.loop.State.Task(id)
 	if t == nil || !t.Last().Open() || !t.Last().Agent {
-		return fmt.Errorf("no attempt of %s is under way: %w", id, ErrForbidden)
+		return fmt.Errorf("no attempt of %s is under way: %w", id, core.ErrForbidden)
 	}
-	d := Decision{Event: Event{Task: id, Attempt: t.Last().Number, Agent: &Agent{Iteration: t.Last().Iteration}}}
-	e := Event{Kind: AgentEnded, Task: id, Attempt: t.Last().Number, Agent: &Agent{End: EndedItself, Iteration: t.Last().Iteration}}
+	d := core.Decision{Event: core.Event{Task: id, Attempt: t.Last().Number, Agent: &core.Agent{Iteration: t.Last().Iteration}}}
+	e := core.Event{Kind: core.AgentEnded, Task: id, Attempt: t.Last().Number, Agent: &core.Agent{End: core.EndedItself, Iteration: t.Last().Iteration}}
 	return o.loop.record(o.fx.harvest(ctx, o.loop.State, d, e))
 }
 
@@ -176,10 +177,10 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	}
 	events := left
 	for _, l := range leftovers {
-		events = append(events, Event{Kind: LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)})
+		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)})
 	}
 	if rec.TornBytes > 0 {
-		events = append(events, Event{Kind: LeftoverFound, Reason: fmt.Sprintf("the journal ended in the middle of a record; %d bytes were cut and kept beside it", rec.TornBytes)})
+		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: fmt.Sprintf("the journal ended in the middle of a record; %d bytes were cut and kept beside it", rec.TornBytes)})
 	}
 	if len(events) > 0 {
 		if err := o.loop.record(events...); err != nil {
@@ -200,7 +201,7 @@ func (o *Orchestrator) takeAsked() error {
 		return err
 	}
 	for i, e := range events {
-		if e.Kind == TaskRetried || e.Kind == TaskSkipped {
+		if e.Kind == core.TaskRetried || e.Kind == core.TaskSkipped {
 			if err := o.loop.request(Request{Event: e}); err != nil {
 				return err
 			}
@@ -212,11 +213,11 @@ func (o *Orchestrator) takeAsked() error {
 	return nil
 }
 
-func (o *Orchestrator) begin(mode Mode, tip Commit) Event {
+func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
 	s := o.loop.State
 	limits := o.fx.Limits
 	if s.Run.Limits.Actor != "" {
 		limits.Actor = s.Run.Limits.Actor // the same claimer as before
 	}
-	return Event{Kind: RunStarted, Epic: o.fx.Epic, Land: &Land{Commits: []Commit{tip}}, Run: &Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}}
+	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}}
 }

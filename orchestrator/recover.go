@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -20,26 +21,26 @@ const (
 )
 
 // reap ends what a killed run left running, and reports what would not end.
-func reap(ctx context.Context, marker string) ([]Event, error) {
+func reap(ctx context.Context, marker string) ([]core.Event, error) {
 	alive, err := proc.Reap(ctx, marker, orphanWait, orphanGrace)
 	if err != nil {
 		return nil, fmt.Errorf("ending what a killed run left running: %w", err)
 	}
-	var events []Event
+	var events []core.Event
 	for _, pid := range alive {
-		events = append(events, Event{Kind: LeftoverFound, Code: Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+		events = append(events, core.Event{Kind: core.LeftoverFound, Code: core.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
 	}
 	return events, nil
 }
 
 // lookAtTheWorld settles, by what git shows, every attempt that the journal
 // leaves open: nothing is assumed done, and nothing is done twice.
-func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode Mode) error {
+func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode core.Mode) error {
 	if err := o.findLanded(ctx); err != nil {
 		return err
 	}
 	for _, t := range o.loop.State.Tasks {
-		if !t.Last().Open() || t.State != Running {
+		if !t.Last().Open() || t.State != core.Running {
 			continue
 		}
 		e, err := o.settle(ctx, t, mode)
@@ -64,7 +65,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("reading what has landed: %w", err)
 	}
-	fx.found = map[TaskID]Commit{}
+	fx.found = map[core.TaskID]core.Commit{}
 	for key, commit := range landed {
 		fx.found[taskOf(key)] = commit
 	}
@@ -78,15 +79,15 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
 		if on {
-			return o.loop.record(Event{Kind: TaskLanded, Reason: "found on the epic branch", Land: &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+			return o.loop.record(core.Event{Kind: core.TaskLanded, Reason: "found on the epic branch", Land: &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
 		}
 	}
-	return o.loop.record(Event{Kind: LandingLost, Reason: "orch was stopped while it landed"})
+	return o.loop.record(core.Event{Kind: core.LandingLost, Reason: "orch was stopped while it landed"})
 }
 
 // since is where the epic branch left the person's own history, "" when it
 // can not be told.
-func (o *Orchestrator) since(ctx context.Context) Commit {
+func (o *Orchestrator) since(ctx context.Context) core.Commit {
 	if o.base == "" {
 		return o.loop.State.Base
 	}
@@ -94,18 +95,18 @@ func (o *Orchestrator) since(ctx context.Context) Commit {
 	if err != nil {
 		return o.loop.State.Base
 	}
-	return Commit(base)
+	return core.Commit(base)
 }
 
 // settle decides what became of an open attempt. An event without a kind means
 // that it goes on as it is.
-func (o *Orchestrator) settle(ctx context.Context, t *Task, mode Mode) (Event, error) {
+func (o *Orchestrator) settle(ctx context.Context, t *core.Task, mode core.Mode) (core.Event, error) {
 	a, fx := t.Last(), o.fx
 	exists := fx.Store.Exists(string(t.ID), a.Number)
-	if exists && (!a.Agent || a.Handed && mode != Headless) {
-		return Event{}, nil
+	if exists && (!a.Agent || a.Handed && mode != core.Headless) {
+		return core.Event{}, nil
 	}
-	lost := Event{Kind: AttemptLost, Task: t.ID, Attempt: a.Number, Code: Orphaned, Agent: &Agent{Head: a.Head},
+	lost := core.Event{Kind: core.AttemptLost, Task: t.ID, Attempt: a.Number, Code: core.Orphaned, Agent: &core.Agent{Head: a.Head},
 		Reason: "orch was stopped while the agent worked"}
 	if a.InSession {
 		lost.Reason = "it was a session's; orch run takes over"
@@ -114,10 +115,10 @@ func (o *Orchestrator) settle(ctx context.Context, t *Task, mode Mode) (Event, e
 		lost.Reason += "; its worktree is gone"
 		return lost, nil
 	}
-	d := Decision{Event: Event{Task: t.ID, Attempt: a.Number}}
+	d := core.Decision{Event: core.Event{Task: t.ID, Attempt: a.Number}}
 	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
 	if err != nil {
-		return Event{}, err
+		return core.Event{}, err
 	}
 	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
 	if w.Head != a.Base {
@@ -127,11 +128,11 @@ func (o *Orchestrator) settle(ctx context.Context, t *Task, mode Mode) (Event, e
 }
 
 // taskOf is the task in the value of an Orch-Attempt trailer.
-func taskOf(attempt string) TaskID {
+func taskOf(attempt string) core.TaskID {
 	for i := len(attempt) - 1; i >= 0; i-- {
 		if attempt[i] == '/' {
-			return TaskID(attempt[:i])
+			return core.TaskID(attempt[:i])
 		}
 	}
-	return TaskID(attempt)
+	return core.TaskID(attempt)
 }

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // A person's verbs (retry, skip, answer, stop) are files in a folder of the
@@ -20,7 +22,7 @@ const requestDir = "requests"
 
 // Ask leaves a request for the run of the epic whose folder dir is. The event
 // names what a person wants; only verbs of a person are taken.
-func Ask(dir string, e Event, now time.Time) error {
+func Ask(dir string, e core.Event, now time.Time) error {
 	folder := filepath.Join(dir, requestDir)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
@@ -46,7 +48,7 @@ func Ask(dir string, e Event, now time.Time) error {
 
 // Asked lists the requests that no run has taken yet, oldest first, with their
 // files. A file that is no request is passed over.
-func Asked(dir string) (events []Event, files []string, err error) {
+func Asked(dir string) (events []core.Event, files []string, err error) {
 	folder := filepath.Join(dir, requestDir)
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, os.ErrNotExist) {
@@ -61,19 +63,14 @@ func Asked(dir string) (events []Event, files []string, err error) {
 		if strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
 			continue
 		}
-		var e Event
+		var e core.Event
 		b, err := os.ReadFile(path)
-		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.personal() {
+		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() {
 			continue
 		}
 		events, files = append(events, e), append(files, path)
 	}
 	return events, files, nil
-}
-
-// personal reports whether a person may ask for the event.
-func (k EventKind) personal() bool {
-	return k == TaskRetried || k == TaskSkipped || k == DrainStarted || k == KillStarted
 }
 
 // requestEvery is how often a run looks for requests.

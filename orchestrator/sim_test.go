@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	. "github.com/beadsorch/orch/orchestrator"
+	. "github.com/beadsorch/orch/orchestrator/core"
 )
 
 // world is a model of everything outside the loop: agents, gate, git, tracker

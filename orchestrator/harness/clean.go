@@ -43,6 +43,17 @@ func Clause(s string, limit int) string {
 	return string(words)
 }
 
+// FirstLine is the first line of text that says something, at most 120 characters
+// of it; otherwise when there is none.
+func FirstLine(text, otherwise string) string {
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" {
+			return Clause(line, 120)
+		}
+	}
+	return otherwise
+}
+
 // ExitWords says how a process ended: "exit 3", or "ended by SIGKILL" for 128+9.
 func ExitWords(exitCode int) string {
 	if name := unix.SignalName(syscall.Signal(exitCode - 128)); exitCode > 128 && name != "" {

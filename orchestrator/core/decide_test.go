@@ -1,4 +1,4 @@
-package orchestrator_test
+package core_test
 
 import (
 	"testing"
@@ -6,10 +6,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator"
+	. "github.com/beadsorch/orch/orchestrator/core"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func testLimits() Limits {
+	return Limits{MaxParallel: 4, Attempts: 3, Iterations: 15, SurveyEvery: 5 * time.Second, Actor: "orch/e", PoolBackOff: time.Minute,
+		CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second, MaxDuration: 100 * time.Hour}
+}
 
 // after applies events one second apart, each of which must be allowed.
 func after(t *testing.T, s State, events ...Event) State {

@@ -1,6 +1,11 @@
-package orchestrator
+package core
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/beadsorch/orch/stophook"
+)
 
 // EventKind names what happened, in the past tense.
 type EventKind string
@@ -52,6 +57,11 @@ const (
 // Journaled reports whether the kind is written into the journal.
 func (k EventKind) Journaled() bool {
 	return k != TrackerBusy && k != TrackerFailed && k != CleanStarted && k != AgentExited
+}
+
+// Personal reports whether a person may ask for the event.
+func (k EventKind) Personal() bool {
+	return k == TaskRetried || k == TaskSkipped || k == DrainStarted || k == KillStarted
 }
 
 // Event is something that happened. Which fields are set depends on Kind.
@@ -145,3 +155,21 @@ const (
 	EndedNoStart End = "no_start"
 	EndedDisk    End = "disk"
 )
+
+// The signals of an agent's promise that Apply reads.
+const (
+	SignalBlocked  = string(stophook.Blocked)
+	SignalEscalate = string(stophook.Escalate)
+	SignalContinue = string(stophook.Continue)
+)
+
+// FirstOf names the first of the files, and how many more there are.
+func FirstOf(files []string) string {
+	switch len(files) {
+	case 0:
+		return "no file"
+	case 1:
+		return files[0]
+	}
+	return fmt.Sprintf("%s and %d more", files[0], len(files)-1)
+}

@@ -1,4 +1,4 @@
-package orchestrator
+package core
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
 // Decision is what to do next: a value, never a closure. Its Event is written
@@ -183,7 +184,7 @@ func (s State) mustPark(t *Task) (Code, string) {
 	case t.State == Queued && s.mustStop(t) != "":
 		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
 	case unseen && a.Failure == Question:
-		return Question, firstLine(a.Feedback, "the agent asked for a person and gave no reason")
+		return Question, harness.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
 	case unseen && a.Failure == MaxIterations:
 		return MaxIterations, fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
@@ -216,13 +217,13 @@ func attemptsUsed(t *Task) string {
 	}
 	switch a.Failure {
 	case MergeConflict:
-		return fmt.Sprintf("conflict in %s %s", firstOf(a.Files), tries)
+		return fmt.Sprintf("conflict in %s %s", FirstOf(a.Files), tries)
 	case NoChange:
 		return "the agent ended without changing anything, " + tries
 	case GateFailed:
-		return fmt.Sprintf("gate red %s: %s", tries, firstLine(a.Why, "no output"))
+		return fmt.Sprintf("gate red %s: %s", tries, harness.FirstLine(a.Why, "no output"))
 	}
-	return fmt.Sprintf("%s, %s", firstLine(a.Why, Why(a.Failure)), tries)
+	return fmt.Sprintf("%s, %s", harness.FirstLine(a.Why, Why(a.Failure)), tries)
 }
 
 // moves lets judged candidates onto the epic branch.
@@ -270,7 +271,7 @@ func iterations(s State, now time.Time) (ds []Decision) {
 		free--
 		why := "the agent asked to go on"
 		if len(a.Files) > 0 {
-			why = "conflict in " + firstOf(a.Files)
+			why = "conflict in " + FirstOf(a.Files)
 		}
 		ds = append(ds, Decision{Act: Iterate, Event: Event{Kind: IterationStarted, Task: t.ID, Attempt: a.Number, Reason: why,
 			Agent: &Agent{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes}}})

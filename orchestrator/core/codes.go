@@ -1,4 +1,4 @@
-package orchestrator
+package core
 
 // Code is a reason code: one closed list, the same in the journal, in status
 // and in the exit of a run.

@@ -1,4 +1,4 @@
-package orchestrator
+package core
 
 import (
 	"maps"
@@ -322,11 +322,11 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	case got.End == EndedCrash, got.End == EndedNoStart:
 		t.fail(AgentCrashed, e.Reason, e.At)
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
-	case got.Signal == signalBlocked, got.Signal == signalEscalate:
+	case got.Signal == SignalBlocked, got.Signal == SignalEscalate:
 		t.end(Question, e.Text, e.At)
-	case got.Signal == signalContinue && a.Iteration < limits.Iterations:
+	case got.Signal == SignalContinue && a.Iteration < limits.Iterations:
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
-	case got.Signal == signalContinue:
+	case got.Signal == SignalContinue:
 		t.fail(MaxIterations, "", e.At)
 	case len(got.Unmerged) > 0:
 		a.Files = got.Unmerged

@@ -1,0 +1,141 @@
+package core
+
+import (
+	"reflect"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+)
+
+// nodesOf is the part of the tracker that an epic's scheduling rests on: the
+// epic, all below it, and what they wait for outside.
+func nodesOf(x *beads.Index, epic TaskID) []Node {
+	ids := append([]string{string(epic)}, x.Descendants(string(epic))...)
+	inside := map[string]bool{}
+	for _, id := range ids {
+		inside[id] = true
+	}
+	var nodes []Node
+	outside := map[string]bool{}
+	for _, id := range ids {
+		issue, ok := x.Issue(id)
+		if !ok {
+			continue
+		}
+		n := nodeOf(x, issue)
+		for _, row := range n.Needs {
+			for _, need := range row {
+				if !inside[string(need)] {
+					outside[string(need)] = true
+				}
+			}
+		}
+		nodes = append(nodes, n)
+	}
+	for id := range outside {
+		if issue, ok := x.Issue(id); ok {
+			nodes = append(nodes, Node{ID: TaskID(id), Title: issue.Title, Outside: true, Status: string(issue.Status)})
+		}
+	}
+	sort.Slice(nodes, func(i, j int) bool { return nodes[i].ID < nodes[j].ID })
+	return nodes
+}
+
+func nodeOf(x *beads.Index, issue beads.Issue) Node {
+	n := Node{
+		ID: TaskID(issue.ID), Title: issue.Title, Status: string(issue.Status), Assignee: issue.Assignee,
+		Priority: issue.Priority, CreatedAt: issue.CreatedAt.UTC(), Estimate: Minutes(issue.EstimatedMinutes),
+		Epic: issue.Type == "epic", Held: !beads.Workable(issue),
+	}
+	if issue.ClosedAt != nil {
+		n.ClosedAt, n.ClosedBy = issue.ClosedAt.UTC(), issue.ClosedBy
+	}
+	if issue.DeferUntil != nil {
+		n.DeferTill = issue.DeferUntil.UTC()
+	}
+	if parent, ok := x.Parent(issue.ID); ok {
+		n.Parent = TaskID(parent)
+	}
+	for _, label := range issue.Labels {
+		if name, ok := strings.CutPrefix(label, "agent:"); ok {
+			n.Agent = name
+		}
+	}
+	for _, row := range x.Blockers(issue.ID) {
+		ids := make([]TaskID, len(row))
+		for i, id := range row {
+			ids[i] = TaskID(id)
+		}
+		n.Needs = append(n.Needs, ids)
+	}
+	return n
+}
+
+// Difference is what the tracker's issues say of the epic that the state does not
+// know yet; took is how long reading them took.
+func Difference(s State, x *beads.Index, took time.Duration) *Reading {
+	r := &Reading{Took: took}
+	seen := map[TaskID]bool{}
+	for _, n := range nodesOf(x, s.Epic) {
+		seen[n.ID] = true
+		if t := s.Task(n.ID); t == nil || t.Deleted || !sameNode(t.Node, n) {
+			r.Nodes = append(r.Nodes, n)
+		}
+	}
+	for _, t := range s.Tasks {
+		if !seen[t.ID] && !t.Deleted {
+			r.Removed = append(r.Removed, t.ID)
+		}
+	}
+	return r
+}
+
+// sameNode reports whether b says nothing that a did not. By whom and when a
+// closed issue was closed is no news by itself.
+func sameNode(a, b Node) bool {
+	if a.Status == b.Status {
+		a.ClosedAt, a.ClosedBy = b.ClosedAt, b.ClosedBy
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+// ErrNotEpic says that an id is not an epic of the tracker.
+type ErrNotEpic struct {
+	ID     TaskID
+	Exists bool          // it is there, but nothing is below it
+	Open   []beads.Issue // epics that are not closed
+}
+
+// Error says what the tracker has instead.
+func (e *ErrNotEpic) Error() string { return "no epic " + string(e.ID) + " in this tracker" }
+
+// FindEpic looks the epic up. It fails with *ErrNotEpic when the id is unknown,
+// or is an issue that is no epic and has nothing below it.
+func FindEpic(issues []beads.Issue, epic TaskID) (beads.Issue, error) {
+	x := beads.NewIndex(issues)
+	issue, ok := x.Issue(string(epic))
+	if ok && (issue.Type == "epic" || len(x.Children(string(epic))) > 0) {
+		return issue, nil
+	}
+	missing := &ErrNotEpic{ID: epic, Exists: ok}
+	for _, i := range issues {
+		if i.Type == "epic" && i.Status != beads.StatusClosed {
+			missing.Open = append(missing.Open, i)
+		}
+	}
+	slices.SortFunc(missing.Open, func(a, b beads.Issue) int { return strings.Compare(a.ID, b.ID) })
+	return beads.Issue{}, missing
+}
+
+// Compare gives the state as it is once the tracker's issues are known. It is for
+// those who only look; a run records the difference.
+func Compare(s State, issues []beads.Issue, now time.Time) State {
+	if s.Epic == "" {
+		return s
+	}
+	r := Difference(s, beads.NewIndex(issues), 0)
+	return Apply(s, Event{Kind: TrackerRead, At: now, Read: r})
+}
