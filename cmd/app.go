@@ -30,7 +30,6 @@ type Process struct {
 // app is one invocation: the process with its global flags.
 type app struct {
 	Process
-	ctx  context.Context
 	json bool
 	dir  string // -C
 }

@@ -11,11 +11,31 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/claude/claudetest"
 )
 
+// claudeClient is a folder with the real client in it, as claude, to put on PATH.
+// Without one the test is skipped, and says so; under ORCH_TEST_STRICT it fails.
+func claudeClient(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("ORCH_TEST_CLAUDE")
+	if path == "" && os.Getenv("ORCH_TEST_STRICT") != "" {
+		t.Fatal("ORCH_TEST_CLAUDE names no Claude Code client, and nothing may be skipped")
+	}
+	if path == "" {
+		t.Skip("SKIPPED: ORCH_TEST_CLAUDE names no Claude Code client; the real client is not tried")
+	}
+	path, err := filepath.Abs(path)
+	require.NoError(t, err)
+	path, err = filepath.EvalSymlinks(path)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.Symlink(path, filepath.Join(dir, "claude")))
+	return dir
+}
+
 // claudeFixture is a repository whose agents are the real Claude Code, with a
 // model that says what answer says.
 func claudeFixture(t *testing.T, answer func(claudetest.Request) claudetest.Reply) (*fixture, *claudetest.Model) {
 	t.Helper()
-	client := claudetest.Client(t)
+	client := claudeClient(t)
 	f := newFixture(t, "", "true")
 	model := claudetest.NewModel(t, answer)
 	home := t.TempDir()

@@ -15,8 +15,11 @@ import (
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
+// demoFlags say which demo it is.
+type demoFlags struct{ stuck, keep bool }
+
 func newDemoCmd(a *app) *cobra.Command {
-	var stuck, keep bool
+	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "watch it work: a throw-away repository, scripted agents, the real engine",
@@ -25,11 +28,11 @@ the embedded tracker, and runs it: real worktrees, real processes, a real gate.
 One task fails its gate and is mended by the second attempt; one conflicts with
 another and is resolved. It takes about 15 seconds and touches nothing else.`,
 		Args: atMost(0, "no argument"),
-		RunE: func(*cobra.Command, []string) error { return a.demo(stuck, keep) },
+		RunE: func(c *cobra.Command, _ []string) error { return a.demo(c.Context(), f) },
 	}
-	c.Flags().BoolVar(&stuck, "stuck", false, "leave one task failing its gate and one asking, to try status, retry and answer on")
-	c.Flags().BoolVar(&keep, "keep", false, "keep the repository")
-	agent := &cobra.Command{Use: "agent", Hidden: true, Args: cobra.NoArgs, RunE: func(*cobra.Command, []string) error { return a.demoAgent() }}
+	c.Flags().BoolVar(&f.stuck, "stuck", false, "leave one task failing its gate and one asking, to try status, retry and answer on")
+	c.Flags().BoolVar(&f.keep, "keep", false, "keep the repository")
+	agent := &cobra.Command{Use: "agent", Hidden: true, Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error { return a.demoAgent(c.Context()) }}
 	c.AddCommand(agent)
 	return c
 }
@@ -76,26 +79,26 @@ echo "all parts are whole"
 
 const demoEpic = "demo-1"
 
-func (a *app) demo(stuck, keep bool) error {
+func (a *app) demo(ctx context.Context, f demoFlags) error {
 	dir, err := os.MkdirTemp("", "orch-demo-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the demo: %w", err)
 	}
-	keep = keep || stuck
+	keep := f.keep || f.stuck
 	repo := filepath.Join(dir, "shortener")
-	inner := &app{Process: a.Process, ctx: a.ctx, json: a.json}
-	inner.Dir, inner.Env = repo, a.demoEnv(stuck)
-	if err := inner.makeDemo(repo); err != nil {
+	inner := &app{Process: a.Process, json: a.json}
+	inner.Dir, inner.Env = repo, a.demoEnv(f.stuck)
+	if err := inner.makeDemo(ctx, repo); err != nil {
 		return err
 	}
 	if !a.json {
 		fmt.Fprintf(a.Stdout, "A throw-away git repository, %s; nothing else is touched.\n\n", repo)
 	}
-	w, err := inner.open(a.ctx)
+	w, err := inner.open(ctx)
 	if err != nil {
 		return err
 	}
-	err = w.drive(demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	err = w.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	a.afterDemo(dir, repo, keep)
 	if !keep {
 		if rmErr := os.RemoveAll(dir); err == nil && rmErr != nil {
@@ -136,7 +139,7 @@ func (a *app) demoEnv(stuck bool) []string {
 }
 
 // makeDemo makes the repository, its settings and its tasks.
-func (a *app) makeDemo(repo string) error {
+func (a *app) makeDemo(ctx context.Context, repo string) error {
 	if err := os.MkdirAll(repo, 0o700); err != nil {
 		return fmt.Errorf("making the demo: %w", err)
 	}
@@ -148,37 +151,37 @@ func (a *app) makeDemo(repo string) error {
 		}
 	}
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "Begin a tiny URL shortener"}} {
-		if err := a.git(repo, args...); err != nil {
+		if err := a.git(ctx, repo, args...); err != nil {
 			return err
 		}
 	}
-	return a.makeDemoTasks(filepath.Join(repo, ".beads"))
+	return a.makeDemoTasks(ctx, filepath.Join(repo, ".beads"))
 }
 
 // git runs git in a folder of the demo.
-func (a *app) git(dir string, args ...string) error {
-	_, err := proc.New(proc.Options{Now: a.Now}).Run(a.ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
+func (a *app) git(ctx context.Context, dir string, args ...string) error {
+	_, err := proc.New(proc.Options{Now: a.Now}).Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
 	return err
 }
 
-func (a *app) makeDemoTasks(dir string) error {
+func (a *app) makeDemoTasks(ctx context.Context, dir string) error {
 	f, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: a.Now, Actor: "demo"})
 	if err != nil {
 		return err
 	}
-	if _, err := f.Create(a.ctx, beads.Issue{ID: demoEpic, Title: "Build a tiny URL shortener", Type: "epic", Priority: 1}, ""); err != nil {
+	if _, err := f.Create(ctx, beads.Issue{ID: demoEpic, Title: "Build a tiny URL shortener", Type: "epic", Priority: 1}, ""); err != nil {
 		return err
 	}
 	steps := demoSteps()
 	ids := make([]string, len(steps))
 	for i, s := range steps {
-		made, err := f.Create(a.ctx, beads.Issue{Title: s.title, Description: s.about, Type: "task", Priority: 2}, demoEpic)
+		made, err := f.Create(ctx, beads.Issue{Title: s.title, Description: s.about, Type: "task", Priority: 2}, demoEpic)
 		if err != nil {
 			return err
 		}
 		ids[i] = made.ID
 		for _, n := range s.needs {
-			if err := f.AddDependency(a.ctx, made.ID, ids[n-1], "blocks"); err != nil {
+			if err := f.AddDependency(ctx, made.ID, ids[n-1], "blocks"); err != nil {
 				return err
 			}
 		}
@@ -188,27 +191,27 @@ func (a *app) makeDemoTasks(dir string) error {
 
 // demoAgent is a scripted agent: a real process that works on its task the way
 // a coding agent does, mistakes included.
-func (a *app) demoAgent() error {
+func (a *app) demoAgent(ctx context.Context) error {
 	n := 0
 	if _, err := fmt.Sscanf(strings.TrimPrefix(a.env("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
 		return usage("this is the agent of orch demo; it is not for people")
 	}
 	step, dir := demoSteps()[n-1], a.env("ORCH_WORKTREE")
 	if a.env("ORCH_ITERATION") != "1" {
-		return a.resolve(dir, step)
+		return a.resolve(ctx, dir, step)
 	}
 	stuck := a.env("ORCH_DEMO_STUCK") != ""
 	if stuck && step.route == "GET /health" && !a.answered() {
-		a.work("read "+step.file, time.Second)
+		a.work(ctx, "read "+step.file, time.Second)
 		fmt.Fprintln(a.Stdout, "<promise>BLOCKED</promise>\nReason: Should /health tell the version?")
 		return nil
 	}
-	a.work("read the brief", step.takes/3)
+	a.work(ctx, "read the brief", step.takes/3)
 	lines := step.lines
 	if n == 5 && (a.env("ORCH_ATTEMPT") == "1" || stuck && !a.answered()) {
 		lines = lines[:1] // the mistake that the gate finds
 	}
-	a.work("edit "+step.file, step.takes*2/3)
+	a.work(ctx, "edit "+step.file, step.takes*2/3)
 	if err := os.WriteFile(filepath.Join(dir, step.file), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		return err
 	}
@@ -217,7 +220,7 @@ func (a *app) demoAgent() error {
 			return err
 		}
 	}
-	return a.commit(dir, step.title)
+	return a.commit(ctx, dir, step.title)
 }
 
 // answered reports whether a person has given a hint or an answer: the brief
@@ -228,9 +231,9 @@ func (a *app) answered() bool {
 }
 
 // work passes the time that the agent would take.
-func (a *app) work(what string, d time.Duration) {
+func (a *app) work(ctx context.Context, what string, d time.Duration) {
 	fmt.Fprintln(a.Stdout, what)
-	ctx, cancel := context.WithTimeout(a.ctx, d)
+	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
 }
@@ -245,23 +248,23 @@ func addRoute(dir, route string) error {
 }
 
 // resolve merges what has landed and keeps both routes.
-func (a *app) resolve(dir string, step demoStep) error {
-	a.work("merge what has landed", time.Second)
-	if err := a.git(dir, "merge", "--no-edit", "epic/"+demoEpic); err == nil {
+func (a *app) resolve(ctx context.Context, dir string, step demoStep) error {
+	a.work(ctx, "merge what has landed", time.Second)
+	if err := a.git(ctx, dir, "merge", "--no-edit", "epic/"+demoEpic); err == nil {
 		return a.promise()
 	}
 	both := "GET /health\nPOST /links\n"
 	if err := os.WriteFile(filepath.Join(dir, "routes.txt"), []byte(both), 0o600); err != nil {
 		return err
 	}
-	return a.commit(dir, step.title+": keep both routes")
+	return a.commit(ctx, dir, step.title+": keep both routes")
 }
 
-func (a *app) commit(dir, message string) error {
-	if err := a.git(dir, "add", "-A"); err != nil {
+func (a *app) commit(ctx context.Context, dir, message string) error {
+	if err := a.git(ctx, dir, "add", "-A"); err != nil {
 		return err
 	}
-	if err := a.git(dir, "commit", "-q", "-m", message); err != nil {
+	if err := a.git(ctx, dir, "commit", "-q", "-m", message); err != nil {
 		return err
 	}
 	return a.promise()

@@ -28,16 +28,16 @@ func newDoctorCmd(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "git, tracker, agent and leftovers, each with its fix",
 		Args:  atMost(0, "no argument"),
-		RunE:  func(*cobra.Command, []string) error { return a.doctor() },
+		RunE:  func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
 	}
 }
 
-func (a *app) doctor() error {
-	w, err := a.open(a.ctx)
+func (a *app) doctor(ctx context.Context) error {
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
-	findings := []finding{w.checkGit(), w.checkTracker(), w.checkAgent(), w.checkGate(), w.checkDisk()}
+	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate(), w.checkDisk()}
 	findings = append(findings, w.checkLeftovers()...)
 	bad := 0
 	for _, f := range findings {
@@ -66,16 +66,16 @@ func (a *app) doctor() error {
 	return nil
 }
 
-func (w *workspace) checkGit() finding {
-	v, err := w.repo.Out(w.ctx, "version")
+func (w *workspace) checkGit(ctx context.Context) finding {
+	v, err := w.repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
 	}
 	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
 }
 
-func (w *workspace) checkTracker() finding {
-	ctx, cancel := context.WithTimeout(w.ctx, bdTimeout)
+func (w *workspace) checkTracker(ctx context.Context) finding {
+	ctx, cancel := context.WithTimeout(ctx, bdTimeout)
 	defer cancel()
 	t, err := w.tracker(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (w *workspace) checkTracker() finding {
 	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, plural(open, "epic", "epics")), ""}
 }
 
-func (w *workspace) checkAgent() finding {
+func (w *workspace) checkAgent(ctx context.Context) finding {
 	if w.cfg.Agent.Harness == "command" {
 		name := w.cfg.Agent.Command[0]
 		if lookPath(w.env("PATH"), name) == "" {
@@ -108,7 +108,7 @@ func (w *workspace) checkAgent() finding {
 	if binary == "" {
 		return finding{"agent", false, "claude is not on PATH", "install Claude Code, or set workflow.agent: {harness: command, command: [...]}"}
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{binary, "--version"}, Env: w.agentEnv(ctx), MaxOutputBytes: 4096})
 	if err != nil {
@@ -175,14 +175,14 @@ func newGCCmd(a *app) *cobra.Command {
 		Use:   "gc [EPIC]",
 		Short: "remove worktrees, branches and logs of what is finished; work that landed nowhere stays reachable",
 		Args:  atMost(1, "at most one epic"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.gc(args, dry) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.gc(c.Context(), args, dry) },
 	}
 	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be removed")
 	return c
 }
 
-func (a *app) gc(args []string, dry bool) error {
-	p, _, err := a.look(args)
+func (a *app) gc(ctx context.Context, args []string, dry bool) error {
+	p, _, err := a.look(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -204,7 +204,7 @@ func (a *app) gc(args []string, dry bool) error {
 			if dry {
 				continue
 			}
-			if err := store.Remove(a.ctx, string(t.ID), at.Number, at.Head); err != nil {
+			if err := store.Remove(ctx, string(t.ID), at.Number, at.Head); err != nil {
 				return err
 			}
 		}
@@ -220,7 +220,7 @@ func (a *app) gc(args []string, dry bool) error {
 		}
 	}
 	if !dry {
-		if err := store.Close(a.ctx); err != nil {
+		if err := store.Close(ctx); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,7 @@ func newLogsCmd(a *app) *cobra.Command {
 		Use:   "logs TASK",
 		Short: "what the agent, or the gate, said",
 		Args:  exactly(1, "a task"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			kind := "output-"
 			switch {
 			case gate:
@@ -34,7 +34,7 @@ func newLogsCmd(a *app) *cobra.Command {
 			case brief:
 				kind = "brief-"
 			}
-			return a.logs(args[0], attempt, kind)
+			return a.logs(c.Context(), args[0], attempt, kind)
 		},
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
@@ -45,8 +45,8 @@ func newLogsCmd(a *app) *cobra.Command {
 }
 
 // attemptOf finds the task and the attempt of it that is meant.
-func (a *app) attemptOf(id string, number int) (*picture, *core.Task, core.Attempt, error) {
-	p, t, err := a.look([]string{id})
+func (a *app) attemptOf(ctx context.Context, id string, number int) (*picture, *core.Task, core.Attempt, error) {
+	p, t, err := a.look(ctx, []string{id})
 	if err != nil {
 		return nil, nil, core.Attempt{}, err
 	}
@@ -63,8 +63,8 @@ func (a *app) attemptOf(id string, number int) (*picture, *core.Task, core.Attem
 	return p, t, t.Attempts[number-1], nil
 }
 
-func (a *app) logs(id string, number int, kind string) error {
-	p, t, attempt, err := a.attemptOf(id, number)
+func (a *app) logs(ctx context.Context, id string, number int, kind string) error {
+	p, t, attempt, err := a.attemptOf(ctx, id, number)
 	if err != nil {
 		return err
 	}
@@ -116,22 +116,22 @@ func newDiffCmd(a *app) *cobra.Command {
 		Use:   "diff TASK",
 		Short: "what an attempt changed",
 		Args:  exactly(1, "a task"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.diff(args[0], attempt, stat) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.diff(c.Context(), args[0], attempt, stat) },
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
 	c.Flags().BoolVar(&stat, "stat", false, "only the files, and how much")
 	return c
 }
 
-func (a *app) diff(id string, number int, stat bool) error {
-	p, t, attempt, err := a.attemptOf(id, number)
+func (a *app) diff(ctx context.Context, id string, number int, stat bool) error {
+	p, t, attempt, err := a.attemptOf(ctx, id, number)
 	if err != nil {
 		return err
 	}
 	head := attempt.Head
 	if head == "" {
 		if store, err := p.store(p.state.Epic); err == nil {
-			head, err = p.repo.Resolve(a.ctx, store.Name(string(t.ID), attempt.Number).Branch)
+			head, err = p.repo.Resolve(ctx, store.Name(string(t.ID), attempt.Number).Branch)
 			if err != nil {
 				head = attempt.Base
 			}
@@ -141,7 +141,7 @@ func (a *app) diff(id string, number int, stat bool) error {
 	if stat || a.json {
 		args = append(args, "--stat")
 	}
-	out, err := p.repo.Out(a.ctx, append(args, string(attempt.Base), string(head), "--")...)
+	out, err := p.repo.Out(ctx, append(args, string(attempt.Base), string(head), "--")...)
 	if err != nil {
 		return err
 	}
@@ -163,15 +163,15 @@ func newEventsCmd(a *app) *cobra.Command {
 		Use:   "events [EPIC|TASK]",
 		Short: "the journal: each decision with its reason, as JSON lines",
 		Args:  atMost(1, "at most one epic or task"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.events(args, since, follow) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.events(c.Context(), args, since, follow) },
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
 	c.Flags().Int64Var(&since, "since", 0, "only records after this `number`")
 	return c
 }
 
-func (a *app) events(args []string, since int64, follow bool) error {
-	p, task, err := a.look(args)
+func (a *app) events(ctx context.Context, args []string, since int64, follow bool) error {
+	p, task, err := a.look(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -188,7 +188,7 @@ func (a *app) events(args []string, since int64, follow bool) error {
 		return enc.Encode(map[string]any{"seq": r.Seq, "event": e})
 	}
 	if follow {
-		err := journal.Follow(a.ctx, p.dir, since, print)
+		err := journal.Follow(ctx, p.dir, since, print)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"strings"
@@ -85,13 +86,13 @@ func newConfigCmd(a *app) *cobra.Command {
 		Use:   "explain [KEY]",
 		Short: "each setting, its value, and where that comes from",
 		Args:  atMost(1, "at most one key"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.explainConfig(args) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.explainConfig(c.Context(), args) },
 	})
 	return c
 }
 
-func (a *app) explainConfig(args []string) error {
-	w, err := a.open(a.ctx)
+func (a *app) explainConfig(ctx context.Context, args []string) error {
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}

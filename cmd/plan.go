@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -16,20 +17,20 @@ func newPlanCmd(a *app) *cobra.Command {
 		Use:   "plan EPIC",
 		Short: "waves, critical path and problems of an epic; starts nothing",
 		Args:  exactly(1, "an epic"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.plan(core.TaskID(args[0])) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.plan(c.Context(), core.TaskID(args[0])) },
 	}
 }
 
-func (a *app) plan(epic core.TaskID) error {
-	w, err := a.open(a.ctx)
+func (a *app) plan(ctx context.Context, epic core.TaskID) error {
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
-	t, err := w.tracker(a.ctx)
+	t, err := w.tracker(ctx)
 	if err != nil {
 		return err
 	}
-	issues, err := t.Survey(a.ctx)
+	issues, err := t.Survey(ctx)
 	if err != nil {
 		return trackerError(err)
 	}

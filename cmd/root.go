@@ -17,9 +17,8 @@ func newRoot(a *app) *cobra.Command {
 			}
 			return unknownCommand(c, args[0])
 		},
-		RunE: func(c *cobra.Command, _ []string) error { return a.intro() },
-		PersistentPreRun: func(c *cobra.Command, _ []string) {
-			a.ctx = c.Context()
+		RunE: func(*cobra.Command, []string) error { return a.intro() },
+		PersistentPreRun: func(*cobra.Command, []string) {
 			if a.dir != "" {
 				a.Dir = a.dir
 			}

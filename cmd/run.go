@@ -40,7 +40,7 @@ The first ctrl-c lets the agents that work finish, and starts no more. The
 second interrupts them; their work is kept.`,
 		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
 		Args:    exactly(1, "an epic"),
-		RunE:    func(_ *cobra.Command, args []string) error { return a.run(core.TaskID(args[0]), f) },
+		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "tries before a task is parked (workflow.run.attempts)")
@@ -76,17 +76,17 @@ func (f runFlags) apply(l *core.Limits) {
 	l.AllowRedBase = f.redBase
 }
 
-func (a *app) run(epic core.TaskID, f runFlags) error {
-	w, err := a.open(a.ctx)
+func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
-	return w.drive(epic, f, nil)
+	return w.drive(ctx, epic, f, nil)
 }
 
 // drive runs an epic of the workspace to the end of a run.
-func (w *workspace) drive(epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
-	s, err := w.prepare(epic, f)
+func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+	s, err := w.prepare(ctx, epic, f)
 	if err != nil {
 		return err
 	}
@@ -97,19 +97,19 @@ func (w *workspace) drive(epic core.TaskID, f runFlags, change func(*orchestrato
 		change(&s.deps)
 	}
 	v := newView(w.app, s.epic)
-	o, err := orchestrator.Open(w.ctx, s.deps, orchestrator.Options{
+	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: core.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
 	})
 	if err != nil {
 		return err
 	}
 	v.begin(o)
-	requests, stop := signals(w.ctx)
-	err = o.Run(w.ctx, requests)
+	requests, stop := signals(ctx)
+	err = o.Run(ctx, requests)
 	sig := stop()
 	v.end()
 	sum := core.Summarize(o.State(), w.Now())
-	if closeErr := w.giveBack(o); err == nil {
+	if closeErr := w.giveBack(ctx, o); err == nil {
 		err = closeErr
 	}
 	if err != nil {
@@ -128,16 +128,16 @@ type session struct {
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w *workspace) prepare(epic core.TaskID, f runFlags) (session, error) {
-	t, err := w.tracker(w.ctx)
+func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (session, error) {
+	t, err := w.tracker(ctx)
 	if err != nil {
 		return session{}, err
 	}
-	base, err := w.repo.Resolve(w.ctx, f.base)
+	base, err := w.repo.Resolve(ctx, f.base)
 	if err != nil {
 		return session{}, baseError(f.base, err)
 	}
-	issues, err := t.Survey(w.ctx)
+	issues, err := t.Survey(ctx)
 	if err != nil {
 		return session{}, trackerError(err)
 	}
@@ -145,7 +145,7 @@ func (w *workspace) prepare(epic core.TaskID, f runFlags) (session, error) {
 	if err != nil {
 		return session{}, err
 	}
-	deps, err := w.deps(w.ctx, epic, &readAhead{Tracker: t, issues: issues})
+	deps, err := w.deps(ctx, epic, &readAhead{Tracker: t, issues: issues})
 	if err != nil {
 		return session{}, err
 	}

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ a brief for each, and prints them. A session's model gives each to a subagent,
 and calls orch land TASK when that has committed its work. When nothing is left
 to claim and nothing is under way, it says so.`,
 		Args: exactly(1, "an epic"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.next(core.TaskID(args[0]), f) },
+		RunE: func(c *cobra.Command, args []string) error { return a.next(c.Context(), core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
@@ -43,13 +44,13 @@ type handed struct {
 	New     bool        `json:"new"` // claimed by this call
 }
 
-func (a *app) next(epic core.TaskID, f runFlags) error {
-	w, err := a.open(a.ctx)
+func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
+	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
 	fresh := map[core.TaskID]bool{}
-	s, sum, err := w.brief(epic, f, core.Hand, func(e core.Event, _ core.State) {
+	s, sum, err := w.brief(ctx, epic, f, core.Hand, func(e core.Event, _ core.State) {
 		if e.Kind == core.AttemptHanded {
 			fresh[e.Task] = true
 		}
@@ -86,12 +87,12 @@ func (a *app) next(epic core.TaskID, f runFlags) error {
 }
 
 // brief runs the loop for one short command.
-func (w *workspace) brief(epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
-	p, err := w.prepare(epic, f)
+func (w *workspace) brief(ctx context.Context, epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
+	p, err := w.prepare(ctx, epic, f)
 	if err != nil {
 		return core.State{}, core.Summary{}, err
 	}
-	o, err := orchestrator.Open(w.ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults})
+	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults})
 	if err != nil {
 		return core.State{}, core.Summary{}, err
 	}
@@ -99,12 +100,12 @@ func (w *workspace) brief(epic core.TaskID, f runFlags, mode core.Mode, observe 
 		err = first(o)
 	}
 	if err == nil {
-		requests, stop := signals(w.ctx)
-		err = o.Run(w.ctx, requests)
+		requests, stop := signals(ctx)
+		err = o.Run(ctx, requests)
 		stop()
 	}
 	s := o.State()
-	if closeErr := w.giveBack(o); err == nil {
+	if closeErr := w.giveBack(ctx, o); err == nil {
 		err = closeErr
 	}
 	return s, core.Summarize(s, w.Now()), err
@@ -118,12 +119,12 @@ func newLandCmd(a *app) *cobra.Command {
 that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: exactly(1, "a task"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.land(args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0]) },
 	}
 }
 
-func (a *app) land(id string) error {
-	p, task, err := a.look([]string{id})
+func (a *app) land(ctx context.Context, id string) error {
+	p, task, err := a.look(ctx, []string{id})
 	if err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (a *app) land(id string) error {
 	if !task.Last().Open() {
 		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: exitUsage, Fix: []string{"orch next " + arg(p.state.Epic)}}
 	}
-	s, _, err := p.brief(p.state.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(a.ctx, task.ID) })
+	s, _, err := p.brief(ctx, p.state.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,11 @@ import (
 	"github.com/beadsorch/orch/worktree"
 )
 
+// statusFlags say how much status shows, and whether its exit code tells.
+type statusFlags struct{ exitStatus, all bool }
+
 func newStatusCmd(a *app) *cobra.Command {
-	var exitStatus, all bool
+	var f statusFlags
 	c := &cobra.Command{
 		Use:   "status [EPIC|TASK]",
 		Short: "what needs you and why, what runs, what waits",
@@ -25,10 +28,10 @@ func newStatusCmd(a *app) *cobra.Command {
 what needs a person first: the reason, the evidence, and the command to type.
 Without an id it shows the epic that orch worked on last.`,
 		Args: atMost(1, "at most one epic or task"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.status(args, exitStatus, all) },
+		RunE: func(c *cobra.Command, args []string) error { return a.status(c.Context(), args, f) },
 	}
-	c.Flags().BoolVar(&exitStatus, "exit-status", false, "exit 0 when all is done, 3 when tasks need you, 8 when not finished")
-	c.Flags().BoolVar(&all, "all", false, "list the finished tasks too")
+	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit 0 when all is done, 3 when tasks need you, 8 when not finished")
+	c.Flags().BoolVar(&f.all, "all", false, "list the finished tasks too")
 	return c
 }
 
@@ -54,12 +57,12 @@ type picture struct {
 	readWhy string
 }
 
-func (a *app) status(args []string, exitStatus, all bool) error {
-	p, task, err := a.look(args)
+func (a *app) status(ctx context.Context, args []string, f statusFlags) error {
+	p, task, err := a.look(ctx, args)
 	if err != nil {
 		return err
 	}
-	p.refresh()
+	p.refresh(ctx)
 	now := a.Now()
 	sum := core.Summarize(p.state, now)
 	if a.json {
@@ -67,9 +70,9 @@ func (a *app) status(args []string, exitStatus, all bool) error {
 	} else if task != nil {
 		fmt.Fprint(a.Stdout, p.taskText(task.ID, now))
 	} else {
-		fmt.Fprint(a.Stdout, p.text(now, all))
+		fmt.Fprint(a.Stdout, p.text(now, f.all))
 	}
-	if !exitStatus {
+	if !f.exitStatus {
 		return nil
 	}
 	switch {
@@ -83,8 +86,8 @@ func (a *app) status(args []string, exitStatus, all bool) error {
 
 // look opens the picture of the epic that is meant: the one named, the one that
 // holds the task named, or the one worked on last.
-func (a *app) look(args []string) (*picture, *core.Task, error) {
-	w, err := a.open(a.ctx)
+func (a *app) look(ctx context.Context, args []string) (*picture, *core.Task, error) {
+	w, err := a.open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -163,8 +166,8 @@ const statusPatience = 5 * time.Second
 
 // refresh brings the picture up to what the tracker says now. When it does not
 // answer, the picture says so.
-func (p *picture) refresh() {
-	ctx, cancel := context.WithTimeout(p.ctx, statusPatience)
+func (p *picture) refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
 	t, err := p.tracker(ctx)
 	var issues []beads.Issue

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -27,8 +28,8 @@ func newTasksCmd(a *app) *cobra.Command {
 
 // taskFile opens the embedded tracker. Where bd keeps the tasks it refuses, so
 // that there are never two truths.
-func (a *app) taskFile() (*beads.File, error) {
-	w, err := a.open(a.ctx)
+func (a *app) taskFile(ctx context.Context) (*beads.File, error) {
+	w, err := a.open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func newTasksCreateCmd(a *app) *cobra.Command {
 	c.Flags().StringSliceVar(&f.deps, "deps", nil, "what must be done first")
 	c.Flags().StringVar(&f.id, "id", "", "its id; made up by default")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		t, err := a.taskFile()
+		t, err := a.taskFile(c.Context())
 		if err != nil {
 			return err
 		}
@@ -118,12 +119,12 @@ func newTasksCreateCmd(a *app) *cobra.Command {
 			return err
 		}
 		i.Type = f.kind
-		made, err := t.Create(a.ctx, i, f.parent)
+		made, err := t.Create(c.Context(), i, f.parent)
 		if err != nil {
 			return tasksError(err)
 		}
 		for _, dep := range f.deps {
-			if err := t.AddDependency(a.ctx, made.ID, dep, "blocks"); err != nil {
+			if err := t.AddDependency(c.Context(), made.ID, dep, "blocks"); err != nil {
 				return tasksError(fmt.Errorf("%s was made, but not what it waits for: %w", made.ID, err))
 			}
 		}
@@ -163,12 +164,12 @@ func newTasksListCmd(a *app) *cobra.Command {
 	c.Flags().StringVar(&status, "status", "", "only of this status")
 	c.Flags().StringVarP(&kind, "type", "t", "", "only of this type")
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
-	c.RunE = func(*cobra.Command, []string) error {
-		t, err := a.taskFile()
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		t, err := a.taskFile(c.Context())
 		if err != nil {
 			return err
 		}
-		issues, err := t.Survey(a.ctx)
+		issues, err := t.Survey(c.Context())
 		if err != nil {
 			return err
 		}
@@ -194,12 +195,12 @@ func newTasksReadyCmd(a *app) *cobra.Command {
 	var parent string
 	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks", Args: atMost(0, "no argument")}
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
-	c.RunE = func(*cobra.Command, []string) error {
-		t, err := a.taskFile()
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		t, err := a.taskFile(c.Context())
 		if err != nil {
 			return err
 		}
-		issues, err := t.Survey(a.ctx)
+		issues, err := t.Survey(c.Context())
 		if err != nil {
 			return err
 		}
@@ -211,12 +212,12 @@ func newTasksReadyCmd(a *app) *cobra.Command {
 func newTasksShowCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "all of one task", Args: exactly(1, "an id"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := a.taskFile()
+		RunE: func(c *cobra.Command, args []string) error {
+			t, err := a.taskFile(c.Context())
 			if err != nil {
 				return err
 			}
-			issues, err := t.Survey(a.ctx)
+			issues, err := t.Survey(c.Context())
 			if err != nil {
 				return err
 			}
@@ -255,11 +256,11 @@ func newTasksUpdateCmd(a *app) *cobra.Command {
 	c.Flags().StringVarP(&f.kind, "type", "t", "", "task, bug, feature, chore or epic")
 	c.Flags().StringVarP(&f.status, "status", "s", "", "open, in_progress, blocked, deferred")
 	c.RunE = func(c *cobra.Command, args []string) error {
-		t, err := a.taskFile()
+		t, err := a.taskFile(c.Context())
 		if err != nil {
 			return err
 		}
-		made, err := t.Update(a.ctx, args[0], func(i *beads.Issue) error { return f.set(c, i, a.Stdin) })
+		made, err := t.Update(c.Context(), args[0], func(i *beads.Issue) error { return f.set(c, i, a.Stdin) })
 		if err != nil {
 			return tasksError(err)
 		}
@@ -274,12 +275,12 @@ func newTasksCloseCmd(a *app) *cobra.Command {
 	c := &cobra.Command{Use: "close ID", Short: "close a task by hand", Args: exactly(1, "an id")}
 	c.Flags().StringVarP(&reason, "reason", "r", "closed by a person", "why")
 	c.Flags().BoolVar(&force, "force", false, "although something blocks it")
-	c.RunE = func(_ *cobra.Command, args []string) error {
-		t, err := a.taskFile()
+	c.RunE = func(c *cobra.Command, args []string) error {
+		t, err := a.taskFile(c.Context())
 		if err != nil {
 			return err
 		}
-		if err := t.CloseIssue(a.ctx, args[0], reason, force); err != nil {
+		if err := t.CloseIssue(c.Context(), args[0], reason, force); err != nil {
 			return tasksError(err)
 		}
 		if !a.json {
@@ -297,19 +298,19 @@ func newTasksDepCmd(a *app) *cobra.Command {
 	var kind string
 	add := &cobra.Command{Use: "add ID ON", Short: "ID waits for ON", Args: exactly(2, "two ids")}
 	add.Flags().StringVarP(&kind, "type", "t", "blocks", "blocks, parent-child, related, ...")
-	add.RunE = func(_ *cobra.Command, args []string) error {
-		return a.changeDep(func(t *beads.File) error { return t.AddDependency(a.ctx, args[0], args[1], kind) }, args[0]+" waits for "+args[1])
+	add.RunE = func(c *cobra.Command, args []string) error {
+		return a.changeDep(c.Context(), func(t *beads.File) error { return t.AddDependency(c.Context(), args[0], args[1], kind) }, args[0]+" waits for "+args[1])
 	}
 	remove := &cobra.Command{Use: "remove ID ON", Short: "ID no longer waits for ON", Args: exactly(2, "two ids")}
-	remove.RunE = func(_ *cobra.Command, args []string) error {
-		return a.changeDep(func(t *beads.File) error { return t.RemoveDependency(a.ctx, args[0], args[1]) }, args[0]+" no longer waits for "+args[1])
+	remove.RunE = func(c *cobra.Command, args []string) error {
+		return a.changeDep(c.Context(), func(t *beads.File) error { return t.RemoveDependency(c.Context(), args[0], args[1]) }, args[0]+" no longer waits for "+args[1])
 	}
 	c.AddCommand(add, remove)
 	return c
 }
 
-func (a *app) changeDep(change func(*beads.File) error, said string) error {
-	t, err := a.taskFile()
+func (a *app) changeDep(ctx context.Context, change func(*beads.File) error, said string) error {
+	t, err := a.taskFile(ctx)
 	if err != nil {
 		return err
 	}
@@ -327,8 +328,8 @@ func (a *app) changeDep(change func(*beads.File) error, said string) error {
 func newTasksImportCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "import FILE", Short: "take in issues from beads' JSONL (bd export); - is standard input", Args: exactly(1, "a file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := a.taskFile()
+		RunE: func(c *cobra.Command, args []string) error {
+			t, err := a.taskFile(c.Context())
 			if err != nil {
 				return err
 			}
@@ -340,7 +341,7 @@ func newTasksImportCmd(a *app) *cobra.Command {
 			if err != nil {
 				return &userError{Code: "BAD_INPUT", What: args[0] + ": " + err.Error(), Exit: exitUsage, Err: err, Why: "nothing was imported", Fix: []string{"bd export -o FILE writes what import reads"}}
 			}
-			created, updated, err := t.Import(a.ctx, issues)
+			created, updated, err := t.Import(c.Context(), issues)
 			if err != nil {
 				return tasksError(err)
 			}
@@ -372,12 +373,12 @@ func (a *app) readInput(name string) ([]byte, error) {
 func newTasksExportCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "all issues as beads' JSONL, for bd import", Args: atMost(0, "no argument"),
-		RunE: func(*cobra.Command, []string) error {
-			t, err := a.taskFile()
+		RunE: func(c *cobra.Command, _ []string) error {
+			t, err := a.taskFile(c.Context())
 			if err != nil {
 				return err
 			}
-			b, err := t.Export(a.ctx)
+			b, err := t.Export(c.Context())
 			if err != nil {
 				return err
 			}

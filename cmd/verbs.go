@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -17,8 +18,8 @@ func newRetryCmd(a *app) *cobra.Command {
 		Short:   "give a parked or skipped task new attempts",
 		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
 		Args:    exactly(1, "a task"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return a.ask(args[0], core.Event{Kind: core.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.ask(c.Context(), args[0], core.Event{Kind: core.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
 		},
 	}
 	c.Flags().StringVarP(&hint, "message", "m", "", "advice for the next attempt")
@@ -31,11 +32,11 @@ func newAnswerCmd(a *app) *cobra.Command {
 		Short:   "answer a task's question, so that it goes on",
 		Example: `  orch answer bd-a3f8.9 "10 minutes"`,
 		Args:    exactly(2, "a task and the answer"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			if strings.TrimSpace(args[1]) == "" {
 				return usage("the answer is empty")
 			}
-			return a.ask(args[0], core.Event{Kind: core.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
+			return a.ask(c.Context(), args[0], core.Event{Kind: core.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
 		},
 	}
 }
@@ -50,7 +51,7 @@ func newSkipCmd(a *app) *cobra.Command {
 waits for it waits on; with --close it is closed, and what waits for it goes on
 without its work. orch retry takes it up again.`,
 		Args: exactly(1, "a task"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			e := core.Event{Kind: core.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
 			if closeIt {
 				e.Text = "closed"
@@ -58,7 +59,7 @@ without its work. orch retry takes it up again.`,
 			if reason != "" {
 				e.Reason += ": " + reason
 			}
-			return a.ask(args[0], e, "is skipped")
+			return a.ask(c.Context(), args[0], e, "is skipped")
 		},
 	}
 	c.Flags().StringVar(&reason, "reason", "", "why, for the tracker")
@@ -67,8 +68,8 @@ without its work. orch retry takes it up again.`,
 }
 
 // ask leaves a request about a task for the run that goes on, or the next one.
-func (a *app) ask(id string, e core.Event, what string) error {
-	p, task, err := a.look([]string{id})
+func (a *app) ask(ctx context.Context, id string, e core.Event, what string) error {
+	p, task, err := a.look(ctx, []string{id})
 	if err != nil {
 		return err
 	}
@@ -106,14 +107,14 @@ func newStopCmd(a *app) *cobra.Command {
 		Use:   "stop [EPIC]",
 		Short: "let the run end after what runs now, or at once",
 		Args:  atMost(1, "at most one epic"),
-		RunE:  func(_ *cobra.Command, args []string) error { return a.stop(args, now) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.stop(c.Context(), args, now) },
 	}
 	c.Flags().BoolVar(&now, "now", false, "interrupt the agents; their work is kept")
 	return c
 }
 
-func (a *app) stop(args []string, now bool) error {
-	p, _, err := a.look(args)
+func (a *app) stop(ctx context.Context, args []string, now bool) error {
+	p, _, err := a.look(ctx, args)
 	if err != nil {
 		return err
 	}

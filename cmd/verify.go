@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -19,12 +20,12 @@ func newVerifyCmd(a *app) *cobra.Command {
 is there now, uncommitted changes included, and says what each found. It changes
 nothing: what lands is judged again, on the tree that lands.`,
 		Args: exactly(1, "a task"),
-		RunE: func(_ *cobra.Command, args []string) error { return a.verify(args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.verify(c.Context(), args[0]) },
 	}
 }
 
-func (a *app) verify(id string) error {
-	p, t, attempt, err := a.attemptOf(id, 0)
+func (a *app) verify(ctx context.Context, id string) error {
+	p, t, attempt, err := a.attemptOf(ctx, id, 0)
 	if err != nil {
 		return err
 	}
@@ -38,8 +39,8 @@ func (a *app) verify(id string) error {
 			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + arg(t.ID)}}
 	}
 	var files []string
-	if head, err := p.repo.Resolve(a.ctx, name.Branch); err == nil {
-		changes, err := p.repo.ChangedFiles(a.ctx, attempt.Base, head)
+	if head, err := p.repo.Resolve(ctx, name.Branch); err == nil {
+		changes, err := p.repo.ChangedFiles(ctx, attempt.Base, head)
 		if err != nil {
 			return fmt.Errorf("listing what %s changed: %w", t.ID, err)
 		}
@@ -47,7 +48,7 @@ func (a *app) verify(id string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(a.ctx, p.sys.RunGuarded, p.cfg.Gate, validation.Input{Dir: name.Dir, Env: p.gateEnv(), Files: files, Now: a.Now})
+	v, err := validation.Judge(ctx, p.sys.RunGuarded, p.cfg.Gate, validation.Input{Dir: name.Dir, Env: p.gateEnv(), Files: files, Now: a.Now})
 	if err != nil {
 		return err
 	}

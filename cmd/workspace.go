@@ -233,8 +233,8 @@ func (w *workspace) besides() string { return w.root() + ".worktrees" }
 
 // giveBack closes the epic, and takes the default folder of worktrees away when
 // that was the last one in it.
-func (w *workspace) giveBack(o *orchestrator.Orchestrator) error {
-	err := o.Close(w.ctx)
+func (w *workspace) giveBack(ctx context.Context, o *orchestrator.Orchestrator) error {
+	err := o.Close(ctx)
 	if w.cfg.Worktree.Dir != "" {
 		return err
 	}
