@@ -78,7 +78,7 @@ func applyRun(s State, e Event) State {
 	}
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
-	s.tracker, s.cleans = trackerState{}, nil
+	s.tracker, s.cleans, s.exited = trackerState{}, nil, nil
 	return s
 }
 

@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrForbidden is what Check's errors wrap: an event that the state does not
@@ -12,6 +13,9 @@ var ErrForbidden = errors.New("event not allowed here")
 
 // Check says whether e may follow s. Its errors wrap ErrForbidden.
 func Check(s State, e Event) error {
+	if what := missing(e); what != "" {
+		return forbid(e, "it names no %s", what)
+	}
 	if err := checkRun(s, e); err != nil {
 		return err
 	}
@@ -25,6 +29,41 @@ func Check(s State, e Event) error {
 	return checkTask(s, t, e)
 }
 
+// missing is the part that an event of its kind has to have, and e has not.
+func missing(e Event) string {
+	switch e.Kind {
+	case AttemptStarted, IterationStarted, AgentEnded, AttemptLost:
+		if e.Task == "" || e.Agent == nil {
+			return "task and agent"
+		}
+	case AttemptHanded, AttemptStopped, AttemptCleaned, AgentExited, CleanStarted, TaskParked, TaskRetried, TaskSkipped:
+		if e.Task == "" {
+			return "task"
+		}
+	case LandingConflicted, TaskFound:
+		if e.Task == "" || e.Land == nil || e.Kind == TaskFound && len(e.Land.Commits) == 0 {
+			return "task and landing"
+		}
+	case TrackerRead:
+		if e.Read == nil {
+			return "reading"
+		}
+	case LandingStarted:
+		if e.Land == nil || len(e.Land.Tasks) == 0 {
+			return "tasks to land"
+		}
+	case BaseChecked, CandidateJudged:
+		if e.Land == nil {
+			return "verdict"
+		}
+	case EpicLandedInto:
+		if e.Land == nil || len(e.Land.Commits) == 0 {
+			return "commit"
+		}
+	}
+	return ""
+}
+
 func forbid(e Event, format string, args ...any) error {
 	return fmt.Errorf("%s: %s: %w", e.Kind, fmt.Sprintf(format, args...), ErrForbidden)
 }
@@ -32,8 +71,8 @@ func forbid(e Event, format string, args ...any) error {
 func checkRun(s State, e Event) error {
 	switch e.Kind {
 	case RunStarted:
-		if e.Run == nil || e.Epic == "" {
-			return forbid(e, "it names no epic")
+		if e.Run == nil || e.Epic == "" || e.Land != nil && len(e.Land.Commits) == 0 {
+			return forbid(e, "it names no epic, or no commit of it")
 		}
 		if s.Epic != "" && s.Epic != e.Epic {
 			return forbid(e, "the journal belongs to epic %s, not %s", s.Epic, e.Epic)
@@ -44,6 +83,17 @@ func checkRun(s State, e Event) error {
 	case LandingStarted:
 		if len(s.Landing.Tasks) > 0 {
 			return forbid(e, "another landing is under way")
+		}
+		for _, id := range e.Land.Tasks {
+			if t := s.Task(id); t == nil || t.State != Queued {
+				return forbid(e, "task %s is not queued", id)
+			}
+		}
+	case CandidateJudged:
+		for _, id := range e.Land.Tasks {
+			if !slices.Contains(s.Landing.Tasks, id) {
+				return forbid(e, "task %s is not being landed", id)
+			}
 		}
 	case TaskLanded:
 		return checkLanded(s, e)
@@ -98,7 +148,7 @@ func checkTask(s State, t *Task, e Event) error {
 		if t.State != Waiting {
 			return forbid(e, "%s is %s", t.ID, t.State)
 		}
-	case IterationStarted, AgentEnded, AttemptStopped, AttemptLost:
+	case IterationStarted, AgentEnded, AttemptStopped, AttemptLost, AttemptHanded, LandingConflicted:
 		if !last.Open() || e.Attempt != last.Number {
 			return forbid(e, "attempt %d of %s is not open", e.Attempt, t.ID)
 		}

@@ -1,0 +1,183 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator/core"
+)
+
+// TestLimits: each limit that is reached drains the run, with its code, and no
+// agent starts any more.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	one := []Node{open("e.1"), open("e.2")}
+	tests := map[string]struct {
+		set    func(*Limits)
+		events []Event
+		code   Code
+	}{
+		"time":       {func(l *Limits) { l.MaxDuration = 30 * time.Second }, nil, TimeUp},
+		"money":      {func(l *Limits) { l.MaxCostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{CostUSD: 1})}, Budget},
+		"tokens":     {func(l *Limits) { l.MaxTokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Tokens: 11})}, Budget},
+		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, MaxIterations},
+		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{}),
+			{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange}}, CircuitBreaker},
+		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Kind: AgentEnded, Task: "e.1", Attempt: 1, Code: AgentAuth, Agent: &Agent{End: EndedAuth}}}, AgentAuth},
+		"full disk": {func(*Limits) {}, []Event{startOf("e.1", 1), {Kind: AgentEnded, Task: "e.1", Attempt: 1, Code: Disk, Agent: &Agent{End: EndedDisk}}}, Disk},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limits := testLimits()
+			tt.set(&limits)
+			s := after(t, started(t, limits, one...), tt.events...)
+			ds := Decide(s, noon.Add(time.Minute))
+			require.Len(t, ds, 1)
+			require.Equal(t, DrainStarted, ds[0].Kind)
+			require.Equal(t, tt.code, ds[0].Code)
+			require.NotEmpty(t, ds[0].Reason)
+			s = after(t, s, ds[0].Event)
+			for _, d := range Decide(s, noon.Add(time.Hour)) {
+				require.NotEqual(t, Start, d.Act)
+			}
+		})
+	}
+}
+
+// TestQuestionsAreNoFailures: tasks that ask do not stop the run.
+func TestQuestionsAreNoFailures(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxFailures = 2
+	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
+	for _, id := range []TaskID{"e.1", "e.2"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, Agent{Signal: SignalBlocked}), Event{Kind: TaskParked, Task: id, Attempt: 1, Code: Question})
+	}
+	require.Zero(t, s.Run.Failures)
+	require.Contains(t, acts(s, noon.Add(time.Second)), "start e.3")
+}
+
+// TestALandingEndsARowOfFailures: max_consecutive_failures means consecutive.
+func TestALandingEndsARowOfFailures(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxFailures = 2
+	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
+	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, Agent{}), Event{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange})
+	require.Equal(t, 1, s.Run.Failures)
+	s = after(t, s, startOf("e.2", 1), endOf("e.2", 1, Agent{Changed: true, Head: "h"}),
+		Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.2"}}},
+		Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"c"}, Passed: true}},
+		Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"c"}}})
+	require.Zero(t, s.Run.Failures)
+}
+
+// TestRepeatedFailuresFileAnIssue: the run that stops for them asks for one issue,
+// which tells of each task.
+func TestRepeatedFailuresFileAnIssue(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxFailures, limits.SurveyEvery = 1, time.Hour
+	s := started(t, limits, open("e.1"))
+	s = after(t, s, Event{Kind: TrackerWritten}, startOf("e.1", 1), endOf("e.1", 1, Agent{}),
+		Event{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange, Reason: "nothing changed"},
+		Event{Kind: DrainStarted, Code: CircuitBreaker, Reason: "1 tasks in a row needed a person"})
+	var filed []string
+	for range 9 {
+		ds := Decide(s, noon.Add(time.Minute))
+		s = after(t, s, ds[0].Event)
+		if ds[0].Act == Finish {
+			break
+		}
+		for _, c := range ds[0].Changes {
+			if c.Issue != nil {
+				filed = append(filed, c.Issue.Description)
+				s = after(t, s, Event{Kind: MetaFiled, Text: "x-9"})
+			}
+		}
+		if ds[0].Act == Write {
+			s = after(t, s, Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Status: "blocked"}}})
+		}
+	}
+	require.Len(t, filed, 1)
+	require.Contains(t, filed[0], "e.1")
+	require.Contains(t, filed[0], "nothing changed")
+}
+
+// TestBreaker: five agents in a row that do not start cost nobody an attempt; one
+// probes after a while, and when that fails too the run ends.
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.SurveyEvery = time.Hour
+	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"), open("e.4"), open("e.5"), open("e.6"))
+	bad := Agent{End: EndedCrash, Fast: true}
+	for _, id := range []TaskID{"e.1", "e.2", "e.3", "e.4", "e.5"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, bad))
+	}
+	ds := Decide(s, noon.Add(time.Minute))
+	require.Equal(t, BreakerOpened, ds[0].Kind)
+	s = after(t, s, ds[0].Event)
+	for _, task := range s.Tasks {
+		require.Zero(t, task.Charged, task.ID)
+	}
+	require.Empty(t, acts(s, ds[0].Until.Add(-time.Second)), "all wait")
+	require.Equal(t, ds[0].Until, s.NextWake(ds[0].Until.Add(-time.Second)))
+	probes := acts(s, ds[0].Until)
+	require.Len(t, probes, 1, "one probes")
+	s = after(t, s, startOf("e.6", 1), endOf("e.6", 1, bad))
+	ds = Decide(s, noon.Add(5*time.Minute))
+	require.Equal(t, DrainStarted, ds[0].Kind)
+	require.Equal(t, AgentCrashed, ds[0].Code)
+}
+
+// TestBreakerCloses when the probe ends well.
+func TestBreakerCloses(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.SurveyEvery = time.Hour
+	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
+	s = after(t, s, Event{Kind: BreakerOpened, Until: noon})
+	require.Len(t, acts(s, noon.Add(time.Minute)), 1)
+	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}))
+	require.False(t, s.Run.Probing)
+}
+
+// TestCoolDown: agents that were told of a rate limit at the same time make one
+// cool-down for all, to the latest time that was named, and are charged nothing.
+func TestCoolDown(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.SurveyEvery = time.Hour
+	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
+	s = after(t, s, startOf("e.1", 1), startOf("e.2", 1))
+	at := noon.Add(time.Minute)
+	limit := func(id TaskID, wait time.Duration) Event {
+		e := endOf(id, 1, Agent{End: EndedLimit, RetryAfter: wait})
+		e.At, e.Code = at, UsageLimit
+		return e
+	}
+	s = after(t, s, limit("e.1", 10*time.Minute), limit("e.2", 5*time.Minute))
+	require.Equal(t, at.Add(10*time.Minute), s.Cooldown)
+	require.Equal(t, 1, s.Cooled)
+	require.Empty(t, acts(s, at.Add(9*time.Minute)))
+	require.Equal(t, s.Cooldown, s.NextWake(at.Add(9*time.Minute)))
+	require.Len(t, acts(s, s.Cooldown), 3)
+	for _, task := range s.Tasks {
+		require.Zero(t, task.Charged)
+	}
+
+	// A limit that names no time waits longer each time it comes again.
+	var waits []time.Duration
+	for n := 2; n < 5; n++ {
+		at = s.Cooldown.Add(time.Second)
+		e := limit("e.1", 0)
+		e.Attempt = n
+		s = after(t, s, startOf("e.1", n), e)
+		waits = append(waits, s.Cooldown.Sub(at))
+	}
+	require.Equal(t, []time.Duration{2 * time.Minute, 4 * time.Minute, 8 * time.Minute}, waits)
+}

@@ -1,0 +1,160 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/beads"
+	. "github.com/beadsorch/orch/orchestrator/core"
+)
+
+func TestSummarize(t *testing.T) {
+	t.Parallel()
+	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalBlocked}), {Kind: TaskParked, Task: "e.1", Attempt: 1, Code: Question}}
+	tests := map[string]struct {
+		nodes   []Node
+		events  []Event
+		promise Promise
+		code    Code
+		reason  string
+	}{
+		"all closed":              {[]Node{open("e.1")}, landedOne, LoopDone, "", "all 1 tasks closed"},
+		"no tasks":                {nil, nil, LoopDone, "", "the epic has no tasks"},
+		"interrupted":             {[]Node{open("e.1")}, []Event{{Kind: DrainStarted, Code: Interrupted, Reason: "asked by interrupt"}}, LoopContinue, Interrupted, "asked by interrupt"},
+		"interrupted at the last": {[]Node{open("e.1")}, append(append([]Event{}, landedOne...), Event{Kind: DrainStarted, Code: Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
+		"one asks":                {[]Node{open("e.1"), open("e.2")}, parked, LoopBlocked, "", "0 of 2 tasks closed; the rest needs a person"},
+		"out of time":             {[]Node{open("e.1")}, []Event{{Kind: DrainStarted, Code: TimeUp, Reason: "max_duration (1h0m0s) reached"}}, LoopBlocked, TimeUp, "max_duration (1h0m0s) reached"},
+		"agents do not start":     {[]Node{open("e.1")}, []Event{{Kind: DrainStarted, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := after(t, idle(t, tt.nodes...), tt.events...)
+			sum := Summarize(s, noon.Add(time.Hour))
+			require.Equal(t, tt.promise, sum.Promise)
+			require.Equal(t, tt.code, sum.Code)
+			require.Equal(t, tt.reason, sum.Reason)
+			require.Equal(t, time.Hour, sum.Took)
+		})
+	}
+}
+
+// TestCounts: each task is counted once.
+func TestCounts(t *testing.T) {
+	t.Parallel()
+	nodes := []Node{
+		open("e.1"), open("e.2"), open("e.3"), open("e.4", "e.3"),
+		{ID: "e.5", Parent: "e", Status: "closed"}, {ID: "e.6", Parent: "e", Status: "open", Held: true}, {ID: "e.7", Parent: "e", Status: "open", Epic: true}, {ID: "x-1", Outside: true, Status: "open"},
+	}
+	s := after(t, idle(t, nodes...), landedOne...)
+	s = after(t, s, startOf("e.2", 1))
+	c := Count(s, noon)
+	require.Equal(t, Counts{Total: 5, Done: 2, Landed: 1, Running: 1, Ready: 1, Waiting: 1}, c)
+}
+
+// TestObstacles: the root of a wait is named, not the next task before it.
+func TestObstacles(t *testing.T) {
+	t.Parallel()
+	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalBlocked}), {Kind: TaskParked, Task: "e.1", Attempt: 1, Code: Question}}
+	tests := map[string]struct {
+		nodes  []Node
+		events []Event
+		of     TaskID
+		code   Code
+		why    string
+	}{
+		"a chain below a parked task": {[]Node{open("e.1"), open("e.2", "e.1"), open("e.3", "e.2")}, parked, "e.3", DepFailed, "waits for e.1, which needs you"},
+		"a circle":                    {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.1")}, nil, "e.1", DepCycle, "waits for itself in a circle"},
+		"a chain into a circle":       {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.2")}, nil, "e.1", "", ""},
+		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", Outside: true, Status: "open"}}, nil, "e.1", DepExternal, "waits for x-1, outside the epic"},
+		"another's hands":             {[]Node{open("e.1", "e.2"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, "e.1", DepExternal, "waits for e.2, in progress in the hands of bob"},
+		"only time":                   {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, "e.2", "", ""},
+		"deferred":                    {[]Node{{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}}, nil, "e.1", DepExternal, "deferred until 2026-01-02 13:00:00"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := after(t, idle(t, tt.nodes...), tt.events...)
+			o := ObstacleOf(s, s.Task(tt.of), noon)
+			require.Equal(t, tt.code, o.Code)
+			require.Equal(t, tt.why, o.Why)
+		})
+	}
+}
+
+// TestETA is honest: nothing before something has landed; then the longer of the
+// longest way and the shared work.
+func TestETA(t *testing.T) {
+	t.Parallel()
+	s := idle(t, open("e.1"), open("e.2"), open("e.3", "e.2"), open("e.4"))
+	require.Zero(t, ETA(s, noon))
+	events := append([]Event{}, landedOne...)
+	events[1] = endOf("e.1", 1, Agent{Changed: true, Head: "h", Took: 10 * time.Minute})
+	s = after(t, s, events...)
+	require.Equal(t, 20*time.Minute, ETA(s, noon), "e.2, then e.3")
+	s.Run.Limits.MaxParallel = 1
+	require.Equal(t, 30*time.Minute, ETA(s, noon), "one agent for three tasks")
+}
+
+func issue(id, parent string, needs ...string) beads.Issue {
+	i := beads.Issue{ID: id, Title: id, Description: "do it", Status: beads.StatusOpen, Type: "task"}
+	if parent != "" {
+		i.Dependencies = append(i.Dependencies, beads.Dependency{IssueID: id, DependsOnID: parent, Type: beads.DepParent})
+	}
+	for _, n := range needs {
+		i.Dependencies = append(i.Dependencies, beads.Dependency{IssueID: id, DependsOnID: n, Type: beads.DepBlocks})
+	}
+	return i
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	epic := beads.Issue{ID: "e", Title: "E", Type: beads.TypeEpic, Status: beads.StatusOpen}
+	done := issue("e.5", "e")
+	done.Status = beads.StatusClosed
+	p := PlanOf([]beads.Issue{epic, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e", "e.1", "e.5"), issue("e.4", "e", "e.2", "e.3"), done}, "e", noon)
+	require.Equal(t, 4, p.ToDo)
+	require.Equal(t, 1, p.Done)
+	require.Len(t, p.Waves, 3)
+	require.Equal(t, []TaskID{"e.1", "e.2", "e.4"}, p.Critical)
+	require.InDelta(t, 4.0/3, p.Parallelism, 1e-9)
+	require.False(t, p.Stuck)
+	require.Empty(t, p.Problems)
+
+	p = PlanOf([]beads.Issue{epic, issue("e.1", "e", "e.2"), issue("e.2", "e", "e.1"), issue("e.3", "e", "x-1"), issue("x-1", "")}, "e", noon)
+	require.True(t, p.Stuck)
+	require.Contains(t, p.Problems[0], "[DEP_CYCLE]")
+	require.Contains(t, p.Problems[len(p.Problems)-1], "[DEP_EXTERNAL] e.3 waits for x-1, outside the epic")
+	require.Equal(t, []string{"the epic has no tasks"}, PlanOf([]beads.Issue{epic}, "e", noon).Problems)
+}
+
+func TestFindEpic(t *testing.T) {
+	t.Parallel()
+	epic := beads.Issue{ID: "e", Title: "E", Type: beads.TypeEpic, Status: beads.StatusOpen}
+	issues := []beads.Issue{epic, issue("e.1", "e"), issue("p", ""), issue("p.1", "p")}
+	for _, id := range []TaskID{"e", "p"} {
+		_, err := FindEpic(issues, id)
+		require.NoError(t, err, "an epic, or what has children: %s", id)
+	}
+	for id, exists := range map[TaskID]bool{"e.1": true, "nope": false} {
+		_, err := FindEpic(issues, id)
+		var missing *ErrNotEpic
+		require.ErrorAs(t, err, &missing)
+		require.Equal(t, exists, missing.Exists)
+		require.Len(t, missing.Open, 1)
+	}
+}
+
+// TestEveryCodeIsExplained: what it means and what to do.
+func TestEveryCodeIsExplained(t *testing.T) {
+	t.Parallel()
+	for _, e := range Explanations() {
+		require.NotEmpty(t, e.Means, e.Code)
+		require.NotEmpty(t, e.Do, e.Code)
+		require.Equal(t, e.Means, Why(e.Code))
+	}
+	_, ok := Explain("NONSENSE")
+	require.False(t, ok)
+}
