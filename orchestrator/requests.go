@@ -20,6 +20,9 @@ import (
 
 const requestDir = "requests"
 
+// maxRequest is how many bytes a request may have; a person's hint is in it.
+const maxRequest = 1 << 20
+
 // Ask leaves a request for the run of the epic whose folder dir is. The event
 // names what a person wants; only verbs of a person are taken.
 func Ask(dir string, e core.Event, now time.Time) error {
@@ -60,7 +63,8 @@ func Asked(dir string) (events []core.Event, files []string, err error) {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
+		info, err := entry.Info()
+		if err != nil || !info.Mode().IsRegular() || info.Size() > maxRequest || strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
 			continue
 		}
 		var e core.Event

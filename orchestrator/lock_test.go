@@ -1,0 +1,48 @@
+package orchestrator_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator"
+)
+
+// TestHeldBy asks the kernel, not the file: a name that a killed run left behind
+// holds nothing.
+func TestHeldBy(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, held, err := HeldBy(dir)
+	require.NoError(t, err)
+	require.False(t, held, "never run")
+
+	me := Holder{PID: os.Getpid(), Host: "here", Started: time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC), Command: "run"}
+	b, err := json.Marshal(me)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "holder.json"), b, 0o600))
+	lock := flock.New(filepath.Join(dir, "lock"))
+	require.NoError(t, lock.Lock())
+	got, held, err := HeldBy(dir)
+	require.NoError(t, err)
+	require.True(t, held)
+	require.Equal(t, me, got)
+
+	require.NoError(t, lock.Unlock())
+	_, held, err = HeldBy(dir)
+	require.NoError(t, err)
+	require.False(t, held)
+}
+
+// TestHeldErrorNames the holder, or at least the epic.
+func TestHeldErrorNames(t *testing.T) {
+	t.Parallel()
+	err := &HeldError{Epic: "e-1", Holder: Holder{PID: 42, Host: "box", Command: "run", Started: time.Date(2026, 1, 2, 12, 0, 0, 0, time.Local)}}
+	require.Equal(t, "orch run, process 42 on box, holds epic e-1 since 12:00:00", err.Error())
+	require.Equal(t, "another orch holds epic e-1", (&HeldError{Epic: "e-1"}).Error())
+}
