@@ -210,5 +210,5 @@ func (f *File) Export(context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(records)
+	return encode(records, records)
 }

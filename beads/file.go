@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -160,18 +161,21 @@ func (f *File) changeLocked(edit func(*book) error) error {
 	if err := edit(b); err != nil {
 		return err
 	}
-	data, err := encode(b.records)
+	data, err := encode(b.records, records)
 	if err != nil {
 		return err
 	}
 	return replace(f.path(), data)
 }
 
-func encode(records []record) ([]byte, error) {
+// encode writes records as lines. Those that are as they were keep their line byte
+// for byte, so that what a person sees of a change is the change.
+func encode(records, were []record) ([]byte, error) {
 	var out bytes.Buffer
-	for _, r := range records {
+	for n, r := range records {
 		line := r.raw
-		if r.issue != nil {
+		same := n < len(were) && were[n].raw != nil && reflect.DeepEqual(r.issue, were[n].issue)
+		if r.issue != nil && !same {
 			var err error
 			if line, err = r.issue.MarshalJSON(); err != nil {
 				return nil, fmt.Errorf("writing %s: %w", r.issue.ID, err)
@@ -183,15 +187,16 @@ func encode(records []record) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// replace writes a file beside, syncs it, renames it, and syncs the folder.
+// replace writes a file beside, syncs it, renames it, and syncs the folder. The one
+// beside has a name of its own: what a killed write leaves is taken by the next.
 func replace(path string, data []byte) error {
 	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, ".issues-*")
+	tmp, err := os.OpenFile(filepath.Join(dir, ".issues.jsonl.new"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return fmt.Errorf("writing the tasks: %w", err)
 	}
 	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close()); err != nil {
+	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return errors.Join(fmt.Errorf("writing the tasks: %w", err), os.Remove(tmp.Name()))
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {

@@ -138,7 +138,7 @@ func ParseJSONL(data []byte) ([]Issue, error) {
 // record is one line of a file: an issue, or something that is kept as it is.
 type record struct {
 	issue *Issue
-	raw   []byte // of a line that is no issue
+	raw   []byte // its line; nil of an issue that was added
 }
 
 func parseRecords(data []byte) (records []record, err error) {
@@ -179,5 +179,5 @@ func parseRecord(line []byte) (record, error) {
 	if i.ID == "" {
 		return record{}, errors.New("an issue without an id")
 	}
-	return record{issue: i}, nil
+	return record{issue: i, raw: line}, nil
 }
