@@ -11,9 +11,10 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
-// references removes locks on the epic's own references, and gives an empty one the value
-// that its reflog has.
+// references removes locks on the epic's own references, then gives an empty one the
+// value that its reflog has.
 func (r *repair) references(ctx context.Context) error {
+	var empty []string
 	for _, prefix := range r.ours() {
 		path := filepath.Join(r.common, filepath.FromSlash(strings.TrimSuffix(prefix, "/")))
 		if err := r.lock(path + ".lock"); err != nil {
@@ -29,9 +30,17 @@ func (r *repair) references(ctx context.Context) error {
 			if strings.HasSuffix(file, ".lock") {
 				return r.lock(file)
 			}
-			return r.reference(ctx, file, d)
+			if info, err := d.Info(); err == nil && info.Size() == 0 {
+				empty = append(empty, file)
+			}
+			return nil
 		})
 		if err != nil {
+			return err
+		}
+	}
+	for _, file := range empty {
+		if err := r.reference(ctx, file); err != nil {
 			return err
 		}
 	}
@@ -53,11 +62,8 @@ func (r *repair) lock(path string) error {
 	return r.remove(path, what)
 }
 
-func (r *repair) reference(ctx context.Context, file string, d fs.DirEntry) error {
-	info, err := d.Info()
-	if err != nil || info.Size() > 0 {
-		return nil
-	}
+// reference mends an empty one.
+func (r *repair) reference(ctx context.Context, file string) error {
 	name, err := filepath.Rel(r.common, file)
 	if err != nil {
 		return err
