@@ -5,10 +5,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/beadsorch/orch/worktree/worktreetest"
 )
 
 // TestScripts runs the stories of testdata/script: the real orch, the real git,
@@ -40,7 +44,15 @@ func TestScripts(t *testing.T) {
 func exits(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
+	runs := len(args) > 2 && args[1] == "orch" && args[2] == "run" && !slices.Contains(args, "--into")
+	before := ""
+	if runs {
+		before = checkout(ts)
+	}
 	err = ts.Exec(args[1], args[2:]...)
+	if runs && checkout(ts) != before {
+		ts.Fatalf("the run has changed the checkout:\n%s\nwas\n%s", checkout(ts), before)
+	}
 	code := 0
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -51,6 +63,17 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if code != want {
 		ts.Fatalf("exit %d, want %d\n%s%s", code, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// checkout is the repository of the script as its person has it, without what the
+// tracker writes; empty where there is none.
+func checkout(ts *testscript.TestScript) string {
+	if _, err := os.Stat(ts.MkAbs(".git")); err != nil {
+		return ""
+	}
+	lines, err := worktreetest.Take(ts.MkAbs("."))
+	ts.Check(err)
+	return strings.Join(slices.DeleteFunc(strings.Split(lines, "\n"), func(line string) bool { return strings.HasPrefix(line, ".beads/") }), "\n")
 }
 
 // makeRepo makes the folder r a repository whose settings are the file

@@ -17,6 +17,15 @@ import (
 // the admin directories of orch's own worktrees. It ends the test when something cannot be read.
 func Snapshot(t testing.TB, dir string) string {
 	t.Helper()
+	s, err := Take(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Take is [Snapshot] for those who have no test at hand.
+func Take(dir string) (string, error) {
 	var lines []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -40,10 +49,7 @@ func Snapshot(t testing.TB, dir string) string {
 		lines = append(lines, name+" "+line)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines, "\n"), err
 }
 
 // ours reports whether a path in the git directory is for orch or git to change.
