@@ -131,3 +131,93 @@ func TestClaudeCodeWithoutItsModel(t *testing.T) {
 		require.Contains(t, f.must("orch", "tasks", "show", "e-1.1"), "open")
 	})
 }
+
+// hooked is a repository in which the real client has orch's hooks and its command, and
+// an epic of tasks for a session that leads.
+func hooked(t *testing.T, tasks int, answer func(claudetest.Request) claudetest.Reply) (*fixture, *claudetest.Model) {
+	t.Helper()
+	f, model := claudeFixture(t, answer)
+	f.write(filepath.Join(f.dir, ".claude", "settings.json"), `{"hooks": {
+	"Stop": [{"hooks": [{"type": "command", "command": "orch stop-hook", "timeout": 30}]}],
+	"SessionStart": [{"hooks": [{"type": "command", "command": "orch session-start", "timeout": 30}]}]}}`)
+	f.write(filepath.Join(f.dir, ".claude", "commands", "run-tasks.md"), "---\ndescription: run an epic\nallowed-tools: Bash(orch:*)\n---\n!`orch session bind $ARGUMENTS --session ${CLAUDE_SESSION_ID}`\n")
+	for n := range tasks {
+		f.task("task " + string(rune('a'+n)))
+	}
+	return f, model
+}
+
+// session runs the client once, with a prompt.
+func (f *fixture) session(prompt string, extra ...string) (string, int) {
+	f.t.Helper()
+	args := append([]string{"-p", prompt, "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits", "--allowedTools", "Bash"}, extra...)
+	path := strings.TrimPrefix(f.env[0], "PATH=")
+	return f.run(nil, filepath.Join(strings.Split(path, ":")[1], "claude"), args...)
+}
+
+// workOnNext is what a model types that hands out one task, does it, and lands it.
+const workOnNext = "orch next e-1 -j 1 --json > next.json; dir=$(sed -n 's/.*\"dir\": \"\\(.*\\)\",/\\1/p' next.json | head -n 1); task=$(sed -n 's/.*\"task\": \"\\(.*\\)\",/\\1/p' next.json | head -n 1); rm next.json; " +
+	"echo done > $dir/$task.txt && git -C $dir add -A && git -C $dir commit -qm $task && orch land $task"
+
+// TestStopHookKeepsASessionAtWork: the model tries to leave after each task. The hook
+// sends it back until the epic is closed; then the session ends by itself.
+func TestStopHookKeepsASessionAtWork(t *testing.T) {
+	t.Parallel()
+	f, model := hooked(t, 3, func(r claudetest.Request) claudetest.Reply {
+		if r.Turn()%2 == 0 {
+			return claudetest.Reply{Bash: workOnNext}
+		}
+		return claudetest.Reply{Text: "I have made good progress. <promise>EPIC COMPLETE</promise> Anything else?"}
+	})
+	out, code := f.session("/run-tasks e-1")
+	require.Zero(t, code, out)
+	require.Contains(t, f.must("orch", "tasks", "show", "e-1.3"), "closed", out)
+	require.Contains(t, f.must("orch", "tasks", "show", "e-1"), "closed")
+	require.Equal(t, "done", f.must("git", "show", "epic/e-1:e-1.3.txt"))
+	requests := model.Requests()
+	require.Contains(t, requests[0].All(), "Begin with a tool call")
+	whole := requests[len(requests)-1].All()
+	require.Equal(t, 2, strings.Count(whole, "Stop hook feedback"), "sent back after the first and the second task")
+	require.GreaterOrEqual(t, strings.Count(whole, "Begin with a tool call"), 3, "with the same prompt")
+	require.Empty(t, f.must("git", "status", "--porcelain", "--", "."+string(filepath.Separator)+"*.txt"))
+}
+
+// TestStopHookLetsOthersBe: another session in the same repository is not felt, while
+// one is bound to an epic with work left.
+func TestStopHookLetsOthersBe(t *testing.T) {
+	t.Parallel()
+	f, model := hooked(t, 1, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Text: "Hello."} })
+	f.must("orch", "session", "bind", "e-1", "--session", "somebody-elses")
+	out, code := f.session("say hello")
+	require.Zero(t, code, out)
+	require.Len(t, model.Requests(), 1)
+}
+
+// TestStopHookLetsGo of a model that never makes progress, at the bound and with the
+// reason.
+func TestStopHookLetsGo(t *testing.T) {
+	t.Parallel()
+	f, model := hooked(t, 1, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Text: "I think that is all."} })
+	out, code := f.session("/run-tasks e-1")
+	require.Zero(t, code, out)
+	require.Len(t, model.Requests(), 4, "the first, and three that were sent back")
+	require.Contains(t, f.must("orch", "session", "list"), "sent back 3 times")
+	id := strings.Fields(f.must("orch", "session", "list"))[0]
+	simulated := filepath.Join(t.TempDir(), "stop.json")
+	f.write(simulated, `{"session_id": "`+id+`", "hook_event_name": "Stop"}`)
+	require.Contains(t, f.must("orch", "stop-hook", "--simulate", simulated), "NO_PROGRESS")
+}
+
+// TestStopHookWaitsForNobody: a model of a session that is bound, and whose tasks only
+// a person can go on with, may end.
+func TestStopHookLetsTheBlockedEnd(t *testing.T) {
+	t.Parallel()
+	f, model := hooked(t, 2, func(claudetest.Request) claudetest.Reply {
+		return claudetest.Reply{Text: "<promise>BLOCKED - NEEDS USER</promise>"}
+	})
+	f.must("orch", "tasks", "update", "e-1.1", "--status", "blocked")
+	f.must("orch", "tasks", "dep", "add", "e-1.2", "e-1.1")
+	out, code := f.session("/run-tasks e-1")
+	require.Zero(t, code, out)
+	require.Len(t, model.Requests(), 1)
+}

@@ -85,7 +85,7 @@ func (w *workspace) checkTracker(ctx context.Context) finding {
 	began := w.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
-		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.tasksCommand(t) + " list"}
+		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.tasksCommand() + " list"}
 	}
 	open := 0
 	for _, i := range issues {

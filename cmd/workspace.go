@@ -96,16 +96,21 @@ func (w *workspace) epicDir(epic core.TaskID) string {
 // a database here, else the embedded file.
 func (w *workspace) tracker(ctx context.Context) (orchestrator.Tracker, error) {
 	beadsDir, hasBD, _ := beads.Find(w.root())
-	bd := w.bdPath()
-	kind := w.cfg.Tracker.Kind
-	if kind == "bd" || kind == "auto" && hasBD && bd != "" {
-		return w.openBD(ctx, bd, beadsDir)
+	if w.usesBD() {
+		return w.openBD(ctx, w.bdPath(), beadsDir)
 	}
-	if kind == "auto" && hasBD {
+	if w.cfg.Tracker.Kind == "auto" && hasBD {
 		return nil, &userError{Code: "NO_BD", What: "the tasks here are kept by bd, and bd is not on PATH", Exit: exitNotReady,
 			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
 	}
 	return w.files()
+}
+
+// usesBD reports whether the tracker is bd.
+func (w *workspace) usesBD() bool {
+	_, hasBD, _ := beads.Find(w.root())
+	kind := w.cfg.Tracker.Kind
+	return kind == "bd" || kind == "auto" && hasBD && w.bdPath() != ""
 }
 
 func (w *workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrator.Tracker, error) {
@@ -162,8 +167,8 @@ func lookPath(path, name string) string {
 }
 
 // tasksCommand is what agents and people type to see the tracker.
-func (w *workspace) tasksCommand(t orchestrator.Tracker) string {
-	if strings.HasPrefix(t.Name(), "bd") {
+func (w *workspace) tasksCommand() string {
+	if w.usesBD() {
 		return "bd"
 	}
 	return "orch tasks"
@@ -258,7 +263,7 @@ func (w *workspace) deps(ctx context.Context, epic core.TaskID, t orchestrator.T
 		Epic: epic, Dir: w.epicDir(epic), Tracker: t, Repo: w.repo, Store: store, Proc: w.sys, Marker: w.marker(),
 		Gate: w.cfg.Gate, AgentEnv: w.agentEnv(ctx), GateEnv: w.gateEnv(), Limits: w.limits(epic),
 		Patience: orchestrator.Patience{Task: w.cfg.Limits.TaskTime, NoProgress: w.cfg.Limits.NoProgress},
-		Tasks:    w.tasksCommand(t), Now: w.Now,
+		Tasks:    w.tasksCommand(), Now: w.Now,
 	}, nil
 }
 

@@ -32,6 +32,15 @@ func (r Request) First() string { return r.at(0) }
 // Last is the text of the newest message.
 func (r Request) Last() string { return r.at(len(r.Messages) - 1) }
 
+// All is the text of all messages.
+func (r Request) All() string {
+	var b strings.Builder
+	for _, m := range r.Messages {
+		b.WriteString(m.Text + "\n")
+	}
+	return b.String()
+}
+
 func (r Request) at(n int) string {
 	if n < 0 || n >= len(r.Messages) {
 		return ""

@@ -1,0 +1,205 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/stophook"
+)
+
+// sessionFlag names a client's session.
+type sessionFlag struct{ id string }
+
+// of is the session that is meant: the flag's, else the one that the command was
+// called from.
+func (f sessionFlag) of(a *app) string {
+	return orElse(f.id, orElse(a.env("CLAUDE_CODE_SESSION_ID"), a.env("CLAUDE_SESSION_ID")))
+}
+
+func newSessionCmd(a *app) *cobra.Command {
+	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: atMost(0, "a verb"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var f sessionFlag
+	bind := &cobra.Command{
+		Use:   "bind EPIC",
+		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
+		Args:  exactly(1, "an epic"),
+		RunE:  func(c *cobra.Command, args []string) error { return a.bind(c.Context(), core.TaskID(args[0]), f.of(a)) },
+	}
+	release := &cobra.Command{
+		Use:   "release",
+		Short: "let a session end whenever it wants",
+		Args:  atMost(0, "no argument"),
+		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a)) },
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "the sessions that are bound here",
+		Args:  atMost(0, "no argument"),
+		RunE:  func(*cobra.Command, []string) error { return a.listSessions() },
+	}
+	for _, verb := range []*cobra.Command{bind, release} {
+		verb.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
+	}
+	c.AddCommand(bind, release, list)
+	return c
+}
+
+var errNoSession = &userError{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: exitUsage,
+	Why: "neither CLAUDE_CODE_SESSION_ID nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
+
+func (a *app) bind(ctx context.Context, epic core.TaskID, session string) error {
+	if session == "" {
+		return errNoSession
+	}
+	w, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	t, err := w.tracker(ctx)
+	if err != nil {
+		return err
+	}
+	issues, err := t.Survey(ctx)
+	if err != nil {
+		return trackerError(err)
+	}
+	if _, err := core.FindEpic(issues, epic); err != nil {
+		return err
+	}
+	prompt, err := w.runTasks(string(epic))
+	if err != nil {
+		return err
+	}
+	if err := stophook.SaveSession(sessionFile(w.repo.CommonDir(), session), stophook.Session{ID: session, Epic: string(epic)}); err != nil {
+		return err
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": session, "epic": epic, "prompt": prompt})
+		return nil
+	}
+	fmt.Fprint(a.Stdout, prompt)
+	return nil
+}
+
+func (a *app) release(session string) error {
+	if session == "" {
+		return errNoSession
+	}
+	_, common := gitDirs(a.Dir)
+	path := sessionFile(common, session)
+	s, ok, err := stophook.LoadSession(path, session)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return &userError{Code: "NOT_BOUND", What: "session " + session + " is bound to no epic here", Exit: exitNotFound, Fix: []string{"orch session list"}}
+	}
+	s.Cancelled = true
+	if err := stophook.SaveSession(path, s); err != nil {
+		return err
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": session, "epic": s.Epic, "released": true})
+		return nil
+	}
+	fmt.Fprintf(a.Stdout, "session %s may end when it wants; /run-tasks %s binds it again\n", session, s.Epic)
+	return nil
+}
+
+func (a *app) listSessions() error {
+	_, common := gitDirs(a.Dir)
+	dir := filepath.Join(common, "orch", "sessions")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("listing the sessions: %w", err)
+	}
+	sessions := []stophook.Session{}
+	for _, e := range entries {
+		var s stophook.Session
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil || strings.HasPrefix(e.Name(), ".") || json.Unmarshal(b, &s) != nil {
+			continue
+		}
+		sessions = append(sessions, s)
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions})
+		return nil
+	}
+	for _, s := range sessions {
+		state := fmt.Sprintf("sent back %d times", s.Cycles)
+		if s.Cancelled {
+			state = "let go"
+		}
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, s.Epic, state)
+	}
+	return nil
+}
+
+func newSessionStartCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "session-start",
+		Short: "a client's hook for a session that starts, resumes or was compacted",
+		Long: `Session-start tells a bound session again what it is at, after a resume or a
+compaction, and announces an active loop. For any other session it prints nothing.`,
+		Args: atMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error { return a.sessionStart(c.Context()) },
+	}
+}
+
+func (a *app) sessionStart(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	defer cancel()
+	text, err := a.announcement(ctx)
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "orch session-start: %s\n", firstLine(err.Error()))
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	return json.NewEncoder(a.Stdout).Encode(map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": "SessionStart", "additionalContext": text}})
+}
+
+// announcement is what a session that starts is told; "" for one that is nobody's.
+func (a *app) announcement(ctx context.Context) (string, error) {
+	in, err := readInput(ctx, a)
+	if err != nil || a.env("ORCH_ATTEMPT") != "" {
+		return "", err
+	}
+	project := orElse(a.env("CLAUDE_PROJECT_DIR"), orElse(in.Dir, a.Dir))
+	root, common := gitDirs(project)
+	if common != "" && in.Session != "" {
+		s, ok, err := stophook.LoadSession(sessionFile(common, in.Session), in.Session)
+		if err != nil {
+			return "", err
+		}
+		if ok && s.Epic != "" && !s.Cancelled {
+			a.Dir = root
+			w, err := a.open(ctx)
+			if err != nil {
+				return "", err
+			}
+			return w.runTasks(s.Epic)
+		}
+	}
+	project = orElse(root, project)
+	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return l.Resume(), nil
+}

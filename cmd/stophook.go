@@ -1,0 +1,307 @@
+package cmd
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/templates"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// hookPatience is how long a hook takes at most; a client's own limit is 30 s or more.
+const hookPatience = 2 * time.Second
+
+func newStopHookCmd(a *app) *cobra.Command {
+	var explain bool
+	var simulate string
+	c := &cobra.Command{
+		Use:   "stop-hook",
+		Short: "a client's stop hook: state decides whether the session may end",
+		Long: `Stop-hook reads what a client tells its stop hook, and prints either nothing, and
+the session may end, or one JSON object that sends it back to work. It decides by
+the tracker and by git, and only for sessions that were bound: to an epic, by
+/run-tasks or orch session bind; or to the criteria in .loop/state.json. Whatever
+goes wrong, it lets the session end and says so on standard error.`,
+		Args: atMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if simulate != "" {
+				f, err := os.Open(simulate)
+				if err != nil {
+					return &userError{Code: "NO_INPUT", What: "there is no such input", Why: err.Error(), Exit: exitNotFound, Fix: []string{"orch stop-hook --simulate FILE, with the JSON that a client sends"}}
+				}
+				defer f.Close()
+				a.Stdin, explain = f, true
+			}
+			return a.stopHook(c.Context(), explain)
+		},
+	}
+	c.Flags().BoolVar(&explain, "explain", false, "say how it would decide, and change nothing")
+	c.Flags().StringVar(&simulate, "simulate", "", "as --explain, for the input in this `file`")
+	return c
+}
+
+// stop is one decision with what it was made from.
+type stop struct {
+	in     stophook.Input
+	answer stophook.Answer
+	prompt string       // what a session that is blocked is told
+	keep   func() error // keeps the session's count; nil when nothing is kept
+}
+
+func (a *app) stopHook(ctx context.Context, explain bool) error {
+	ctx, cancel := context.WithTimeout(ctx, hookPatience)
+	defer cancel()
+	s, err := a.decideStop(ctx)
+	if explain {
+		return a.explainStop(s, err)
+	}
+	if err == nil && s.keep != nil {
+		err = s.keep()
+	}
+	if err != nil { // it fails open: a session must not hang on a hook
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s; the session may end\n", firstLine(err.Error()))
+		return nil
+	}
+	if s.answer.Block {
+		return json.NewEncoder(a.Stdout).Encode(map[string]string{"decision": "block", "reason": s.prompt})
+	}
+	if s.answer.Verdict != stophook.NotBound && s.answer.Verdict != stophook.Attempt {
+		fmt.Fprintf(a.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
+	}
+	return nil
+}
+
+func (a *app) explainStop(s stop, err error) error {
+	if err != nil {
+		return &userError{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: exitFailed, Err: err, Fix: []string{"orch doctor"}}
+	}
+	if a.json {
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.stop/1", "session": s.in.Session, "block": s.answer.Block, "verdict": s.answer.Verdict, "why": s.answer.Why,
+			"prompt": s.prompt, "counts": s.answer.Session})
+		return nil
+	}
+	word := "may end"
+	if s.answer.Block {
+		word = "is sent back to work"
+	}
+	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", orElse(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
+	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
+		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", orElse(c.Epic, "-"), c.Cycles, c.Still)
+	}
+	if s.answer.Block {
+		fmt.Fprintf(a.Stdout, "\n%s\n", s.prompt)
+	}
+	return nil
+}
+
+// decideStop finds out which binding applies, by facts, and decides by it.
+func (a *app) decideStop(ctx context.Context) (stop, error) {
+	in, err := readInput(ctx, a)
+	if err != nil {
+		return stop{}, err
+	}
+	s := stop{in: in, answer: stophook.Answer{Verdict: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
+	if a.env("ORCH_ATTEMPT") != "" {
+		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
+		return s, nil
+	}
+	project := orElse(a.env("CLAUDE_PROJECT_DIR"), orElse(in.Dir, a.Dir))
+	root, common := gitDirs(project)
+	if common != "" && in.Session != "" {
+		path := sessionFile(common, in.Session)
+		bound, ok, err := stophook.LoadSession(path, in.Session)
+		if err != nil {
+			return s, err
+		}
+		if ok && bound.Epic != "" {
+			return a.decideEpic(ctx, s, root, bound, path)
+		}
+	}
+	return a.decideLoop(s, orElse(root, project))
+}
+
+// readInput reads the client's words, and gives up when they do not come.
+func readInput(ctx context.Context, a *app) (stophook.Input, error) {
+	type read struct {
+		in  stophook.Input
+		err error
+	}
+	done := make(chan read, 1)
+	go func() {
+		in, err := stophook.ReadInput(a.Stdin)
+		done <- read{in, err}
+	}()
+	select {
+	case r := <-done:
+		return r.in, r.err
+	case <-ctx.Done():
+		return stophook.Input{}, fmt.Errorf("waiting for the client's input: %w", context.Cause(ctx))
+	}
+}
+
+func (a *app) decideEpic(ctx context.Context, s stop, root string, bound stophook.Session, path string) (stop, error) {
+	a.Dir = root
+	w, err := a.open(ctx)
+	if err != nil {
+		return s, err
+	}
+	work, err := w.workOf(ctx, bound.Epic)
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
+	}
+	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work})
+	if s.answer.Session != bound {
+		s.keep = func() error { return stophook.SaveSession(path, s.answer.Session) }
+	}
+	if s.answer.Block {
+		s.prompt, err = w.runTasks(bound.Epic)
+	}
+	return s, err
+}
+
+// workOf asks the tracker, and git, how the epic stands; nil when they do not say.
+func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, error) {
+	t, err := w.tracker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	issues, err := t.Survey(ctx)
+	if err != nil {
+		return nil, err
+	}
+	tip, err := w.repo.Resolve(ctx, "refs/heads/epic/"+worktree.Slug(epic))
+	if err != nil {
+		tip = "" // nothing has landed
+	}
+	work := stophook.WorkOf(issues, epic, string(tip), w.Now())
+	return &work, nil
+}
+
+// runTasks is the prompt of a session that runs an epic.
+func (w *workspace) runTasks(epic string) (string, error) {
+	return templates.RunTasks(templates.RunTasksData{Epic: epic, Tracker: w.tasksCommand()})
+}
+
+func hookSettings(c config.StopHook) stophook.Settings {
+	return stophook.Settings{Enabled: c.Enabled, CheckReady: c.CheckReadyTasks, CheckInProgress: c.CheckInProgress, MaxCycles: c.MaxCycles,
+		AllowExitOn: c.AllowExitOn, Promises: c.CompletionPromises}
+}
+
+// The files of a criteria loop: the loop itself, and what is kept of the session that
+// runs it.
+const (
+	loopFile    = ".loop/state.json"
+	loopSession = ".loop/session.json"
+)
+
+func (a *app) decideLoop(s stop, project string) (stop, error) {
+	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	path := filepath.Join(project, loopSession)
+	bound, err := readLoopSession(path)
+	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
+		return s, err // another session's
+	}
+	cfg, _, err := a.settings(project)
+	if err != nil {
+		return s, err
+	}
+	print, err := json.Marshal(l)
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(print)
+	s.answer = stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]))
+	if s.answer.Session != bound {
+		s.keep = func() error { return stophook.SaveSession(path, s.answer.Session) }
+	}
+	if s.answer.Block {
+		s.prompt = loopPrompt(l, s.answer.Why)
+	}
+	return s, nil
+}
+
+// readLoopSession is what is kept of a loop's session; its ID is "" when the loop
+// belongs to whichever session works here.
+func readLoopSession(path string) (stophook.Session, error) {
+	s, _, err := stophook.LoadSession(path, "")
+	return s, err
+}
+
+func loopPrompt(l stophook.Loop, why string) string {
+	next := ""
+	if len(l.RemainingSteps) > 0 {
+		next = " Next step: " + l.RemainingSteps[0] + "."
+	}
+	return fmt.Sprintf("The loop is not done: %s.%s Run `orch loop status` first; work on the first unmet criterion; then `orch loop verify`. "+
+		"When all criteria are true, end with <loop-complete>.", why, next)
+}
+
+// sessionFile is where a session's binding is kept.
+func sessionFile(common, session string) string {
+	return filepath.Join(common, "orch", "sessions", worktree.Slug(session)+".json")
+}
+
+// gitDirs finds the repository that holds a folder, without running git: its root,
+// which for a linked worktree is the main one, and the folder that all worktrees share.
+// Both are "" outside a repository.
+func gitDirs(dir string) (root, common string) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", ""
+	}
+	for {
+		at := filepath.Join(dir, ".git")
+		info, err := os.Stat(at)
+		switch {
+		case err == nil && info.IsDir():
+			return dir, at
+		case err == nil && info.Mode().IsRegular():
+			return commonOf(at)
+		}
+		if up := filepath.Dir(dir); up != dir {
+			dir = up
+			continue
+		}
+		return "", ""
+	}
+}
+
+// commonOf follows the .git file of a linked worktree.
+func commonOf(file string) (root, common string) {
+	text, err := os.ReadFile(file)
+	admin, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+	if err != nil || !ok {
+		return "", ""
+	}
+	if !filepath.IsAbs(admin) {
+		admin = filepath.Join(filepath.Dir(file), admin)
+	}
+	to, err := os.ReadFile(filepath.Join(admin, "commondir"))
+	if err != nil {
+		return "", ""
+	}
+	common = strings.TrimSpace(string(to))
+	if !filepath.IsAbs(common) {
+		common = filepath.Join(admin, common)
+	}
+	return filepath.Dir(common), common
+}

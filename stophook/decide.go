@@ -1,0 +1,123 @@
+package stophook
+
+import "slices"
+
+// Verdict is one word for why a stop is allowed or not.
+type Verdict string
+
+// The verdicts; each is a row of the table in docs/stop-hook.md.
+const (
+	NotBound   Verdict = "NOT_BOUND"   // this session is nobody's business
+	Attempt    Verdict = "ATTEMPT"     // orch started this agent, and judges it itself
+	Disabled   Verdict = "DISABLED"    // the settings say so
+	Cancelled  Verdict = "CANCELLED"   // a person let the session go
+	Background Verdict = "BACKGROUND"  // the client wakes the agent itself
+	Done       Verdict = "DONE"        // nothing is left
+	AllBlocked Verdict = "ALL_BLOCKED" // only a person can go on
+	Fresh      Verdict = "CHECKPOINT"  // the context is full: a fresh session goes on
+	MaxCycles  Verdict = "MAX_CYCLES"  // blocked often enough
+	NoProgress Verdict = "NO_PROGRESS" // several stops in a row, and nothing has moved
+	Unknown    Verdict = "UNKNOWN"     // the state can not be read
+	WorkLeft   Verdict = "WORK_LEFT"   // there is something to do
+	Unmet      Verdict = "UNMET"       // a criterion is not true yet
+)
+
+// The bounds on blocks without progress.
+const (
+	maxStill   = 3 // blocks in a row with the same state
+	maxUnknown = 2 // blocks in a row without any state
+)
+
+// Settings are the settings that the decision reads, workflow.stop_hook.
+type Settings struct {
+	Enabled         bool
+	CheckReady      bool // ready tasks keep a session
+	CheckInProgress bool // and so do tasks in progress
+	MaxCycles       int
+	AllowExitOn     []string // all_complete, all_blocked, context_checkpoint
+	Promises        []string // texts that count as a promise of completion
+}
+
+// allows reports whether a state is one that a session may end on.
+func (s Settings) allows(state string) bool { return slices.Contains(s.AllowExitOn, state) }
+
+// Session is what is kept of a bound session between its stops.
+type Session struct {
+	ID        string `json:"session"`
+	Epic      string `json:"epic"`
+	Cycles    int    `json:"cycles"`          // times that it was sent back to work
+	Still     int    `json:"still"`           // in a row, without progress
+	Unknown   int    `json:"unknown"`         // in a row, without a state
+	Print     string `json:"print,omitempty"` // of the work at the last stop
+	Cancelled bool   `json:"cancelled,omitempty"`
+	Fresh     bool   `json:"fresh,omitempty"` // it asked for a fresh session
+}
+
+// Facts is all that a decision about an epic's session rests on.
+type Facts struct {
+	Input    Input
+	Settings Settings
+	Session  Session
+	Work     *Work // nil when neither the tracker nor a snapshot can be read
+}
+
+// Answer is a decision.
+type Answer struct {
+	Block   bool
+	Verdict Verdict
+	Why     string  // a clause for a person
+	Session Session // as it is to be kept
+}
+
+// Decide says whether a session that works on an epic may stop. It is a function of
+// its arguments alone; the first row that fits counts. However the tracker, the
+// model or the client behaves, it blocks at most maxStill times in a row without
+// progress, maxUnknown times without a state, and MaxCycles times in all.
+func Decide(f Facts) Answer {
+	s, set := f.Session, f.Settings
+	allow := func(v Verdict, why string) Answer { return Answer{Verdict: v, Why: why, Session: s} }
+	switch {
+	case !set.Enabled:
+		return allow(Disabled, "workflow.stop_hook.enabled is false")
+	case s.Cancelled:
+		return allow(Cancelled, "the session was let go")
+	case f.Input.Waiting > 0:
+		return allow(Background, "background tasks run; the client goes on by itself when they end")
+	case f.Work == nil:
+		return decideUnknown(s, set)
+	}
+	s.Unknown = 0
+	w := *f.Work
+	if s.Still++; w.Print != s.Print {
+		s.Still, s.Print = 0, w.Print
+	}
+	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
+	promise, _ := Find(f.Input.LastMessage, set.Promises...)
+	switch {
+	case w.Left() == 0:
+		s.Cycles, s.Still = 0, 0
+		return allow(Done, "all tasks are closed")
+	case !busy && (set.allows("all_blocked") || w.Ready+w.InProgress > 0):
+		return allow(AllBlocked, "only a person can go on: "+w.String())
+	case promise.Signal == Checkpoint && set.allows("context_checkpoint"):
+		s.Fresh = true
+		return allow(Fresh, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
+	case s.Cycles >= set.MaxCycles:
+		return allow(MaxCycles, "sent back to work max_cycles times; /run-tasks "+s.Epic+" goes on")
+	case s.Still >= maxStill:
+		return allow(NoProgress, "several stops in a row and nothing has moved: "+w.String())
+	}
+	s.Cycles++
+	return Answer{Block: true, Verdict: WorkLeft, Why: w.String(), Session: s}
+}
+
+// decideUnknown is for a tracker that can not be read: the session is asked to look
+// for itself, not for ever.
+func decideUnknown(s Session, set Settings) Answer {
+	if s.Unknown >= maxUnknown || s.Cycles >= set.MaxCycles {
+		return Answer{Verdict: Unknown, Why: "the tracker does not answer", Session: s}
+	}
+	s.Unknown++
+	s.Cycles++
+	return Answer{Block: true, Verdict: Unknown, Why: "the tracker does not answer", Session: s}
+}

@@ -1,0 +1,203 @@
+package stophook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The statuses of a criteria loop.
+const (
+	LoopInProgress = "in_progress"
+	LoopCompleted  = "completed"
+	LoopCancelled  = "cancelled"
+)
+
+// maxStuck is how often the same criterion may come first of those unmet before the
+// loop is let go.
+const maxStuck = 5
+
+// Loop is a session's own loop, which ends when its criteria hold: the file
+// .loop/state.json. Fields that are not named here are kept.
+type Loop struct {
+	Spec           string          `json:"spec"`           // what was asked for, verbatim
+	Criteria       []string        `json:"criteria"`       //
+	CriteriaStatus map[string]bool `json:"criteriaStatus"` // by criterion; one that is not there is not true
+	ExitSignal     bool            `json:"exit_signal"`
+	Steps          []string        `json:"steps"`
+	CompletedSteps []string        `json:"completedSteps"`
+	RemainingSteps []string        `json:"remainingSteps"`
+	Iteration      int             `json:"iteration"`
+	Status         string          `json:"status"`
+	CircuitBreaker CircuitBreaker  `json:"circuitBreaker"`
+	extra          map[string]json.RawMessage
+}
+
+// CircuitBreaker tells a loop that gets nowhere.
+type CircuitBreaker struct {
+	StuckCount int    `json:"stuckCount"` // iterations in a row with the same first unmet criterion
+	LastUnmet  string `json:"lastUnmet"`
+}
+
+// NewLoop is a loop at its start: nothing is true yet.
+func NewLoop(spec string, criteria, steps []string) Loop {
+	l := Loop{Spec: spec, Criteria: criteria, CriteriaStatus: map[string]bool{}, Steps: steps, CompletedSteps: []string{},
+		RemainingSteps: slices.Clone(steps), Status: LoopInProgress}
+	for _, c := range criteria {
+		l.CriteriaStatus[c] = false
+	}
+	return l
+}
+
+// ReadLoop reads the file at path. It fails with fs.ErrNotExist, and with ErrState
+// when what is there is no loop; that is never replaced.
+func ReadLoop(path string) (Loop, error) {
+	data, err := readState(path)
+	if err != nil {
+		return Loop{}, err
+	}
+	return ParseLoop(data)
+}
+
+// ParseLoop reads a loop's JSON. It fails with ErrState.
+func ParseLoop(data []byte) (Loop, error) {
+	var l Loop
+	if err := json.Unmarshal(data, &l); err != nil {
+		return Loop{}, fmt.Errorf("%w: %w", ErrState, err)
+	}
+	if err := json.Unmarshal(data, &l.extra); err != nil || l.extra == nil {
+		return Loop{}, fmt.Errorf("%w: not an object", ErrState)
+	}
+	if !slices.Contains([]string{LoopInProgress, LoopCompleted, LoopCancelled}, l.Status) {
+		return Loop{}, fmt.Errorf("%w: status %q is none of %s, %s, %s", ErrState, l.Status, LoopInProgress, LoopCompleted, LoopCancelled)
+	}
+	for _, name := range []string{"spec", "criteria", "criteriaStatus", "exit_signal", "steps", "completedSteps", "remainingSteps", "iteration", "status", "circuitBreaker"} {
+		delete(l.extra, name)
+	}
+	return l, nil
+}
+
+// Write replaces the file at path with the loop.
+func (l Loop) Write(path string) error {
+	data, err := json.MarshalIndent(l, "", "  ")
+	if err == nil && len(l.extra) > 0 {
+		var more []byte
+		if more, err = json.MarshalIndent(l.extra, "", "  "); err == nil {
+			data = append(append(data[:len(data)-2], ",\n"...), more[2:]...)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("writing the loop: %w", err)
+	}
+	return writeState(path, append(data, '\n'))
+}
+
+// Unmet lists the criteria that are not true, in their order.
+func (l Loop) Unmet() (out []string) {
+	for _, c := range l.Criteria {
+		if !l.CriteriaStatus[c] {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// ErrNoSuch says that a loop has no criterion, or no step, of that name.
+var ErrNoSuch = errors.New("not in this loop")
+
+// Set says whether a criterion holds. It fails with ErrNoSuch.
+func (l *Loop) Set(criterion string, holds bool) error {
+	if !slices.Contains(l.Criteria, criterion) {
+		return fmt.Errorf("criterion %q: %w; it has %s", criterion, ErrNoSuch, strings.Join(l.Criteria, ", "))
+	}
+	if l.CriteriaStatus == nil {
+		l.CriteriaStatus = map[string]bool{}
+	}
+	l.CriteriaStatus[criterion] = holds
+	return nil
+}
+
+// Step marks a step as done; "" is the first that remains. It fails with ErrNoSuch.
+func (l *Loop) Step(step string) error {
+	if step == "" && len(l.RemainingSteps) > 0 {
+		step = l.RemainingSteps[0]
+	}
+	n := slices.Index(l.RemainingSteps, step)
+	if n < 0 {
+		return fmt.Errorf("step %q: %w, or done already", step, ErrNoSuch)
+	}
+	l.RemainingSteps = slices.Delete(slices.Clone(l.RemainingSteps), n, n+1)
+	l.CompletedSteps = append(slices.Clone(l.CompletedSteps), step)
+	return nil
+}
+
+// Iterate ends an iteration: the circuit breaker counts, and when all criteria hold
+// the loop wants to end.
+func (l *Loop) Iterate() {
+	l.Iteration++
+	unmet := l.Unmet()
+	l.ExitSignal = len(unmet) == 0
+	if len(unmet) == 0 {
+		l.CircuitBreaker = CircuitBreaker{}
+		return
+	}
+	if unmet[0] == l.CircuitBreaker.LastUnmet {
+		l.CircuitBreaker.StuckCount++
+		return
+	}
+	l.CircuitBreaker = CircuitBreaker{LastUnmet: unmet[0]}
+}
+
+// DecideLoop says whether a session that runs a criteria loop may stop: only when all
+// criteria are true and the exit signal is. s keeps the count of its stops; print
+// is that of the loop's file, so that one which nobody changes is let go.
+func DecideLoop(in Input, set Settings, s Session, l Loop, print string) Answer {
+	allow := func(v Verdict, why string) Answer { return Answer{Verdict: v, Why: why, Session: s} }
+	unmet := l.Unmet()
+	switch {
+	case !set.Enabled:
+		return allow(Disabled, "workflow.stop_hook.enabled is false")
+	case l.Status != LoopInProgress:
+		return allow(Done, "the loop is "+l.Status)
+	case in.Waiting > 0:
+		return allow(Background, "background tasks run; the client goes on by itself when they end")
+	case l.CircuitBreaker.StuckCount >= maxStuck:
+		return allow(NoProgress, fmt.Sprintf("%q is unmet for %d iterations in a row", l.CircuitBreaker.LastUnmet, l.CircuitBreaker.StuckCount))
+	case len(unmet) == 0 && l.ExitSignal:
+		return allow(Done, "all criteria are true")
+	}
+	if s.Still++; print != s.Print {
+		s.Still, s.Print = 0, print
+	}
+	switch {
+	case s.Cycles >= set.MaxCycles:
+		return allow(MaxCycles, "sent back to work max_cycles times")
+	case s.Still >= maxStuck:
+		return allow(NoProgress, "several stops in a row, and .loop/state.json is the same")
+	}
+	s.Cycles++
+	why := "unmet criteria: " + strings.Join(unmet, ", ")
+	if len(unmet) == 0 {
+		why = "all criteria are true, and exit_signal is not: run orch loop verify"
+	}
+	return Answer{Block: true, Verdict: Unmet, Why: why, Session: s}
+}
+
+// Resume announces an active loop to a session that starts; "" when there is none.
+func (l Loop) Resume() string {
+	if l.Status != LoopInProgress {
+		return ""
+	}
+	next := "orch loop verify"
+	if len(l.RemainingSteps) > 0 {
+		next = l.RemainingSteps[0]
+	}
+	unmet := strings.Join(l.Unmet(), ", ")
+	if unmet == "" {
+		unmet = "none"
+	}
+	return fmt.Sprintf("[LOOP RESUME] Active loop detected\nSpec: %s\nProgress: %d/%d steps | Iteration: %d\nUnmet criteria: %s\nNext: %s",
+		clip(l.Spec), len(l.CompletedSteps), len(l.Steps), l.Iteration, unmet, next)
+}
