@@ -1,0 +1,136 @@
+package stophook_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/stophook"
+)
+
+func settings() stophook.Settings {
+	return stophook.Settings{Enabled: true, CheckReady: true, CheckInProgress: true, MaxCycles: 50,
+		AllowExitOn: []string{"all_complete", "all_blocked", "context_checkpoint"}, Promises: []string{"ALL TASKS COMPLETE"}}
+}
+
+// TestDecide is the policy table, row for row.
+func TestDecide(t *testing.T) {
+	t.Parallel()
+	with := func(change func(*stophook.Settings)) stophook.Settings { s := settings(); change(&s); return s }
+	says := func(text string) stophook.Input { return stophook.Input{LastMessage: text} }
+	ready := &stophook.Work{Ready: 1, Print: "p"}
+	bound := stophook.Session{ID: "s", Epic: "e"}
+	tests := []struct {
+		name    string
+		facts   stophook.Facts
+		block   bool
+		verdict stophook.Verdict
+	}{
+		{"switched off", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Enabled = false }), Session: bound, Work: ready}, false, stophook.Disabled},
+		{"let go by a person", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Cancelled: true}, Work: ready}, false, stophook.Cancelled},
+		{"background tasks run", stophook.Facts{Settings: settings(), Input: stophook.Input{Waiting: 1}, Session: bound, Work: ready}, false, stophook.Background},
+		{"nothing is left", stophook.Facts{Settings: settings(), Session: bound, Work: &stophook.Work{Done: 3, Print: "p"}}, false, stophook.Done},
+		{"all that is left is blocked", stophook.Facts{Settings: settings(), Session: bound, Work: &stophook.Work{Done: 3, Blocked: 2, Print: "p"}}, false, stophook.AllBlocked},
+		{"blocked, and the settings say to go on", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.AllowExitOn = nil }), Session: bound, Work: &stophook.Work{Blocked: 2, Print: "p"}}, true, stophook.WorkLeft},
+		{"the context is full", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Work: ready}, false, stophook.Fresh},
+		{"full, and the settings say to go on", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.AllowExitOn = []string{"all_blocked"} }), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
+		{"sent back too often", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Cycles: 50}, Work: ready}, false, stophook.MaxCycles},
+		{"the third stop without progress", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Still: 2, Print: "p"}, Work: ready}, false, stophook.NoProgress},
+		{"the second", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Still: 1, Print: "p"}, Work: ready}, true, stophook.WorkLeft},
+		{"progress since", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Still: 2, Print: "q"}, Work: ready}, true, stophook.WorkLeft},
+		{"something is ready", stophook.Facts{Settings: settings(), Session: bound, Work: ready}, true, stophook.WorkLeft},
+		{"something is in progress", stophook.Facts{Settings: settings(), Session: bound, Work: &stophook.Work{InProgress: 1, Print: "p"}}, true, stophook.WorkLeft},
+		{"ready tasks are not asked about", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckReady = false }), Session: bound, Work: ready}, false, stophook.AllBlocked},
+		{"nor those in progress", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckInProgress = false }), Session: bound, Work: &stophook.Work{InProgress: 1, Waiting: 2, Print: "p"}}, false, stophook.AllBlocked},
+		{"it says done while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>EPIC COMPLETE</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
+		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
+		{"the tracker does not answer", stophook.Facts{Settings: settings(), Session: bound}, true, stophook.Unknown},
+		{"for the third time", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Unknown: 2}}, false, stophook.Unknown},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := stophook.Decide(tt.facts)
+			require.Equal(t, tt.verdict, got.Verdict, got.Why)
+			require.Equal(t, tt.block, got.Block)
+			require.NotEmpty(t, got.Why)
+			require.Equal(t, got, stophook.Decide(tt.facts), "the same facts, the same answer")
+		})
+	}
+}
+
+// TestBlocksAreBounded, whatever the tracker, the model and the client do: in a row
+// without progress, and in all.
+func TestBlocksAreBounded(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		set := settings()
+		set.MaxCycles = 1 + rnd.IntN(20)
+		s := stophook.Session{ID: "s", Epic: "e"}
+		blocks, still, print := 0, 0, ""
+		for range 500 {
+			f := stophook.Facts{Settings: set, Session: s, Input: stophook.Input{Waiting: rnd.IntN(8) / 7, LastMessage: []string{"", "x", "<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}[rnd.IntN(4)]}}
+			if rnd.IntN(6) > 0 {
+				f.Work = &stophook.Work{Ready: rnd.IntN(2), InProgress: rnd.IntN(2), Blocked: 1, Print: fmt.Sprint(rnd.IntN(3))}
+			}
+			a := stophook.Decide(f)
+			s = a.Session
+			if a.Block {
+				blocks++
+			}
+			if f.Work == nil || f.Input.Waiting > 0 {
+				continue
+			}
+			if f.Work.Print != print {
+				print, still = f.Work.Print, 0
+			}
+			if a.Block {
+				still++
+				require.LessOrEqual(t, still, 3, "seed %d", seed)
+			}
+		}
+		require.LessOrEqual(t, blocks, set.MaxCycles, "seed %d", seed)
+	}
+}
+
+func issue(id string, status beads.Status, needs ...string) beads.Issue {
+	i := beads.Issue{ID: id, Title: id, Status: status, Type: "task", Dependencies: []beads.Dependency{{IssueID: id, DependsOnID: "e", Type: beads.DepParent}}}
+	for _, n := range needs {
+		i.Dependencies = append(i.Dependencies, beads.Dependency{IssueID: id, DependsOnID: n, Type: beads.DepBlocks})
+	}
+	return i
+}
+
+// TestWorkOf counts each task once; the epic itself, which the tracker calls ready, never.
+func TestWorkOf(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	epic := beads.Issue{ID: "e", Title: "E", Type: beads.TypeEpic, Status: beads.StatusOpen}
+	tests := map[string]struct {
+		issues []beads.Issue
+		want   stophook.Work
+	}{
+		"nothing":     {nil, stophook.Work{}},
+		"all closed":  {[]beads.Issue{issue("e.1", "closed")}, stophook.Work{Done: 1}},
+		"ready":       {[]beads.Issue{issue("e.1", "open"), issue("e.2", "open", "e.1")}, stophook.Work{Ready: 1, Waiting: 1}},
+		"in progress": {[]beads.Issue{issue("e.1", "in_progress"), issue("e.2", "open", "e.1"), issue("e.3", "open", "e.2")}, stophook.Work{InProgress: 1, Waiting: 2}},
+		"behind what is blocked": {[]beads.Issue{issue("e.1", "blocked"), issue("e.2", "open", "e.1"), issue("e.3", "open", "e.2"), issue("e.4", "closed")},
+			stophook.Work{Blocked: 3, Done: 1}},
+		"a circle":       {[]beads.Issue{issue("e.1", "open", "e.2"), issue("e.2", "open", "e.1")}, stophook.Work{Blocked: 2}},
+		"deferred":       {[]beads.Issue{{ID: "e.1", Title: "x", Status: "deferred", Type: "task", Dependencies: issue("e.1", "open").Dependencies}}, stophook.Work{Blocked: 1}},
+		"another epic's": {[]beads.Issue{{ID: "x", Title: "x", Status: "open", Type: "task"}}, stophook.Work{}},
+	}
+	for name, tt := range tests {
+		got := stophook.WorkOf(append(tt.issues, epic), "e", "tip", now)
+		got.Print = ""
+		require.Equal(t, tt.want, got, name)
+	}
+	a := stophook.WorkOf([]beads.Issue{epic, issue("e.1", "open")}, "e", "tip", now)
+	require.NotEqual(t, a.Print, stophook.WorkOf([]beads.Issue{epic, issue("e.1", "open")}, "e", "next", now).Print, "a landing is progress")
+	require.Equal(t, "1 ready", a.String())
+}
