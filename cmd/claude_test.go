@@ -132,15 +132,12 @@ func TestClaudeCodeWithoutItsModel(t *testing.T) {
 	})
 }
 
-// hooked is a repository in which the real client has orch's hooks and its command, and
-// an epic of tasks for a session that leads.
+// hooked is a repository in which orch init has installed the hooks and the command,
+// with an epic of tasks for a session that leads.
 func hooked(t *testing.T, tasks int, answer func(claudetest.Request) claudetest.Reply) (*fixture, *claudetest.Model) {
 	t.Helper()
 	f, model := claudeFixture(t, answer)
-	f.write(filepath.Join(f.dir, ".claude", "settings.json"), `{"hooks": {
-	"Stop": [{"hooks": [{"type": "command", "command": "orch stop-hook", "timeout": 30}]}],
-	"SessionStart": [{"hooks": [{"type": "command", "command": "orch session-start", "timeout": 30}]}]}}`)
-	f.write(filepath.Join(f.dir, ".claude", "commands", "run-tasks.md"), "---\ndescription: run an epic\nallowed-tools: Bash(orch:*)\n---\n!`orch session bind $ARGUMENTS --session ${CLAUDE_SESSION_ID}`\n")
+	f.must("orch", "init", "--yes")
 	for n := range tasks {
 		f.task("task " + string(rune('a'+n)))
 	}

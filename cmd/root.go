@@ -28,7 +28,7 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&a.dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
-		newDemoCmd(a), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
+		newDemoCmd(a), newInitCmd(a), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),

@@ -1,0 +1,328 @@
+// Package claude installs orch in Claude Code: its hooks in settings.json, and the command
+// /run-tasks.
+//
+// settings.json belongs to people and other tools. It is changed as text: what is not
+// orch's keeps its order, its spacing and its comments' places, byte for byte.
+package claude
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Hook is one command that the client runs at an event.
+type Hook struct {
+	Event   string
+	Command string
+	Timeout int // seconds
+}
+
+// Hooks are the ones that orch installs. The client's default limit is 600 s; these
+// answer within two.
+func Hooks() []Hook {
+	return []Hook{{"Stop", "orch stop-hook", 30}, {"SessionStart", "orch session-start", 30}}
+}
+
+// ErrSettings says that a settings file is no JSON object of the shape that the client
+// reads; it is never written.
+var ErrSettings = errors.New("not the settings of Claude Code")
+
+// Install adds the hooks that are missing. An empty file becomes a new one. It fails with
+// ErrSettings.
+func Install(settings []byte, hooks []Hook) ([]byte, error) {
+	if len(bytes.TrimSpace(settings)) == 0 {
+		settings = []byte("{\n}\n")
+	}
+	for _, h := range hooks {
+		there, err := Commands(settings, h.Event)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(there, h.Command) {
+			continue
+		}
+		if settings, err = add(settings, h); err != nil {
+			return nil, err
+		}
+	}
+	return settings, nil
+}
+
+// Commands lists the commands that run at an event, in their order. It fails with
+// ErrSettings.
+func Commands(settings []byte, event string) (out []string, err error) {
+	groups, ok, err := locate(settings, "hooks", event)
+	if err != nil || !ok {
+		return nil, err
+	}
+	var list []struct {
+		Hooks []struct {
+			Command string `json:"command"`
+		} `json:"hooks"`
+	}
+	if err := json.Unmarshal(groups.of(settings), &list); err != nil {
+		return nil, fmt.Errorf("hooks.%s: %w: %w", event, ErrSettings, err)
+	}
+	for _, g := range list {
+		for _, h := range g.Hooks {
+			out = append(out, h.Command)
+		}
+	}
+	return out, nil
+}
+
+// add puts a hook behind those of its event.
+func add(settings []byte, h Hook) ([]byte, error) {
+	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
+	group := []any{map[string]any{"hooks": []any{entry}}}
+	for depth, path := range [][]string{{"hooks", h.Event}, {"hooks"}, {}} {
+		at, ok, err := locate(settings, path...)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		switch depth {
+		case 0:
+			return insert(settings, at, "", group[0], len(path))
+		case 1:
+			return insert(settings, at, h.Event, group, len(path))
+		}
+		return insert(settings, at, "hooks", map[string]any{h.Event: group}, len(path))
+	}
+	return nil, fmt.Errorf("%w: not an object", ErrSettings)
+}
+
+// span is where a value stands in a text.
+type span struct{ start, end int }
+
+func (s span) of(text []byte) []byte { return text[s.start:s.end] }
+
+// member is one member of an object, or one element of an array.
+type member struct {
+	key   string // "" of an element
+	value span
+}
+
+// locate finds the value at a path of keys; ok is false when there is none. It fails when
+// the text is no JSON, or what is on the way is no object.
+func locate(text []byte, path ...string) (at span, ok bool, err error) {
+	at = span{0, len(text)}
+	if !json.Valid(text) {
+		return at, false, fmt.Errorf("%w: not JSON", ErrSettings)
+	}
+	for n, key := range path {
+		if kind(text, at) != '{' {
+			return at, false, fmt.Errorf("%w: %q is not an object", ErrSettings, strings.Join(path[:n], "."))
+		}
+		all, err := members(text, at)
+		if err != nil {
+			return at, false, err
+		}
+		i := slices.IndexFunc(all, func(m member) bool { return m.key == key })
+		if i < 0 {
+			return at, false, nil
+		}
+		at = all[i].value
+	}
+	return at, true, nil
+}
+
+// kind is the first byte of the value at a place.
+func kind(text []byte, at span) byte {
+	value := bytes.TrimSpace(at.of(text))
+	if len(value) == 0 {
+		return 0
+	}
+	return value[0]
+}
+
+// members lists what is in the object or the array at a place.
+func members(text []byte, at span) (out []member, err error) {
+	dec := json.NewDecoder(bytes.NewReader(at.of(text)))
+	open, err := dec.Token()
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+	}
+	for dec.More() {
+		var m member
+		if open == json.Delim('{') {
+			key, err := dec.Token()
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+			}
+			m.key = fmt.Sprint(key)
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrSettings, err)
+		}
+		end := at.start + int(dec.InputOffset())
+		m.value = span{end - len(raw), end}
+		out = append(out, m)
+	}
+	return out, nil
+}
+
+// insert puts a value behind the last one in the object or array at a place, in the
+// file's own indentation.
+func insert(text []byte, at span, key string, value any, depth int) ([]byte, error) {
+	if want := map[bool]byte{true: '{', false: '['}[key != ""]; kind(text, at) != want {
+		return nil, fmt.Errorf("%w: a value where it has to be %c", ErrSettings, want)
+	}
+	all, err := members(text, at)
+	if err != nil {
+		return nil, err
+	}
+	unit := indentOf(text)
+	inner := strings.Repeat(unit, depth+1)
+	body, err := json.MarshalIndent(value, inner, unit)
+	if err != nil {
+		return nil, fmt.Errorf("writing a hook: %w", err)
+	}
+	piece := "\n" + inner
+	if key != "" {
+		piece += `"` + key + `": `
+	}
+	piece += string(body)
+	var to int
+	if len(all) > 0 {
+		to, piece = all[len(all)-1].value.end, ","+piece
+		return splice(text, to, to, piece), nil
+	}
+	// Between the brackets there is only space; the closing one goes on a line of its own.
+	raw := at.of(text)
+	open := bytes.IndexAny(raw, "{[")
+	closing := bytes.LastIndexAny(raw, "}]")
+	return splice(text, at.start+open+1, at.start+closing, piece+"\n"+strings.Repeat(unit, depth)), nil
+}
+
+func splice(text []byte, from, to int, piece string) []byte {
+	return slices.Concat(text[:from], []byte(piece), text[to:])
+}
+
+// indentOf is one step of a file's indentation; two spaces where it shows none.
+func indentOf(text []byte) string {
+	for line := range bytes.Lines(text) {
+		rest := bytes.TrimLeft(line, " \t")
+		if step := line[:len(line)-len(rest)]; len(step) > 0 && len(bytes.TrimSpace(rest)) > 0 {
+			return string(step)
+		}
+	}
+	return "  "
+}
+
+// Remove takes the hooks out again, and what is empty without them. It fails with
+// ErrSettings.
+func Remove(settings []byte, hooks []Hook) ([]byte, error) {
+	for _, h := range hooks {
+		for {
+			next, found, err := removeOne(settings, h)
+			if err != nil {
+				return nil, err
+			}
+			if !found {
+				break
+			}
+			settings = next
+		}
+	}
+	return settings, nil
+}
+
+// removeOne takes one occurrence of a hook out, then each container that is empty now.
+func removeOne(settings []byte, h Hook) (out []byte, found bool, err error) {
+	at, ok, err := locate(settings, "hooks", h.Event)
+	if err != nil || !ok {
+		return settings, false, err
+	}
+	groups, err := members(settings, at)
+	if err != nil {
+		return settings, false, err
+	}
+	for n, g := range groups {
+		list, ok, err := locate(g.value.of(settings), "hooks")
+		if err != nil || !ok {
+			continue // another's, of another shape
+		}
+		list = span{g.value.start + list.start, g.value.start + list.end}
+		entries, err := members(settings, list)
+		if err != nil {
+			continue
+		}
+		for i, e := range entries {
+			var entry struct {
+				Command string `json:"command"`
+			}
+			if json.Unmarshal(e.value.of(settings), &entry) != nil || entry.Command != h.Command {
+				continue
+			}
+			switch {
+			case len(entries) > 1:
+				return cut(settings, list, entries, i), true, nil
+			case len(groups) > 1:
+				return cut(settings, at, groups, n), true, nil
+			}
+			return cutKey(settings, h.Event)
+		}
+	}
+	return settings, false, nil
+}
+
+// cutKey takes hooks.EVENT out, or hooks itself when nothing else is in it.
+func cutKey(settings []byte, event string) ([]byte, bool, error) {
+	for _, path := range [][]string{{"hooks"}, {}} {
+		at, _, err := locate(settings, path...)
+		if err != nil {
+			return settings, false, err
+		}
+		all, err := members(settings, at)
+		if err != nil {
+			return settings, false, err
+		}
+		key := event
+		if len(path) == 0 {
+			key = "hooks"
+		} else if len(all) == 1 {
+			continue // hooks holds nothing else
+		}
+		i := slices.IndexFunc(all, func(m member) bool { return m.key == key })
+		return cut(settings, at, all, i), true, nil
+	}
+	return settings, false, nil
+}
+
+// cut removes a member with the comma that goes with it.
+func cut(text []byte, in span, all []member, i int) []byte {
+	raw := in.of(text)
+	from := in.start + bytes.IndexAny(raw, "{[") + 1
+	if i > 0 {
+		from = all[i-1].value.end
+	}
+	to := all[i].value.end
+	if i == 0 && len(all) > 1 {
+		to += bytes.IndexByte(text[to:], ',') + 1
+	}
+	if len(all) == 1 {
+		to = in.start + bytes.LastIndexAny(raw, "}]")
+		if bytes.Contains(text[from:to], []byte("\n")) {
+			return splice(text, from, to, "\n")
+		}
+	}
+	return splice(text, from, to, "")
+}
+
+// Command is the file .claude/commands/run-tasks.md: typed as /run-tasks EPIC it binds the
+// session and gives the model its prompt.
+const Command = `---
+description: Run all tasks of an epic with orch, to the end
+argument-hint: EPIC
+allowed-tools: Bash(orch:*)
+---
+!` + "`orch session bind $ARGUMENTS --session ${CLAUDE_SESSION_ID}`" + `
+`
