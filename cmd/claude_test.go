@@ -218,3 +218,65 @@ func TestStopHookLetsTheBlockedEnd(t *testing.T) {
 	require.Zero(t, code, out)
 	require.Len(t, model.Requests(), 1)
 }
+
+// TestStopHookWaitsForSubagents: while one works in the background the session is not
+// sent back; the client wakes it.
+func TestStopHookWaitsForSubagents(t *testing.T) {
+	t.Parallel()
+	f, model := hooked(t, 1, func(r claudetest.Request) claudetest.Reply {
+		switch {
+		case strings.Contains(r.First(), "You are the subagent") && r.Turn() == 0:
+			return claudetest.Reply{Bash: "python3 -c 'import time; time.sleep(1)' 2>/dev/null; " + workOnNext}
+		case strings.Contains(r.First(), "You are the subagent"):
+			return claudetest.Reply{Text: "the subagent has landed it"}
+		case r.Turn() == 0:
+			return claudetest.Reply{Agent: "You are the subagent: do the task."}
+		}
+		return claudetest.Reply{Text: "I wait for it."}
+	})
+	out, code := f.session("/run-tasks e-1")
+	require.Zero(t, code, out)
+	require.Contains(t, f.must("orch", "tasks", "show", "e-1"), "closed", out)
+	for _, r := range model.Requests() {
+		require.NotContains(t, r.All(), "Stop hook feedback")
+	}
+}
+
+// TestProtocolAfterCompaction: when the client has compacted the conversation, the
+// session is told again what it is at.
+func TestProtocolAfterCompaction(t *testing.T) {
+	t.Parallel()
+	f, model := hooked(t, 1, func(r claudetest.Request) claudetest.Reply {
+		switch {
+		case strings.Contains(r.All(), "Respond with TEXT ONLY"):
+			return claudetest.Reply{Text: "<summary>we were at work</summary>"}
+		case strings.Contains(r.All(), "we were at work"):
+			if strings.Contains(r.Last(), "landed e-1.1") {
+				return claudetest.Reply{Text: "done"}
+			}
+			return claudetest.Reply{Bash: workOnNext}
+		case r.Turn() == 0:
+			return claudetest.Reply{Bash: "echo one", Tokens: 10_000}
+		}
+		return claudetest.Reply{Bash: "echo two", Tokens: 985_000}
+	})
+	out, code := f.session("/run-tasks e-1")
+	require.Zero(t, code, out)
+	told := false
+	for _, r := range model.Requests() {
+		all := r.All()
+		told = told || strings.Contains(all, "we were at work") && strings.Contains(all, "SessionStart hook additional context") && strings.Contains(all, "/run-tasks for epic e-1")
+	}
+	require.True(t, told, out)
+	require.Contains(t, f.must("orch", "tasks", "show", "e-1"), "closed", out)
+}
+
+// TestNoHookAfterAnAPIError: the client fires none, so nothing is counted; orch run is
+// what carries on.
+func TestNoHookAfterAnAPIError(t *testing.T) {
+	t.Parallel()
+	f, _ := hooked(t, 1, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Status: 400} })
+	out, code := f.session("/run-tasks e-1")
+	require.Equal(t, 1, code, out)
+	require.Contains(t, f.must("orch", "session", "list"), "sent back 0 times")
+}

@@ -32,7 +32,7 @@ func newRoot(a *app) *cobra.Command {
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		newStopHookCmd(a), newSessionStartCmd(a), newSessionCmd(a), newLoopCmd(a),
+		newStopHookCmd(a), newSessionStartCmd(a), newSessionCmd(a), newLoopCmd(a), newHookCmd(a),
 		newTasksCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	return root

@@ -3,6 +3,7 @@
 package claudetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -62,7 +63,9 @@ func (r Request) Turn() (n int) {
 type Reply struct {
 	Text   string
 	Bash   string // a command for the client's Bash tool; "" for none
+	Agent  string // the prompt of a subagent in the background; "" for none
 	Status int    // an HTTP error instead; 0 for none
+	Tokens int    // of input that it says it was asked with; 0 counts them
 }
 
 // Model answers clients on loopback until the test ends.
@@ -123,10 +126,10 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.seen = append(m.seen, req)
 		m.mu.Unlock()
 	}
-	if reply.Text == "" && reply.Bash == "" {
+	if reply.Text == "" && reply.Bash == "" && reply.Agent == "" {
 		reply.Text = "ok"
 	}
-	out := wireReply{id: fmt.Sprintf("msg_%d", len(body)), model: in.Model, in: len(body) / 4, reply: reply}
+	out := wireReply{id: fmt.Sprintf("msg_%d", len(body)), model: in.Model, in: cmp.Or(reply.Tokens, len(body)/4), reply: reply}
 	switch {
 	case reply.Status != 0:
 		w.Header().Set("Content-Type", "application/json")
@@ -196,15 +199,21 @@ func (r wireReply) blocks() (out []object) {
 	if r.reply.Text != "" {
 		out = append(out, object{"type": "text", "text": r.reply.Text})
 	}
+	tool := func(name string, input object) {
+		input["description"] = "as scripted"
+		out = append(out, object{"type": "tool_use", "id": "toolu_" + name + r.id, "name": name, "input": input})
+	}
 	if r.reply.Bash != "" {
-		out = append(out, object{"type": "tool_use", "id": "toolu_" + r.id, "name": "Bash",
-			"input": object{"command": r.reply.Bash, "description": "as scripted"}})
+		tool("Bash", object{"command": r.reply.Bash})
+	}
+	if r.reply.Agent != "" {
+		tool("Agent", object{"prompt": r.reply.Agent, "subagent_type": "general-purpose"})
 	}
 	return out
 }
 
 func (r wireReply) stop() string {
-	if r.reply.Bash != "" {
+	if r.reply.Bash != "" || r.reply.Agent != "" {
 		return "tool_use"
 	}
 	return "end_turn"

@@ -1,0 +1,147 @@
+// Package registry holds the hooks that decide, after each iteration at a task, whether it
+// is complete, goes on, or needs a person.
+//
+// A hook is data: a preset, a template, a composition of others, or a program. So hooks are
+// kept on disk, survive a restart, and can be listed.
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Action is what a hook decides.
+type Action string
+
+// The actions.
+const (
+	Complete Action = "complete"
+	Continue Action = "continue"
+	Escalate Action = "escalate"
+)
+
+// Context is what a hook decides by: the state of a task after an iteration.
+type Context struct {
+	TaskID             string       `json:"taskId"`
+	Iteration          int          `json:"iteration"`      // from 1
+	ExecutionPhase     string       `json:"executionPhase"` // such as testing
+	FilesModified      []string     `json:"filesModified"`
+	ValidationResults  []Validation `json:"validationResults"`
+	CompletionPromises []Promise    `json:"completionPromises"`
+	AgentOutput        string       `json:"agentOutput,omitempty"`
+	DraftContent       string       `json:"draftContent,omitempty"`
+	DraftType          string       `json:"draftType,omitempty"`
+}
+
+// Validation is the result of one rule.
+type Validation struct {
+	RuleName string `json:"ruleName"`
+	Passed   bool   `json:"passed"`
+	Message  string `json:"message,omitempty"`
+}
+
+// Promise is a completion signal that was found in what the agent said.
+type Promise struct {
+	Type       string `json:"type"` // COMPLETE, BLOCKED or ESCALATE
+	Detected   bool   `json:"detected"`
+	Content    string `json:"content"`
+	DetectedAt string `json:"detectedAt,omitempty"` // RFC 3339
+}
+
+// Result is a hook's decision.
+type Result struct {
+	Action         Action          `json:"action"`
+	Reason         string          `json:"reason"`
+	NextPrompt     string          `json:"nextPrompt,omitempty"`
+	CheckpointData json.RawMessage `json:"checkpointData,omitempty"`
+	Metadata       map[string]any  `json:"metadata,omitempty"`
+}
+
+// Hook is one that is registered.
+type Hook struct {
+	ID       string         `json:"id"`
+	TaskID   string         `json:"taskId"`
+	Spec     Spec           `json:"spec"`
+	Enabled  bool           `json:"enabled"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+	Metrics  Metrics        `json:"metrics"`
+}
+
+// Metrics counts a hook's decisions.
+type Metrics struct {
+	Evaluations int           `json:"evaluations"`
+	Complete    int           `json:"complete"`
+	Continue    int           `json:"continue"`
+	Escalate    int           `json:"escalate"`
+	Failed      int           `json:"failed"` // of the escalations, those of a hook that could not decide
+	Took        time.Duration `json:"took"`   // all evaluations together
+}
+
+func (m *Metrics) count(r Result, failed bool, took time.Duration) {
+	m.Evaluations++
+	m.Took += took
+	if failed {
+		m.Failed++
+	}
+	switch r.Action {
+	case Complete:
+		m.Complete++
+	case Escalate:
+		m.Escalate++
+	default:
+		m.Continue++
+	}
+}
+
+// Runner runs the program of a command hook: the context as JSON on its standard input, its
+// standard output is the answer.
+type Runner func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) (stdout []byte, err error)
+
+// Evaluation is the decision on a task, and the hook that made it.
+type Evaluation struct {
+	HookID string // "default" when none is registered
+	Result
+}
+
+// Evaluate asks a task's hooks in the order of their registration. The first that completes
+// or escalates decides; else the last one that was asked. Disabled ones are passed over. A
+// hook that can not decide escalates, with its error. The hooks come back with their
+// counts.
+func Evaluate(ctx context.Context, hooks []Hook, c Context, run Runner, now func() time.Time) (Evaluation, []Hook) {
+	decided := Evaluation{"default", Result{Action: Continue, Reason: "No hooks registered for this task"}}
+	if len(hooks) > 0 {
+		decided.Reason = "All hooks of this task are disabled"
+	}
+	after := append([]Hook(nil), hooks...)
+	for n, h := range hooks {
+		if !h.Enabled {
+			continue
+		}
+		began := now()
+		r, err := ask(ctx, h.Spec, c, run)
+		if err != nil {
+			r = Result{Action: Escalate, Reason: "Hook evaluation failed: " + err.Error(), Metadata: map[string]any{"error": err.Error()}}
+		}
+		after[n].Metrics.count(r, err != nil, now().Sub(began))
+		decided = Evaluation{h.ID, r}
+		if r.Action != Continue {
+			break
+		}
+	}
+	return decided, after
+}
+
+// ask has one hook decide; a bug in one is that hook's failure.
+func ask(ctx context.Context, s Spec, c Context, run Runner) (r Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a bug in the hook: %v", p)
+		}
+	}()
+	if err := s.Check(); err != nil {
+		return Result{}, err
+	}
+	return s.decide(ctx, c, run)
+}
