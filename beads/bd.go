@@ -103,6 +103,15 @@ func OpenBD(ctx context.Context, opt BDOptions) (*BD, error) {
 	return b, nil
 }
 
+// SurveyBD reads every issue once, without asking bd for its version first. It fails as
+// Survey does, and with ErrNoDatabase.
+func SurveyBD(ctx context.Context, opt BDOptions) ([]Issue, error) {
+	if !isFile(filepath.Join(opt.BeadsDir, "metadata.json")) {
+		return nil, fmt.Errorf("%s: %w", opt.BeadsDir, ErrNoDatabase)
+	}
+	return (&BD{opt: opt}).Survey(ctx)
+}
+
 func orElse(a, b string) string {
 	if a != "" {
 		return a

@@ -80,7 +80,7 @@ func (a *app) bind(ctx context.Context, epic core.TaskID, session string) error 
 	if err != nil {
 		return err
 	}
-	if err := stophook.SaveSession(sessionFile(w.repo.CommonDir(), session), stophook.Session{ID: session, Epic: string(epic)}); err != nil {
+	if err := stophook.SaveSession(sessionFile(filepath.Dir(w.dir), session), stophook.Session{ID: session, Epic: string(epic)}); err != nil {
 		return err
 	}
 	if a.json {
@@ -185,8 +185,7 @@ func (a *app) announcement(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
-			a.Dir = root
-			w, err := a.open(ctx)
+			w, err := a.glance(root, common)
 			if err != nil {
 				return "", err
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/templates"
@@ -127,7 +128,11 @@ func (a *app) decideStop(ctx context.Context) (stop, error) {
 			return s, err
 		}
 		if ok && bound.Epic != "" {
-			return a.decideEpic(ctx, s, root, bound, path)
+			w, err := a.glance(root, common)
+			if err != nil {
+				return s, err
+			}
+			return a.decideEpic(ctx, s, bound, w, path)
 		}
 	}
 	return a.decideLoop(s, orElse(root, project))
@@ -152,42 +157,66 @@ func readInput(ctx context.Context, a *app) (stophook.Input, error) {
 	}
 }
 
-func (a *app) decideEpic(ctx context.Context, s stop, root string, bound stophook.Session, path string) (stop, error) {
-	a.Dir = root
-	w, err := a.open(ctx)
-	if err != nil {
-		return s, err
-	}
-	work, err := w.workOf(ctx, bound.Epic)
+func (a *app) decideEpic(ctx context.Context, s stop, bound stophook.Session, w *workspace, path string) (stop, error) {
+	work, asOf, err := w.workOf(ctx, bound.Epic)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
 	}
 	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work})
+	if age := a.Now().Sub(asOf); work != nil && age > time.Second {
+		s.answer.Why += ", as of " + span(age) + " ago"
+	}
 	if s.answer.Session != bound {
 		s.keep = func() error { return stophook.SaveSession(path, s.answer.Session) }
 	}
 	if s.answer.Block {
 		s.prompt, err = w.runTasks(bound.Epic)
+		return s, err
 	}
-	return s, err
+	return s, nil
 }
 
-// workOf asks the tracker, and git, how the epic stands; nil when they do not say.
-func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, error) {
-	t, err := w.tracker(ctx)
-	if err != nil {
-		return nil, err
+// snapshotLife is how old a reading of the tracker may be when it does not answer.
+const snapshotLife = 10 * time.Minute
+
+// workOf asks the tracker, and git, how the epic stands, and says as of when. A tracker
+// that does not answer is stood in for by its newest snapshot; without one the work is
+// nil.
+func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, time.Time, error) {
+	path := filepath.Join(w.dir, "tracker.json")
+	now := beads.Snapshot{At: w.Now()}
+	read, cancel := context.WithTimeout(ctx, hookPatience*3/4) // so that a snapshot can be looked at still
+	defer cancel()
+	var err error
+	if now.Issues, err = w.survey(read); err == nil {
+		err = now.Save(path)
+	} else {
+		old, none := beads.LoadSnapshot(path)
+		if none != nil || w.Now().Sub(old.At) > snapshotLife {
+			return nil, time.Time{}, err
+		}
+		now = old
 	}
-	issues, err := t.Survey(ctx)
-	if err != nil {
-		return nil, err
+	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.dir), "refs/heads/epic/"+worktree.Slug(epic)), w.Now())
+	return &work, now.At, err
+}
+
+// refTip reads a reference without running git; "" when it is not found. It says only
+// whether something has moved.
+func refTip(common, ref string) string {
+	if b, err := os.ReadFile(filepath.Join(common, filepath.FromSlash(ref))); err == nil {
+		return strings.TrimSpace(string(b))
 	}
-	tip, err := w.repo.Resolve(ctx, "refs/heads/epic/"+worktree.Slug(epic))
+	packed, err := os.ReadFile(filepath.Join(common, "packed-refs"))
 	if err != nil {
-		tip = "" // nothing has landed
+		return ""
 	}
-	work := stophook.WorkOf(issues, epic, string(tip), w.Now())
-	return &work, nil
+	for line := range strings.Lines(string(packed)) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == ref {
+			return id
+		}
+	}
+	return ""
 }
 
 // runTasks is the prompt of a session that runs an epic.

@@ -38,10 +38,11 @@ var (
 // workspace is a repository with its settings and its tracker.
 type workspace struct {
 	*app
-	repo    *git.Repo
+	repo    *git.Repo // nil where git was not asked
 	sys     *proc.System
 	cfg     config.Config
 	origins config.Origins
+	main    string // the main work tree; that of a bare repository is the repository
 	dir     string // <git common dir>/orch
 }
 
@@ -54,27 +55,31 @@ func (a *app) open(ctx context.Context) (*workspace, error) {
 	if w.repo, err = git.Open(ctx, plain.Run, a.Dir, a.pick(append(systemEnv, gitEnv...)...)); err != nil {
 		return nil, err
 	}
+	w.main, w.dir = orElse(w.repo.WorkTree(), w.repo.CommonDir()), filepath.Join(w.repo.CommonDir(), "orch")
 	w.sys = proc.New(proc.Options{Marker: w.marker(), Guard: []string{a.Self, guardCommand}, Now: a.Now})
 	w.repo = w.repo.RunBy(w.sys.Run)
-	w.dir = filepath.Join(w.repo.CommonDir(), "orch")
 	w.cfg, w.origins, err = a.settings(w.root())
+	return w, err
+}
+
+// glance is a workspace for a hook, which has no time to ask git: only the settings and
+// the tracker can be read.
+func (a *app) glance(root, common string) (*workspace, error) {
+	w := &workspace{app: a, main: root, dir: filepath.Join(common, "orch"), sys: proc.New(proc.Options{Now: a.Now})}
+	var err error
+	w.cfg, w.origins, err = a.settings(root)
 	return w, err
 }
 
 // marker is in the environment of every process that orch starts for this
 // repository, so that a later run finds what a killed one left.
 func (w *workspace) marker() string {
-	sum := sha256.Sum256([]byte(w.repo.CommonDir()))
+	sum := sha256.Sum256([]byte(filepath.Dir(w.dir)))
 	return "ORCH_MARK=" + hex.EncodeToString(sum[:8])
 }
 
 // root is where project.yaml and .beads are: the main work tree.
-func (w *workspace) root() string {
-	if w.repo.WorkTree() != "" {
-		return w.repo.WorkTree()
-	}
-	return w.repo.CommonDir()
-}
+func (w *workspace) root() string { return w.main }
 
 const settingsFile = "project.yaml"
 
@@ -121,10 +126,27 @@ func (w *workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrat
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making orch's folder: %w", err)
 	}
-	return beads.OpenBD(ctx, beads.BDOptions{
+	return beads.OpenBD(ctx, w.bdOptions(bd, beadsDir))
+}
+
+func (w *workspace) bdOptions(bd, beadsDir string) beads.BDOptions {
+	return beads.BDOptions{
 		Run: w.sys.Run, Binary: bd, Dir: w.root(), BeadsDir: beadsDir, Env: w.pick(systemEnv...),
 		Timeout: bdTimeout, Lock: filepath.Join(w.dir, "bd.lock"),
-	})
+	}
+}
+
+// survey reads the tracker once, as cheaply as can be.
+func (w *workspace) survey(ctx context.Context) ([]beads.Issue, error) {
+	if w.usesBD() {
+		beadsDir, _, _ := beads.Find(w.root())
+		return beads.SurveyBD(ctx, w.bdOptions(w.bdPath(), beadsDir))
+	}
+	t, err := w.tracker(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.Survey(ctx)
 }
 
 // bdTimeout is how long one call of bd may take; it waits for ever by itself

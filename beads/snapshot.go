@@ -1,0 +1,57 @@
+package beads
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Snapshot is a reading of the tracker that is kept for when it does not answer.
+type Snapshot struct {
+	At     time.Time `json:"at"`
+	Issues []Issue   `json:"issues"`
+}
+
+// Save replaces the snapshot at path.
+func (s Snapshot) Save(path string) error {
+	data, err := json.Marshal(s)
+	if err != nil {
+		return fmt.Errorf("keeping a snapshot: %w", err)
+	}
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapshot-*")
+	if err != nil {
+		return fmt.Errorf("keeping a snapshot: %w", err)
+	}
+	_, err = tmp.Write(data)
+	if err = errors.Join(err, tmp.Close()); err == nil {
+		err = os.Rename(tmp.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("keeping a snapshot: %w", err), os.Remove(tmp.Name()))
+	}
+	return nil
+}
+
+// LoadSnapshot reads the snapshot at path. It fails with fs.ErrNotExist when there is
+// none, and with *ParseError when it is damaged.
+func LoadSnapshot(path string) (Snapshot, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxParseBytes {
+		return Snapshot{}, &ParseError{Why: path + " is no small regular file"}
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	var s Snapshot
+	if err := json.Unmarshal(data, &s); err != nil {
+		return Snapshot{}, &ParseError{Why: "not a snapshot", Quote: quote(data), Err: err}
+	}
+	return s, nil
+}
