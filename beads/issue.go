@@ -39,25 +39,25 @@ const (
 // Issue is one record of the tracker. Fields that are not named here are kept
 // and written back.
 type Issue struct {
-	ID                 string       `json:"id"`
-	Title              string       `json:"title"`
-	Description        string       `json:"description,omitempty"`
-	Design             string       `json:"design,omitempty"`
-	AcceptanceCriteria string       `json:"acceptance_criteria,omitempty"`
-	Notes              string       `json:"notes,omitempty"`
-	Status             Status       `json:"status"`
-	Priority           int          `json:"priority"`   // 0 is most urgent, 4 least
-	Type               string       `json:"issue_type"` // task, epic, bug, ...
-	Assignee           string       `json:"assignee,omitempty"`
-	EstimatedMinutes   int          `json:"estimated_minutes,omitempty"`
-	CreatedAt          time.Time    `json:"created_at,omitzero"`
-	UpdatedAt          time.Time    `json:"updated_at,omitzero"`
-	ClosedAt           *time.Time   `json:"closed_at,omitempty"`
-	CloseReason        string       `json:"close_reason,omitempty"`
-	ClosedBy           string       `json:"closed_by_session,omitempty"` // who closed it, where the tracker tells
-	DeferUntil         *time.Time   `json:"defer_until,omitempty"`
-	Labels             []string     `json:"labels,omitempty"`
-	Dependencies       []Dependency `json:"dependencies,omitempty"`
+	ID                 string       `json:"id"`                            // unique in the tracker
+	Title              string       `json:"title"`                         // one line
+	Description        string       `json:"description,omitempty"`         // what is to be done
+	Design             string       `json:"design,omitempty"`              // how
+	AcceptanceCriteria string       `json:"acceptance_criteria,omitempty"` // when it is done
+	Notes              string       `json:"notes,omitempty"`               // anything else, appended to
+	Status             Status       `json:"status"`                        // open, in_progress, blocked, closed, ...
+	Priority           int          `json:"priority"`                      // 0 is most urgent, 4 least
+	Type               string       `json:"issue_type"`                    // task, epic, bug, ...
+	Assignee           string       `json:"assignee,omitempty"`            // who has it; "" nobody
+	EstimatedMinutes   int          `json:"estimated_minutes,omitempty"`   // 0: no estimate
+	CreatedAt          time.Time    `json:"created_at,omitzero"`           // UTC
+	UpdatedAt          time.Time    `json:"updated_at,omitzero"`           // UTC
+	ClosedAt           *time.Time   `json:"closed_at,omitempty"`           // nil while it is not closed
+	CloseReason        string       `json:"close_reason,omitempty"`        // as it was given
+	ClosedBy           string       `json:"closed_by_session,omitempty"`   // who closed it, where the tracker tells
+	DeferUntil         *time.Time   `json:"defer_until,omitempty"`         // not ready before; nil: at any time
+	Labels             []string     `json:"labels,omitempty"`              // in the order of the record
+	Dependencies       []Dependency `json:"dependencies,omitempty"`        // what it waits for, belongs to, or is related to
 
 	extra fields // of the record, not named above
 }
@@ -65,12 +65,12 @@ type Issue struct {
 // Dependency is an edge: the issue waits for, belongs to, or is related to
 // another.
 type Dependency struct {
-	IssueID     string          `json:"issue_id,omitempty"`
-	DependsOnID string          `json:"depends_on_id,omitempty"`
-	Type        string          `json:"type,omitempty"` // blocks, parent-child, waits-for, ...
-	CreatedAt   time.Time       `json:"created_at,omitzero"`
-	CreatedBy   string          `json:"created_by,omitempty"`
-	Metadata    json.RawMessage `json:"metadata,omitempty"` // bd writes a JSON string that holds JSON
+	IssueID     string          `json:"issue_id,omitempty"`      // the one that depends
+	DependsOnID string          `json:"depends_on_id,omitempty"` // the one that it depends on
+	Type        string          `json:"type,omitempty"`          // blocks, parent-child, waits-for, ...
+	CreatedAt   time.Time       `json:"created_at,omitzero"`     // UTC
+	CreatedBy   string          `json:"created_by,omitempty"`    // "" unknown
+	Metadata    json.RawMessage `json:"metadata,omitempty"`      // bd writes a JSON string that holds JSON
 
 	extra fields
 }

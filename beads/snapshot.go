@@ -11,8 +11,8 @@ import (
 
 // Snapshot is a reading of the tracker that is kept for when it does not answer.
 type Snapshot struct {
-	At     time.Time `json:"at"`
-	Issues []Issue   `json:"issues"`
+	At     time.Time `json:"at"`     // when it was read, UTC
+	Issues []Issue   `json:"issues"` // all of them
 }
 
 // Save replaces the snapshot at path.

@@ -15,14 +15,14 @@ import (
 
 // Process is what the operating system gave the program.
 type Process struct {
-	Args   []string // with the program's name
-	Env    []string // "NAME=value"
-	Dir    string   // where it was started; "" asks the system
-	Self   string   // the program's own file, which guards are made of
-	Stdin  io.Reader
-	Stdout io.Writer
-	Stderr io.Writer
-	Now    func() time.Time
+	Args   []string         // with the program's name
+	Env    []string         // "NAME=value"
+	Dir    string           // where it was started; "" asks the system
+	Self   string           // the program's own file, which guards are made of
+	Stdin  io.Reader        // what is read
+	Stdout io.Writer        // what was asked for
+	Stderr io.Writer        // errors and remarks
+	Now    func() time.Time // the clock
 
 	faults func(append func(...core.Event) error) func(...core.Event) error // tests only
 }

@@ -15,10 +15,13 @@ import (
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
+// demoCmd is the demo, and its agent.
+type demoCmd struct{ *app }
+
 // demoFlags say which demo it is.
 type demoFlags struct{ stuck, keep bool }
 
-func newDemoCmd(a *app) *cobra.Command {
+func newDemoCmd(a demoCmd) *cobra.Command {
 	var f demoFlags
 	c := &cobra.Command{
 		Use:   "demo",
@@ -79,14 +82,14 @@ echo "all parts are whole"
 
 const demoEpic = "demo-1"
 
-func (a *app) demo(ctx context.Context, f demoFlags) error {
+func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	dir, err := os.MkdirTemp("", "orch-demo-")
 	if err != nil {
 		return fmt.Errorf("making a folder for the demo: %w", err)
 	}
 	keep := f.keep || f.stuck
 	repo := filepath.Join(dir, "shortener")
-	inner := &app{Process: a.Process, json: a.json}
+	inner := demoCmd{&app{Process: a.Process, json: a.json}}
 	inner.Dir, inner.Env = repo, a.demoEnv(f.stuck)
 	if err := inner.makeDemo(ctx, repo); err != nil {
 		return err
@@ -109,7 +112,7 @@ func (a *app) demo(ctx context.Context, f demoFlags) error {
 }
 
 // afterDemo says what to do next.
-func (a *app) afterDemo(dir, repo string, keep bool) {
+func (a demoCmd) afterDemo(dir, repo string, keep bool) {
 	if a.json {
 		return
 	}
@@ -128,7 +131,7 @@ Next, in a repository of yours:
 }
 
 // demoEnv is an environment in which a person's own git settings play no part.
-func (a *app) demoEnv(stuck bool) []string {
+func (a demoCmd) demoEnv(stuck bool) []string {
 	env := append(a.pick("PATH", "HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=orch demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_COMMITTER_NAME=orch demo", "GIT_COMMITTER_EMAIL=demo@localhost")
@@ -139,7 +142,7 @@ func (a *app) demoEnv(stuck bool) []string {
 }
 
 // makeDemo makes the repository, its settings and its tasks.
-func (a *app) makeDemo(ctx context.Context, repo string) error {
+func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 	if err := os.MkdirAll(repo, 0o700); err != nil {
 		return fmt.Errorf("making the demo: %w", err)
 	}
@@ -159,12 +162,12 @@ func (a *app) makeDemo(ctx context.Context, repo string) error {
 }
 
 // git runs git in a folder of the demo.
-func (a *app) git(ctx context.Context, dir string, args ...string) error {
+func (a demoCmd) git(ctx context.Context, dir string, args ...string) error {
 	_, err := proc.New(proc.Options{Now: a.Now}).Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
 	return err
 }
 
-func (a *app) makeDemoTasks(ctx context.Context, dir string) error {
+func (a demoCmd) makeDemoTasks(ctx context.Context, dir string) error {
 	f, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: a.Now, Actor: "demo"})
 	if err != nil {
 		return err
@@ -191,7 +194,7 @@ func (a *app) makeDemoTasks(ctx context.Context, dir string) error {
 
 // demoAgent is a scripted agent: a real process that works on its task the way
 // a coding agent does, mistakes included.
-func (a *app) demoAgent(ctx context.Context) error {
+func (a demoCmd) demoAgent(ctx context.Context) error {
 	n := 0
 	if _, err := fmt.Sscanf(strings.TrimPrefix(a.env("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
 		return usage("this is the agent of orch demo; it is not for people")
@@ -225,13 +228,13 @@ func (a *app) demoAgent(ctx context.Context) error {
 
 // answered reports whether a person has given a hint or an answer: the brief
 // has it.
-func (a *app) answered() bool {
+func (a demoCmd) answered() bool {
 	b, err := os.ReadFile(a.env("ORCH_BRIEF"))
 	return err == nil && strings.Contains(string(b), "A person has answered")
 }
 
 // work passes the time that the agent would take.
-func (a *app) work(ctx context.Context, what string, d time.Duration) {
+func (a demoCmd) work(ctx context.Context, what string, d time.Duration) {
 	fmt.Fprintln(a.Stdout, what)
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
@@ -248,7 +251,7 @@ func addRoute(dir, route string) error {
 }
 
 // resolve merges what has landed and keeps both routes.
-func (a *app) resolve(ctx context.Context, dir string, step demoStep) error {
+func (a demoCmd) resolve(ctx context.Context, dir string, step demoStep) error {
 	a.work(ctx, "merge what has landed", time.Second)
 	if err := a.git(ctx, dir, "merge", "--no-edit", "epic/"+demoEpic); err == nil {
 		return a.promise()
@@ -260,7 +263,7 @@ func (a *app) resolve(ctx context.Context, dir string, step demoStep) error {
 	return a.commit(ctx, dir, step.title+": keep both routes")
 }
 
-func (a *app) commit(ctx context.Context, dir, message string) error {
+func (a demoCmd) commit(ctx context.Context, dir, message string) error {
 	if err := a.git(ctx, dir, "add", "-A"); err != nil {
 		return err
 	}
@@ -270,7 +273,7 @@ func (a *app) commit(ctx context.Context, dir, message string) error {
 	return a.promise()
 }
 
-func (a *app) promise() error {
+func (a demoCmd) promise() error {
 	fmt.Fprintln(a.Stdout, "<promise>COMPLETE</promise>")
 	return nil
 }

@@ -20,7 +20,10 @@ import (
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
-func newHookCmd(a *app) *cobra.Command {
+// hookCmd is the commands of a task's hooks.
+type hookCmd struct{ *app }
+
+func newHookCmd(a hookCmd) *cobra.Command {
 	c := &cobra.Command{Use: "hook", Short: "hooks that decide after each iteration at a task", Args: atMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(newHookRegisterCmd(a), newHookEvaluateCmd(a),
@@ -45,7 +48,7 @@ func hookVerb(use, short string, least int, do func(context.Context, string) err
 }
 
 // hooks is where the hooks of this repository are.
-func (a *app) hooks() (registry.Store, error) {
+func (a hookCmd) hooks() (registry.Store, error) {
 	_, common := gitDirs(a.Dir)
 	if common == "" {
 		return registry.Store{}, errNoRepository
@@ -72,7 +75,7 @@ type hookFlags struct {
 	metadata   map[string]string
 }
 
-func newHookRegisterCmd(a *app) *cobra.Command {
+func newHookRegisterCmd(a hookCmd) *cobra.Command {
 	var f hookFlags
 	c := &cobra.Command{
 		Use:   "register TASK",
@@ -98,7 +101,7 @@ composition as JSON (--spec): {"type": "all", "hooks": [...]}, {"type": "any", .
 	return c
 }
 
-func (a *app) registerHook(ctx context.Context, task string, f hookFlags) error {
+func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -126,7 +129,7 @@ func (a *app) registerHook(ctx context.Context, task string, f hookFlags) error 
 }
 
 // sayHook prints a document, or the same for a person.
-func (a *app) sayHook(doc map[string]any, format string, args ...any) error {
+func (a hookCmd) sayHook(doc map[string]any, format string, args ...any) error {
 	if a.json {
 		doc["schema"] = "orch.hook/1"
 		writeJSON(a.Stdout, doc)
@@ -136,7 +139,7 @@ func (a *app) sayHook(doc map[string]any, format string, args ...any) error {
 	return nil
 }
 
-func (a *app) listHooks(_ context.Context, task string) error {
+func (a hookCmd) listHooks(_ context.Context, task string) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -162,7 +165,7 @@ func (a *app) listHooks(_ context.Context, task string) error {
 	return a.sayHook(map[string]any{"taskId": task, "hookCount": len(rows), "hooks": rows}, "%s", text.String())
 }
 
-func (a *app) hookMetrics(_ context.Context, task string) error {
+func (a hookCmd) hookMetrics(_ context.Context, task string) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -187,7 +190,7 @@ func (a *app) hookMetrics(_ context.Context, task string) error {
 	return a.sayHook(map[string]any{"taskId": task, "hooks": rows}, "%s", text.String())
 }
 
-func (a *app) clearHooks(ctx context.Context, task string) error {
+func (a hookCmd) clearHooks(ctx context.Context, task string) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -204,7 +207,7 @@ func (a *app) clearHooks(ctx context.Context, task string) error {
 	return a.sayHook(map[string]any{"taskId": task, "hooksCleared": cleared}, "%d %s cleared\n", cleared, plural(cleared, "hook", "hooks"))
 }
 
-func (a *app) switchHook(ctx context.Context, id string, on bool) error {
+func (a hookCmd) switchHook(ctx context.Context, id string, on bool) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -223,7 +226,7 @@ func (a *app) switchHook(ctx context.Context, id string, on bool) error {
 	return a.sayHook(map[string]any{"hookId": id, "enabled": on}, "%s enabled: %t\n", id, on)
 }
 
-func newHookEvaluateCmd(a *app) *cobra.Command {
+func newHookEvaluateCmd(a hookCmd) *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "evaluate TASK",
@@ -241,7 +244,7 @@ draftType) and asks the task's hooks in their order.`,
 // maxContext bounds a context, in bytes.
 const maxContext = 16 << 20
 
-func (a *app) evaluateHooks(ctx context.Context, task, file string) error {
+func (a hookCmd) evaluateHooks(ctx context.Context, task, file string) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -282,7 +285,7 @@ func (a *app) evaluateHooks(ctx context.Context, task, file string) error {
 	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, harness.Clause(e.Reason, 1000), harness.Clean(e.NextPrompt))
 }
 
-func (a *app) readContext(file string) (c registry.Context, err error) {
+func (a hookCmd) readContext(file string) (c registry.Context, err error) {
 	in := a.Stdin
 	if file != "-" {
 		f, err := os.Open(file)

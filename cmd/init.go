@@ -21,7 +21,10 @@ import (
 	"github.com/beadsorch/orch/stophook/claude"
 )
 
-func newInitCmd(a *app) *cobra.Command {
+// initCmd puts orch into a client, and takes it out.
+type initCmd struct{ *app }
+
+func newInitCmd(a initCmd) *cobra.Command {
 	var yes, undo bool
 	c := &cobra.Command{
 		Use:   "init",
@@ -105,7 +108,7 @@ func digest(b []byte) string {
 
 var errNoRepository = &userError{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: exitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
 
-func (a *app) initialize(yes bool) error {
+func (a initCmd) initialize(yes bool) error {
 	root, common := gitDirs(a.Dir)
 	if root == "" {
 		return errNoRepository
@@ -138,7 +141,7 @@ func (a *app) initialize(yes bool) error {
 	return a.sayInit("installed; in Claude Code type /run-tasks EPIC. orch init --undo takes it out again", edits)
 }
 
-func (a *app) sayInit(text string, edits []edit) error {
+func (a initCmd) sayInit(text string, edits []edit) error {
 	files := []string{}
 	for _, e := range edits {
 		files = append(files, e.Path)
@@ -152,7 +155,7 @@ func (a *app) sayInit(text string, edits []edit) error {
 }
 
 // showDiff prints what changes, a line each.
-func (a *app) showDiff(e edit) {
+func (a initCmd) showDiff(e edit) {
 	fmt.Fprintf(a.Stdout, "%s\n", e.Path)
 	for _, d := range diff.Do(string(e.Before), string(e.text)) {
 		mark := map[diffmatchpatch.Operation]string{diffmatchpatch.DiffInsert: "+", diffmatchpatch.DiffDelete: "-", diffmatchpatch.DiffEqual: " "}[d.Type]
@@ -164,7 +167,7 @@ func (a *app) showDiff(e edit) {
 }
 
 // confirm asks a person, who has to say yes; a program has to say --yes.
-func (a *app) confirm(question string) error {
+func (a initCmd) confirm(question string) error {
 	f, ok := a.Stdin.(*os.File)
 	if _, terminal := a.terminal(a.Stdout); !ok || !terminal {
 		return &userError{Code: "NOT_ASKED", What: "nothing was written, since nobody can be asked here", Exit: exitUsage, Fix: []string{"orch init --yes"}}
@@ -255,7 +258,7 @@ func writeFile(path string, text []byte) error {
 	return nil
 }
 
-func (a *app) undoInit() error {
+func (a initCmd) undoInit() error {
 	root, common := gitDirs(a.Dir)
 	if root == "" {
 		return errNoRepository
@@ -280,7 +283,7 @@ func (a *app) undoInit() error {
 
 // undoEdit gives a file back as it was; one that was changed since loses only what is
 // orch's.
-func (a *app) undoEdit(root string, e edit) error {
+func (a initCmd) undoEdit(root string, e edit) error {
 	path := filepath.Join(root, e.Path)
 	now, err := readOr(path)
 	if err != nil || now == nil {

@@ -19,13 +19,16 @@ import (
 	"github.com/beadsorch/orch/stophook"
 )
 
+// loopCmd is the commands of a session's own loop.
+type loopCmd struct{ *app }
+
 // loopCommands holds the commands that measure a loop's criteria, by criterion.
 const loopCommands = ".loop/commands.json"
 
 // criterionTime is how long the command of one criterion may take.
 const criterionTime = 10 * time.Minute
 
-func newLoopCmd(a *app) *cobra.Command {
+func newLoopCmd(a loopCmd) *cobra.Command {
 	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: atMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(newLoopStartCmd(a), newLoopVerifyCmd(a),
@@ -45,13 +48,13 @@ func setCriterion(l *stophook.Loop, args []string) error {
 }
 
 // loopVerb is a command that changes the loop and shows it.
-func loopVerb(a *app, use, short string, most int, change func(*stophook.Loop, []string) error) *cobra.Command {
+func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.Loop, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: atMost(most, "less"), RunE: func(_ *cobra.Command, args []string) error {
 		return a.changeLoop(func(l *stophook.Loop) error { return change(l, args) }, use != "status")
 	}}
 }
 
-func newLoopStartCmd(a *app) *cobra.Command {
+func newLoopStartCmd(a loopCmd) *cobra.Command {
 	var criteria, steps []string
 	var force bool
 	c := &cobra.Command{
@@ -79,7 +82,7 @@ func (a *app) project() string {
 	return orElse(root, a.Dir)
 }
 
-func (a *app) startLoop(spec string, criteria, steps []string, force bool) error {
+func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) error {
 	if len(criteria) == 0 {
 		return usage("a loop has at least one --criterion")
 	}
@@ -111,7 +114,7 @@ func (a *app) startLoop(spec string, criteria, steps []string, force bool) error
 	if err := os.WriteFile(filepath.Join(a.project(), loopCommands), append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	if err := stophook.SaveSession(filepath.Join(a.project(), loopSession), stophook.Session{ID: sessionFlag{}.of(a)}); err != nil {
+	if err := stophook.SaveSession(filepath.Join(a.project(), loopSession), stophook.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
 		return err
 	}
 	return a.sayLoop(l)
@@ -129,7 +132,7 @@ func loopError(err error) error {
 	return err
 }
 
-func (a *app) changeLoop(change func(*stophook.Loop) error, write bool) error {
+func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
 	path := filepath.Join(a.project(), loopFile)
 	l, err := stophook.ReadLoop(path)
 	if err == nil {
@@ -144,7 +147,7 @@ func (a *app) changeLoop(change func(*stophook.Loop) error, write bool) error {
 	return a.sayLoop(l)
 }
 
-func newLoopVerifyCmd(a *app) *cobra.Command {
+func newLoopVerifyCmd(a loopCmd) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "run the criteria's commands, and say what is true",
@@ -158,7 +161,7 @@ an iteration; when all hold the loop is completed.`,
 	}
 }
 
-func (a *app) verifyLoop(ctx context.Context, l *stophook.Loop) error {
+func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if l.Status != stophook.LoopInProgress {
 		return nil
 	}
@@ -195,7 +198,7 @@ func (a *app) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	return nil
 }
 
-func (a *app) sayLoop(l stophook.Loop) error {
+func (a loopCmd) sayLoop(l stophook.Loop) error {
 	if a.json {
 		writeJSON(a.Stdout, map[string]any{"schema": "orch.loop/1", "loop": l, "unmet": l.Unmet()})
 		return nil

@@ -28,12 +28,12 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&a.dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
-		newDemoCmd(a), newInitCmd(a), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
+		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		newStopHookCmd(a), newSessionStartCmd(a), newSessionCmd(a), newLoopCmd(a), newHookCmd(a),
-		newTasksCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
+		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
+		newTasksCmd(tasksCmd{a}), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	return root
 }

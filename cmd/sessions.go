@@ -16,6 +16,9 @@ import (
 	"github.com/beadsorch/orch/stophook"
 )
 
+// sessionCmd is what clients call, and what binds their sessions.
+type sessionCmd struct{ *app }
+
 // sessionFlag names a client's session.
 type sessionFlag struct{ id string }
 
@@ -25,7 +28,7 @@ func (f sessionFlag) of(a *app) string {
 	return orElse(f.id, orElse(a.env("CLAUDE_CODE_SESSION_ID"), a.env("CLAUDE_SESSION_ID")))
 }
 
-func newSessionCmd(a *app) *cobra.Command {
+func newSessionCmd(a sessionCmd) *cobra.Command {
 	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: atMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var f sessionFlag
@@ -33,13 +36,13 @@ func newSessionCmd(a *app) *cobra.Command {
 		Use:   "bind EPIC",
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
 		Args:  exactly(1, "an epic"),
-		RunE:  func(c *cobra.Command, args []string) error { return a.bind(c.Context(), core.TaskID(args[0]), f.of(a)) },
+		RunE:  func(c *cobra.Command, args []string) error { return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.app)) },
 	}
 	release := &cobra.Command{
 		Use:   "release",
 		Short: "let a session end whenever it wants",
 		Args:  atMost(0, "no argument"),
-		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a)) },
+		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a.app)) },
 	}
 	list := &cobra.Command{
 		Use:   "list",
@@ -57,7 +60,7 @@ func newSessionCmd(a *app) *cobra.Command {
 var errNoSession = &userError{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: exitUsage,
 	Why: "neither CLAUDE_CODE_SESSION_ID nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
 
-func (a *app) bind(ctx context.Context, epic core.TaskID, session string) error {
+func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) error {
 	if session == "" {
 		return errNoSession
 	}
@@ -91,7 +94,7 @@ func (a *app) bind(ctx context.Context, epic core.TaskID, session string) error 
 	return nil
 }
 
-func (a *app) release(session string) error {
+func (a sessionCmd) release(session string) error {
 	if session == "" {
 		return errNoSession
 	}
@@ -116,7 +119,7 @@ func (a *app) release(session string) error {
 	return nil
 }
 
-func (a *app) listSessions() error {
+func (a sessionCmd) listSessions() error {
 	_, common := gitDirs(a.Dir)
 	dir := filepath.Join(common, "orch", "sessions")
 	entries, err := os.ReadDir(dir)
@@ -146,7 +149,7 @@ func (a *app) listSessions() error {
 	return nil
 }
 
-func newSessionStartCmd(a *app) *cobra.Command {
+func newSessionStartCmd(a sessionCmd) *cobra.Command {
 	return &cobra.Command{
 		Use:   "session-start",
 		Short: "a client's hook for a session that starts, resumes or was compacted",
@@ -157,7 +160,7 @@ compaction, and announces an active loop. For any other session it prints nothin
 	}
 }
 
-func (a *app) sessionStart(ctx context.Context) error {
+func (a sessionCmd) sessionStart(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
 	text, err := a.announcement(ctx)
@@ -172,8 +175,8 @@ func (a *app) sessionStart(ctx context.Context) error {
 }
 
 // announcement is what a session that starts is told; "" for one that is nobody's.
-func (a *app) announcement(ctx context.Context) (string, error) {
-	in, err := readInput(ctx, a)
+func (a sessionCmd) announcement(ctx context.Context) (string, error) {
+	in, err := readInput(ctx, a.Process)
 	if err != nil || a.env("ORCH_ATTEMPT") != "" {
 		return "", err
 	}

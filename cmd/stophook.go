@@ -25,7 +25,7 @@ import (
 // hookPatience is how long a hook takes at most; a client's own limit is 30 s or more.
 const hookPatience = 2 * time.Second
 
-func newStopHookCmd(a *app) *cobra.Command {
+func newStopHookCmd(a sessionCmd) *cobra.Command {
 	var explain bool
 	var simulate string
 	c := &cobra.Command{
@@ -62,7 +62,7 @@ type stop struct {
 	keep   func() error // keeps the session's count; nil when nothing is kept
 }
 
-func (a *app) stopHook(ctx context.Context, explain bool) error {
+func (a sessionCmd) stopHook(ctx context.Context, explain bool) error {
 	ctx, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
 	s, err := a.decideStop(ctx)
@@ -85,7 +85,7 @@ func (a *app) stopHook(ctx context.Context, explain bool) error {
 	return nil
 }
 
-func (a *app) explainStop(s stop, err error) error {
+func (a sessionCmd) explainStop(s stop, err error) error {
 	if err != nil {
 		return &userError{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: exitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
@@ -109,8 +109,8 @@ func (a *app) explainStop(s stop, err error) error {
 }
 
 // decideStop finds out which binding applies, by facts, and decides by it.
-func (a *app) decideStop(ctx context.Context) (stop, error) {
-	in, err := readInput(ctx, a)
+func (a sessionCmd) decideStop(ctx context.Context) (stop, error) {
+	in, err := readInput(ctx, a.Process)
 	if err != nil {
 		return stop{}, err
 	}
@@ -139,14 +139,14 @@ func (a *app) decideStop(ctx context.Context) (stop, error) {
 }
 
 // readInput reads the client's words, and gives up when they do not come.
-func readInput(ctx context.Context, a *app) (stophook.Input, error) {
+func readInput(ctx context.Context, p Process) (stophook.Input, error) {
 	type read struct {
 		in  stophook.Input
 		err error
 	}
 	done := make(chan read, 1)
 	go func() {
-		in, err := stophook.ReadInput(a.Stdin)
+		in, err := stophook.ReadInput(p.Stdin)
 		done <- read{in, err}
 	}()
 	select {
@@ -157,7 +157,7 @@ func readInput(ctx context.Context, a *app) (stophook.Input, error) {
 	}
 }
 
-func (a *app) decideEpic(ctx context.Context, s stop, bound stophook.Session, w *workspace, path string) (stop, error) {
+func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound stophook.Session, w *workspace, path string) (stop, error) {
 	work, asOf, err := w.workOf(ctx, bound.Epic)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
@@ -236,7 +236,7 @@ const (
 	loopSession = ".loop/session.json"
 )
 
-func (a *app) decideLoop(s stop, project string) (stop, error) {
+func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil

@@ -13,8 +13,11 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
+// tasksCmd is the commands of the embedded tracker.
+type tasksCmd struct{ *app }
+
 // newTasksCmd is the command of the embedded tracker.
-func newTasksCmd(a *app) *cobra.Command {
+func newTasksCmd(a tasksCmd) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tasks",
 		Short: "the embedded tracker: .beads/issues.jsonl, in beads' own format",
@@ -28,7 +31,7 @@ func newTasksCmd(a *app) *cobra.Command {
 
 // taskFile opens the embedded tracker. Where bd keeps the tasks it refuses, so
 // that there are never two truths.
-func (a *app) taskFile(ctx context.Context) (*beads.File, error) {
+func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
 	w, err := a.open(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +99,7 @@ func (f *issueFlags) set(c *cobra.Command, i *beads.Issue, stdin io.Reader) erro
 	return nil
 }
 
-func newTasksCreateCmd(a *app) *cobra.Command {
+func newTasksCreateCmd(a tasksCmd) *cobra.Command {
 	var f issueFlags
 	c := &cobra.Command{
 		Use:     "create TITLE",
@@ -142,7 +145,7 @@ func tasksError(err error) error {
 }
 
 // sayIssues prints issues: one line each, or the records themselves.
-func (a *app) sayIssues(schema string, issues []beads.Issue) error {
+func (a tasksCmd) sayIssues(schema string, issues []beads.Issue) error {
 	if a.json {
 		if issues == nil {
 			issues = []beads.Issue{}
@@ -156,7 +159,7 @@ func (a *app) sayIssues(schema string, issues []beads.Issue) error {
 	return nil
 }
 
-func newTasksListCmd(a *app) *cobra.Command {
+func newTasksListCmd(a tasksCmd) *cobra.Command {
 	var all bool
 	var status, kind, parent string
 	c := &cobra.Command{Use: "list", Short: "the tasks that are not closed", Args: atMost(0, "no argument")}
@@ -191,7 +194,7 @@ func newTasksListCmd(a *app) *cobra.Command {
 	return c
 }
 
-func newTasksReadyCmd(a *app) *cobra.Command {
+func newTasksReadyCmd(a tasksCmd) *cobra.Command {
 	var parent string
 	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks", Args: atMost(0, "no argument")}
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
@@ -209,7 +212,7 @@ func newTasksReadyCmd(a *app) *cobra.Command {
 	return c
 }
 
-func newTasksShowCmd(a *app) *cobra.Command {
+func newTasksShowCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "all of one task", Args: exactly(1, "an id"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -248,7 +251,7 @@ func issueText(i beads.Issue) string {
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }
 
-func newTasksUpdateCmd(a *app) *cobra.Command {
+func newTasksUpdateCmd(a tasksCmd) *cobra.Command {
 	var f issueFlags
 	c := &cobra.Command{Use: "update ID", Short: "change a task's fields", Args: exactly(1, "an id")}
 	f.add(c)
@@ -269,7 +272,7 @@ func newTasksUpdateCmd(a *app) *cobra.Command {
 	return c
 }
 
-func newTasksCloseCmd(a *app) *cobra.Command {
+func newTasksCloseCmd(a tasksCmd) *cobra.Command {
 	var reason string
 	var force bool
 	c := &cobra.Command{Use: "close ID", Short: "close a task by hand", Args: exactly(1, "an id")}
@@ -293,7 +296,7 @@ func newTasksCloseCmd(a *app) *cobra.Command {
 	return c
 }
 
-func newTasksDepCmd(a *app) *cobra.Command {
+func newTasksDepCmd(a tasksCmd) *cobra.Command {
 	c := &cobra.Command{Use: "dep", Short: "what waits for what", Args: atMost(0, "a verb"), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var kind string
 	add := &cobra.Command{Use: "add ID ON", Short: "ID waits for ON", Args: exactly(2, "two ids")}
@@ -309,7 +312,7 @@ func newTasksDepCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) changeDep(ctx context.Context, change func(*beads.File) error, said string) error {
+func (a tasksCmd) changeDep(ctx context.Context, change func(*beads.File) error, said string) error {
 	t, err := a.taskFile(ctx)
 	if err != nil {
 		return err
@@ -325,7 +328,7 @@ func (a *app) changeDep(ctx context.Context, change func(*beads.File) error, sai
 	return nil
 }
 
-func newTasksImportCmd(a *app) *cobra.Command {
+func newTasksImportCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
 		Use: "import FILE", Short: "take in issues from beads' JSONL (bd export); - is standard input", Args: exactly(1, "a file"),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -355,7 +358,7 @@ func newTasksImportCmd(a *app) *cobra.Command {
 	}
 }
 
-func (a *app) readInput(name string) ([]byte, error) {
+func (a tasksCmd) readInput(name string) ([]byte, error) {
 	if name == "-" {
 		b, err := io.ReadAll(io.LimitReader(a.Stdin, 256<<20))
 		if err != nil {
@@ -370,7 +373,7 @@ func (a *app) readInput(name string) ([]byte, error) {
 	return b, nil
 }
 
-func newTasksExportCmd(a *app) *cobra.Command {
+func newTasksExportCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
 		Use: "export", Short: "all issues as beads' JSONL, for bd import", Args: atMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {

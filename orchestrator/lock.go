@@ -16,16 +16,16 @@ import (
 
 // Holder is the process that holds an epic.
 type Holder struct {
-	PID     int       `json:"pid"`
-	Host    string    `json:"host"`
-	Started time.Time `json:"started"`
+	PID     int       `json:"pid"`     // of the process
+	Host    string    `json:"host"`    // where it runs
+	Started time.Time `json:"started"` // UTC
 	Command string    `json:"command"` // run, next or land
 }
 
 // HeldError says that another orch holds the epic.
 type HeldError struct {
-	Epic   core.TaskID
-	Holder Holder // zero when it could not be read
+	Epic   core.TaskID // that is held
+	Holder Holder      // zero when it could not be read
 }
 
 // Error names the holder.

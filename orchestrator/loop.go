@@ -22,19 +22,19 @@ type Executor interface {
 // Request is an event that comes from outside the loop: a person's verb or a
 // signal. Done is called once it is in the journal, or was refused.
 type Request struct {
-	Event core.Event
-	Done  func()
+	Event core.Event // what is asked for
+	Done  func()     // may be nil
 }
 
 // Loop drives a State to the end of a run. Its goroutine owns the state; workers
 // get copies of it and answer with events.
 type Loop struct {
-	State    core.State
-	Executor Executor
+	State    core.State                   // owned by Run while it runs
+	Executor Executor                     // does what is decided
 	Append   func(...core.Event) error    // durable when it returns
 	Observe  func(core.Event, core.State) // told of each event after it was applied; may be nil
-	Requests <-chan Request
-	Now      func() time.Time
+	Requests <-chan Request               // a person's, and signals
+	Now      func() time.Time             // the clock
 
 	answers chan []core.Event
 	workers sync.WaitGroup

@@ -26,11 +26,11 @@ type Orchestrator struct {
 
 // Options are what a run is for.
 type Options struct {
-	Mode    core.Mode
-	Base    core.Commit // what a new epic branch starts from
-	Observe func(core.Event, core.State)
-	PID     int
-	Host    string
+	Mode    core.Mode                    // what the run is for
+	Base    core.Commit                  // what a new epic branch starts from
+	Observe func(core.Event, core.State) // is told each event with the state after it
+	PID     int                          // who holds the epic, for others to see
+	Host    string                       // and where
 	// Wrap, where it is set, stands around every write of the journal; tests
 	// inject faults there.
 	Wrap func(append func(...core.Event) error) func(...core.Event) error

@@ -30,10 +30,10 @@ const (
 
 // Settings are the settings that the decision reads, workflow.stop_hook.
 type Settings struct {
-	Enabled         bool
-	CheckReady      bool // ready tasks keep a session
-	CheckInProgress bool // and so do tasks in progress
-	MaxCycles       int
+	Enabled         bool     // false lets every session end
+	CheckReady      bool     // ready tasks keep a session
+	CheckInProgress bool     // and so do tasks in progress
+	MaxCycles       int      // how often a session is sent back in all
 	AllowExitOn     []string // all_complete, all_blocked, context_checkpoint
 	Promises        []string // texts that count as a promise of completion
 }
@@ -43,28 +43,28 @@ func (s Settings) allows(state string) bool { return slices.Contains(s.AllowExit
 
 // Session is what is kept of a bound session between its stops.
 type Session struct {
-	ID        string `json:"session"`
-	Epic      string `json:"epic"`
-	Cycles    int    `json:"cycles"`          // times that it was sent back to work
-	Still     int    `json:"still"`           // in a row, without progress
-	Unknown   int    `json:"unknown"`         // in a row, without a state
-	Print     string `json:"print,omitempty"` // of the work at the last stop
-	Cancelled bool   `json:"cancelled,omitempty"`
-	Fresh     bool   `json:"fresh,omitempty"` // it asked for a fresh session
+	ID        string `json:"session"`             // the client's
+	Epic      string `json:"epic"`                // that it is bound to; "" none
+	Cycles    int    `json:"cycles"`              // times that it was sent back to work
+	Still     int    `json:"still"`               // in a row, without progress
+	Unknown   int    `json:"unknown"`             // in a row, without a state
+	Print     string `json:"print,omitempty"`     // of the work at the last stop
+	Cancelled bool   `json:"cancelled,omitempty"` // a person let it go
+	Fresh     bool   `json:"fresh,omitempty"`     // it asked for a fresh session
 }
 
 // Facts is all that a decision about an epic's session rests on.
 type Facts struct {
-	Input    Input
-	Settings Settings
-	Session  Session
-	Work     *Work // nil when neither the tracker nor a snapshot can be read
+	Input    Input    // what the client said
+	Settings Settings // workflow.stop_hook
+	Session  Session  // what is kept of it
+	Work     *Work    // nil when neither the tracker nor a snapshot can be read
 }
 
 // Answer is a decision.
 type Answer struct {
-	Block   bool
-	Verdict Verdict
+	Block   bool    // it is sent back to work
+	Verdict Verdict // why, in a word
 	Why     string  // a clause for a person
 	Session Session // as it is to be kept
 }

@@ -14,9 +14,9 @@ import (
 // Work is what the tracker says of an epic's tasks, the epic itself and those of
 // epics below it left out.
 type Work struct {
-	Done       int
-	Ready      int
-	InProgress int
+	Done       int // closed, or counted as such
+	Ready      int // may be begun
+	InProgress int // somebody is at it
 	Waiting    int // for ready tasks, or those in progress
 	Blocked    int // blocked, or behind what is: only a person can go on
 	// Print is the same for the same states: a stop with the Print of the stop before

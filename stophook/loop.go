@@ -23,22 +23,22 @@ const maxStuck = 5
 // .loop/state.json. Fields that are not named here are kept.
 type Loop struct {
 	Spec           string          `json:"spec"`           // what was asked for, verbatim
-	Criteria       []string        `json:"criteria"`       //
+	Criteria       []string        `json:"criteria"`       // in their order
 	CriteriaStatus map[string]bool `json:"criteriaStatus"` // by criterion; one that is not there is not true
-	ExitSignal     bool            `json:"exit_signal"`
-	Steps          []string        `json:"steps"`
-	CompletedSteps []string        `json:"completedSteps"`
-	RemainingSteps []string        `json:"remainingSteps"`
-	Iteration      int             `json:"iteration"`
-	Status         string          `json:"status"`
-	CircuitBreaker CircuitBreaker  `json:"circuitBreaker"`
+	ExitSignal     bool            `json:"exit_signal"`    // the wish to end
+	Steps          []string        `json:"steps"`          // all of them
+	CompletedSteps []string        `json:"completedSteps"` // in the order they were done
+	RemainingSteps []string        `json:"remainingSteps"` // the next one first
+	Iteration      int             `json:"iteration"`      // how many have ended
+	Status         string          `json:"status"`         // in_progress, completed or cancelled
+	CircuitBreaker CircuitBreaker  `json:"circuitBreaker"` // tells when it gets nowhere
 	extra          map[string]json.RawMessage
 }
 
 // CircuitBreaker tells a loop that gets nowhere.
 type CircuitBreaker struct {
 	StuckCount int    `json:"stuckCount"` // iterations in a row with the same first unmet criterion
-	LastUnmet  string `json:"lastUnmet"`
+	LastUnmet  string `json:"lastUnmet"`  // the first unmet criterion of the iteration before
 }
 
 // NewLoop is a loop at its start: nothing is true yet.

@@ -3,8 +3,6 @@ package core
 import (
 	"fmt"
 	"time"
-
-	"github.com/beadsorch/orch/stophook"
 )
 
 // EventKind names what happened, in the past tense.
@@ -66,33 +64,33 @@ func (k EventKind) Personal() bool {
 
 // Event is something that happened. Which fields are set depends on Kind.
 type Event struct {
-	Kind    EventKind `json:"kind"`
-	At      time.Time `json:"at"`
-	Task    TaskID    `json:"task,omitempty"`
-	Attempt int       `json:"attempt,omitempty"`
-	Code    Code      `json:"code,omitempty"`
-	Reason  string    `json:"reason,omitempty"` // one clause, shown to a person as it is
-	Run     *Run      `json:"run,omitempty"`    // run_started
-	Epic    TaskID    `json:"epic,omitempty"`   // run_started
-	Read    *Reading  `json:"read,omitempty"`   // tracker_read
-	Wrote   []Wrote   `json:"wrote,omitempty"`  // tracker_written
-	Land    *Land     `json:"land,omitempty"`   // base_checked, landing_*, candidate_judged, task_landed
-	Agent   *Agent    `json:"agent,omitempty"`  // attempt_started, agent_ended
-	Until   time.Time `json:"until,omitzero"`   // breaker_opened
-	Text    string    `json:"text,omitempty"`   // a person's hint or answer; an agent's feedback; output for a person
-	Files   []string  `json:"files,omitempty"`
+	Kind    EventKind `json:"kind"`              // what happened
+	At      time.Time `json:"at"`                // when, UTC
+	Task    TaskID    `json:"task,omitempty"`    // to which task; "" to none
+	Attempt int       `json:"attempt,omitempty"` // in which attempt, from 1; 0 none
+	Code    Code      `json:"code,omitempty"`    // why, as a code
+	Reason  string    `json:"reason,omitempty"`  // one clause, shown to a person as it is
+	Run     *Run      `json:"run,omitempty"`     // run_started
+	Epic    TaskID    `json:"epic,omitempty"`    // run_started
+	Read    *Reading  `json:"read,omitempty"`    // tracker_read
+	Wrote   []Wrote   `json:"wrote,omitempty"`   // tracker_written
+	Land    *Land     `json:"land,omitempty"`    // base_checked, landing_*, candidate_judged, task_landed
+	Agent   *Agent    `json:"agent,omitempty"`   // attempt_started, agent_ended
+	Until   time.Time `json:"until,omitzero"`    // breaker_opened
+	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
+	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
 }
 
 // Reading is how the tracker differs from what the state knew.
 type Reading struct {
-	Nodes   []Node        `json:"nodes,omitempty"`
-	Removed []TaskID      `json:"removed,omitempty"`
-	Took    time.Duration `json:"took"`
+	Nodes   []Node        `json:"nodes,omitempty"`   // that are new, or differ
+	Removed []TaskID      `json:"removed,omitempty"` // that are no longer there
+	Took    time.Duration `json:"took"`              // to read all of it
 }
 
 // Wrote is the answer to one change that the tracker was asked for.
 type Wrote struct {
-	ID      TaskID `json:"id"`
+	ID      TaskID `json:"id"`                // of the issue
 	Kind    string `json:"kind,omitempty"`    // of the change
 	Status  string `json:"status,omitempty"`  // which it has now; "" when refused
 	Refused string `json:"refused,omitempty"` // the tracker's words
@@ -101,41 +99,41 @@ type Wrote struct {
 
 // Land is a fact about candidates and the epic branch.
 type Land struct {
-	Tasks   []TaskID `json:"tasks,omitempty"`
-	Old     Commit   `json:"old,omitempty"`
-	Commits []Commit `json:"commits,omitempty"`
-	Tree    string   `json:"tree,omitempty"`
-	Passed  bool     `json:"passed,omitempty"`
-	Score   int      `json:"score,omitempty"`
-	Gate    []string `json:"gate,omitempty"` // names of the rules that were applied
-	Files   int      `json:"files,omitempty"`
-	Added   int      `json:"added,omitempty"`
-	Deleted int      `json:"deleted,omitempty"`
-	Log     string   `json:"log,omitempty"` // file with the gate's output
+	Tasks   []TaskID `json:"tasks,omitempty"`   // in the order in which they land
+	Old     Commit   `json:"old,omitempty"`     // the tip that they were built on
+	Commits []Commit `json:"commits,omitempty"` // the candidate of each task
+	Tree    string   `json:"tree,omitempty"`    // that the gate judged
+	Passed  bool     `json:"passed,omitempty"`  // the gate was green
+	Score   int      `json:"score,omitempty"`   // 0 to 100
+	Gate    []string `json:"gate,omitempty"`    // names of the rules that were applied
+	Files   int      `json:"files,omitempty"`   // how many change
+	Added   int      `json:"added,omitempty"`   // lines
+	Deleted int      `json:"deleted,omitempty"` // lines
+	Log     string   `json:"log,omitempty"`     // file with the gate's output
 
-	Took time.Duration `json:"took,omitempty"`
+	Took time.Duration `json:"took,omitempty"` // to build and judge
 }
 
 // Agent is a fact about one agent process and the work that it left.
 type Agent struct {
-	Iteration int      `json:"iteration,omitempty"`
-	Base      Commit   `json:"base,omitempty"`
-	Head      Commit   `json:"head,omitempty"`
-	Changed   bool     `json:"changed,omitempty"`  // its work differs from its base
-	Salvaged  bool     `json:"salvaged,omitempty"` // orch committed what was not
-	Unmerged  []string `json:"unmerged,omitempty"`
-	InSession bool     `json:"in_session,omitempty"`
-	Resume    bool     `json:"resume,omitempty"` // goes on with Session
-	Session   string   `json:"session,omitempty"`
-	End       End      `json:"end,omitempty"`
-	Signal    string   `json:"signal,omitempty"` // from its promise
-	Fast      bool     `json:"fast,omitempty"`   // ended within seconds, and badly
-	Added     int      `json:"added,omitempty"`
-	Deleted   int      `json:"deleted,omitempty"`
-	Tokens    int64    `json:"tokens,omitempty"`
-	CostUSD   float64  `json:"cost_usd,omitempty"`
+	Iteration int      `json:"iteration,omitempty"`  // from 1
+	Base      Commit   `json:"base,omitempty"`       // what its attempt began from
+	Head      Commit   `json:"head,omitempty"`       // the newest commit of its work
+	Changed   bool     `json:"changed,omitempty"`    // its work differs from its base
+	Salvaged  bool     `json:"salvaged,omitempty"`   // orch committed what was not
+	Unmerged  []string `json:"unmerged,omitempty"`   // files that it left in conflict
+	InSession bool     `json:"in_session,omitempty"` // a session's model is the agent
+	Resume    bool     `json:"resume,omitempty"`     // goes on with Session
+	Session   string   `json:"session,omitempty"`    // the client's id of the conversation
+	End       End      `json:"end,omitempty"`        // how its process ended
+	Signal    string   `json:"signal,omitempty"`     // from its promise
+	Fast      bool     `json:"fast,omitempty"`       // ended within seconds, and badly
+	Added     int      `json:"added,omitempty"`      // lines
+	Deleted   int      `json:"deleted,omitempty"`    // lines
+	Tokens    int64    `json:"tokens,omitempty"`     // in and out
+	CostUSD   float64  `json:"cost_usd,omitempty"`   // as its client estimates it
 
-	Took       time.Duration `json:"took,omitempty"`
+	Took       time.Duration `json:"took,omitempty"`        // from start to end
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
 }
 
@@ -158,9 +156,9 @@ const (
 
 // The signals of an agent's promise that Apply reads.
 const (
-	SignalBlocked  = string(stophook.Blocked)
-	SignalEscalate = string(stophook.Escalate)
-	SignalContinue = string(stophook.Continue)
+	SignalBlocked  = "BLOCKED"
+	SignalEscalate = "ESCALATE"
+	SignalContinue = "CONTINUE"
 )
 
 // FirstOf names the first of the files, and how many more there are.

@@ -10,21 +10,21 @@ import (
 
 // Plan is what an epic looks like before anything has started.
 type Plan struct {
-	ToDo        int        `json:"to_do"`
-	Done        int        `json:"done"`
-	Waves       [][]Step   `json:"waves"`         // each could start when the ones before have landed
-	Critical    []TaskID   `json:"critical_path"` // the longest way through
-	Parallelism float64    `json:"parallelism"`   // work by the longest way: more agents than this are idle on average
-	Cycles      [][]string `json:"cycles,omitempty"`
-	Problems    []string   `json:"problems,omitempty"`
-	Stuck       bool       `json:"stuck"` // something in it can never start by itself
+	ToDo        int        `json:"to_do"`              // tasks
+	Done        int        `json:"done"`               // tasks
+	Waves       [][]Step   `json:"waves"`              // each could start when the ones before have landed
+	Critical    []TaskID   `json:"critical_path"`      // the longest way through
+	Parallelism float64    `json:"parallelism"`        // work by the longest way: more agents than this are idle on average
+	Cycles      [][]string `json:"cycles,omitempty"`   // of ids that wait for each other
+	Problems    []string   `json:"problems,omitempty"` // a clause each
+	Stuck       bool       `json:"stuck"`              // something in it can never start by itself
 }
 
 // Step is a task of a plan.
 type Step struct {
-	ID    TaskID   `json:"id"`
-	Title string   `json:"title"`
-	For   []TaskID `json:"waits_for,omitempty"`
+	ID    TaskID   `json:"id"`                  // of the task
+	Title string   `json:"title"`               // its title
+	For   []TaskID `json:"waits_for,omitempty"` // tasks of the epic that are not closed
 }
 
 // PlanOf looks an epic over: what could run when, and what can not.

@@ -18,24 +18,24 @@ const (
 
 // Summary is how an epic stands.
 type Summary struct {
-	Promise Promise
-	Code    Code   // why the run stopped early; "" when it did not
-	Reason  string // one clause
-	Counts  Counts
+	Promise Promise       // the word that the run ends with
+	Code    Code          // why the run stopped early; "" when it did not
+	Reason  string        // one clause
+	Counts  Counts        // how many tasks are where
 	Took    time.Duration // of the newest run
 }
 
 // Counts says how many tasks of the epic are where. Done includes those that a
 // person closed.
 type Counts struct {
-	Total    int `json:"total"`
-	Done     int `json:"done"`
-	Landed   int `json:"landed"` // by orch, in any run
-	Running  int `json:"running"`
-	Landing  int `json:"landing"` // queued or validating
-	Ready    int `json:"ready"`
-	Waiting  int `json:"waiting"`
-	NeedsYou int `json:"needs_you"`
+	Total    int `json:"total"`     // all that agents are given
+	Done     int `json:"done"`      // landed, or closed by a person
+	Landed   int `json:"landed"`    // by orch, in any run
+	Running  int `json:"running"`   // an agent is at it
+	Landing  int `json:"landing"`   // queued or validating
+	Ready    int `json:"ready"`     // nothing but a place is missing
+	Waiting  int `json:"waiting"`   // for others, or for a time
+	NeedsYou int `json:"needs_you"` // parked or skipped
 }
 
 // Count counts the tasks of the epic.
@@ -92,8 +92,8 @@ func Summarize(s State, now time.Time) Summary {
 
 // Obstacle says why a task that waits does not run.
 type Obstacle struct {
-	Code Code
-	Why  string
+	Code Code     // "" when only time keeps it back
+	Why  string   // in a clause
 	On   []TaskID // what it waits for
 }
 

@@ -33,22 +33,22 @@ const Ready TaskState = "ready"
 
 // Node is what the tracker says of one issue, as far as scheduling needs it.
 type Node struct {
-	ID        TaskID     `json:"id"`
-	Title     string     `json:"title,omitempty"`
-	Epic      bool       `json:"epic,omitempty"`    // an epic: never dispatched, closed when all below it is done
-	Outside   bool       `json:"outside,omitempty"` // not below this epic; known because something in it waits for it
-	Held      bool       `json:"held,omitempty"`    // of a type that no agent works on (a gate, a message), or pinned
-	Parent    TaskID     `json:"parent,omitempty"`
-	Status    string     `json:"status"`
-	Assignee  string     `json:"assignee,omitempty"`
-	Agent     string     `json:"agent,omitempty"` // from the label agent:<name>
-	Priority  int        `json:"priority"`        // 0 is most urgent
-	CreatedAt time.Time  `json:"created_at"`
-	Estimate  Minutes    `json:"estimate,omitempty"` // the tracker's, 0 for none
-	DeferTill time.Time  `json:"defer_until,omitzero"`
-	ClosedAt  time.Time  `json:"closed_at,omitzero"`
-	ClosedBy  string     `json:"closed_by,omitempty"` // "" when the tracker does not tell
-	Needs     [][]TaskID `json:"needs,omitempty"`     // one of each row must be done first; inherited rows included
+	ID        TaskID     `json:"id"`                   // in the tracker
+	Title     string     `json:"title,omitempty"`      // one line
+	Epic      bool       `json:"epic,omitempty"`       // an epic: never dispatched, closed when all below it is done
+	Outside   bool       `json:"outside,omitempty"`    // not below this epic; known because something in it waits for it
+	Held      bool       `json:"held,omitempty"`       // of a type that no agent works on (a gate, a message), or pinned
+	Parent    TaskID     `json:"parent,omitempty"`     // the epic that it is directly below
+	Status    string     `json:"status"`               // the tracker's own word
+	Assignee  string     `json:"assignee,omitempty"`   // who has it there; "" nobody
+	Agent     string     `json:"agent,omitempty"`      // from the label agent:<name>
+	Priority  int        `json:"priority"`             // 0 is most urgent
+	CreatedAt time.Time  `json:"created_at"`           // UTC
+	Estimate  Minutes    `json:"estimate,omitempty"`   // the tracker's, 0 for none
+	DeferTill time.Time  `json:"defer_until,omitzero"` // not ready before
+	ClosedAt  time.Time  `json:"closed_at,omitzero"`   // zero while it is not closed
+	ClosedBy  string     `json:"closed_by,omitempty"`  // "" when the tracker does not tell
+	Needs     [][]TaskID `json:"needs,omitempty"`      // one of each row must be done first; inherited rows included
 }
 
 // Minutes is a whole number of minutes, the tracker's unit of an estimate.
@@ -57,7 +57,7 @@ type Minutes int
 // Task is a node with what orch did about it.
 type Task struct {
 	Node
-	State     TaskState `json:"state"`
+	State     TaskState `json:"state"`               // where it is on its way
 	Attempts  []Attempt `json:"attempts,omitempty"`  // oldest first; only the last can be open
 	Charged   int       `json:"charged,omitempty"`   // attempts that count against the limit
 	NotBefore time.Time `json:"not_before,omitzero"` // back-off
@@ -77,14 +77,14 @@ type Commit = git.Commit
 
 // Attempt is one try at a task, in one worktree, on one branch.
 type Attempt struct {
-	Number    int           `json:"number"`    // from 1
-	Iteration int           `json:"iteration"` // from 1
-	Base      Commit        `json:"base"`
-	Head      Commit        `json:"head,omitempty"` // "" until its agent has ended with something to land
-	Started   time.Time     `json:"started"`
-	Ended     time.Time     `json:"ended,omitzero"`  // zero while it is open
-	Agent     bool          `json:"agent,omitempty"` // its agent runs now
-	Failure   Code          `json:"failure,omitempty"`
+	Number    int           `json:"number"`               // from 1
+	Iteration int           `json:"iteration"`            // from 1
+	Base      Commit        `json:"base"`                 // what it began from
+	Head      Commit        `json:"head,omitempty"`       // "" until its agent has ended with something to land
+	Started   time.Time     `json:"started"`              // UTC
+	Ended     time.Time     `json:"ended,omitzero"`       // zero while it is open
+	Agent     bool          `json:"agent,omitempty"`      // its agent runs now
+	Failure   Code          `json:"failure,omitempty"`    // "" while it has not failed
 	Feedback  string        `json:"feedback,omitempty"`   // what the next iteration or attempt is told
 	Why       string        `json:"why,omitempty"`        // of the failure, in one clause
 	Files     []string      `json:"files,omitempty"`      // in conflict
@@ -92,9 +92,9 @@ type Attempt struct {
 	Session   string        `json:"session,omitempty"`    // the client's id of the conversation
 	InSession bool          `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
 	Handed    bool          `json:"handed,omitempty"`     // its worktree and brief are there for the session
-	Stopping  bool          `json:"stopping,omitempty"`
-	Cleaned   bool          `json:"cleaned,omitempty"` // its worktree and branch are gone
-	Worked    time.Duration `json:"worked,omitempty"`  // time that its agents took, together
+	Stopping  bool          `json:"stopping,omitempty"`   // its agent is being interrupted
+	Cleaned   bool          `json:"cleaned,omitempty"`    // its worktree and branch are gone
+	Worked    time.Duration `json:"worked,omitempty"`     // time that its agents took, together
 }
 
 // Open reports whether the attempt has not ended.
@@ -132,7 +132,7 @@ const (
 // Limits are the settings that Decide reads. They are written into the journal
 // at each start, so that a replay decides as the run did.
 type Limits struct {
-	MaxParallel    int           `json:"max_parallel"`
+	MaxParallel    int           `json:"max_parallel"`     // agents at a time
 	Attempts       int           `json:"attempts"`         // charged attempts before a task is parked
 	Iterations     int           `json:"iterations"`       // of one attempt, before it is parked
 	MaxIterations  int           `json:"max_iterations"`   // of one run; 0: 100, or attempts times tasks where that is more
@@ -152,22 +152,22 @@ type Limits struct {
 
 // Run is one life of the orchestrator.
 type Run struct {
-	Number     int        `json:"number"` // from 1, over the whole journal
-	Mode       Mode       `json:"mode"`
-	Started    time.Time  `json:"started"`
-	Ended      time.Time  `json:"ended,omitzero"`
-	Limits     Limits     `json:"limits"`
-	Drain      Code       `json:"drain,omitempty"` // why no new work is taken: a limit, or INTERRUPTED
-	DrainWhy   string     `json:"drain_why,omitempty"`
+	Number     int        `json:"number"`               // from 1, over the whole journal
+	Mode       Mode       `json:"mode"`                 // what it is for
+	Started    time.Time  `json:"started"`              // UTC
+	Ended      time.Time  `json:"ended,omitzero"`       // zero while it goes on
+	Limits     Limits     `json:"limits"`               // the settings that it goes by
+	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
+	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
 	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
 	Iterations int        `json:"iterations,omitempty"` // agents started
 	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
-	CostUSD    float64    `json:"cost_usd,omitempty"`
-	Tokens     int64      `json:"tokens,omitempty"`
-	Failures   int        `json:"failures,omitempty"` // tasks parked since the last landing
-	FastExits  []FastExit `json:"fast_exits,omitempty"`
-	Probing    bool       `json:"probing,omitempty"` // the breaker has opened once: one agent at a time
-	Promise    string     `json:"promise,omitempty"` // how it ended
+	CostUSD    float64    `json:"cost_usd,omitempty"`   // of all agents, as their client estimates it
+	Tokens     int64      `json:"tokens,omitempty"`     // of all agents
+	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
+	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
+	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
+	Promise    string     `json:"promise,omitempty"`    // how it ended
 }
 
 // ReadAt is when the tracker's newest reading that differed from what was known
@@ -176,9 +176,9 @@ func (s State) ReadAt() time.Time { return s.tracker.read }
 
 // FastExit is an agent that ended at once and badly.
 type FastExit struct {
-	Task TaskID    `json:"task"`
-	At   time.Time `json:"at"`
-	Why  string    `json:"why"`
+	Task TaskID    `json:"task"` // whose agent it was
+	At   time.Time `json:"at"`   // UTC
+	Why  string    `json:"why"`  // in a clause
 }
 
 // Mode says what a run is for.
@@ -194,11 +194,11 @@ const (
 // State is what replaying the journal gives. Its tasks are immutable: Apply
 // replaces the one that it changes, so a copy of a State stays as it is.
 type State struct {
-	Epic     TaskID    `json:"epic"`
-	Tasks    []*Task   `json:"tasks"` // by id
-	Base     Commit    `json:"base"`  // the epic branch's first commit that is not ours
-	Tip      Commit    `json:"tip"`   // the newest known commit of the epic branch
-	Run      Run       `json:"run"`
+	Epic     TaskID    `json:"epic"`              // whose run it is
+	Tasks    []*Task   `json:"tasks"`             // by id
+	Base     Commit    `json:"base"`              // the epic branch's first commit that is not ours
+	Tip      Commit    `json:"tip"`               // the newest known commit of the epic branch
+	Run      Run       `json:"run"`               // the newest one
 	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
 	Landing  Landing   `json:"landing,omitzero"`  // what is being landed now
 	Window   int       `json:"window"`            // candidates that are gated together at most
@@ -207,7 +207,7 @@ type State struct {
 	Cooling  string    `json:"cooling,omitempty"` // why
 	Cooled   int       `json:"cooled,omitempty"`  // cool-downs in a row
 	Meta     string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
-	Into     IntoState `json:"into,omitzero"`
+	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
 
 	index   map[TaskID]int // of Tasks
 	tracker trackerState
@@ -217,22 +217,22 @@ type State struct {
 
 // Landing is a stack of candidates between the gate and the epic branch.
 type Landing struct {
-	Tasks   []TaskID `json:"tasks,omitempty"`
+	Tasks   []TaskID `json:"tasks,omitempty"`   // in the order in which they land
 	Commits []Commit `json:"commits,omitempty"` // one a task, each on top of the one before; set once judged green
-	Old     Commit   `json:"old,omitempty"`
-	Moving  bool     `json:"moving,omitempty"`
+	Old     Commit   `json:"old,omitempty"`     // the tip that they were built on
+	Moving  bool     `json:"moving,omitempty"`  // the branch is being moved
 
-	Lost      int       `json:"lost,omitempty"` // landings in a row that failed though the work did not
-	NotBefore time.Time `json:"not_before,omitzero"`
-	Why       string    `json:"why,omitempty"`
+	Lost      int       `json:"lost,omitempty"`      // landings in a row that failed though the work did not
+	NotBefore time.Time `json:"not_before,omitzero"` // back-off
+	Why       string    `json:"why,omitempty"`       // the newest loss, in a clause
 }
 
 // IntoState is how far the finished epic has come on the branch that was asked for.
 type IntoState struct {
-	Busy   bool   `json:"busy,omitempty"`
-	Done   Commit `json:"done,omitempty"` // the tip of the epic branch that is on Branch
-	Branch string `json:"branch,omitempty"`
-	Why    string `json:"why,omitempty"` // why it is not
+	Busy   bool   `json:"busy,omitempty"`   // it is under way
+	Done   Commit `json:"done,omitempty"`   // the tip of the epic branch that is on Branch
+	Branch string `json:"branch,omitempty"` // that Done is on
+	Why    string `json:"why,omitempty"`    // why it is not
 }
 
 // GateState is what is known of the gate on the untouched base.

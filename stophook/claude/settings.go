@@ -16,9 +16,9 @@ import (
 
 // Hook is one command that the client runs at an event.
 type Hook struct {
-	Event   string
-	Command string
-	Timeout int // seconds
+	Event   string // of the client, such as Stop
+	Command string // as a shell runs it
+	Seconds int    // how long it may take
 }
 
 // Hooks are the ones that orch installs. The client's default limit is 600 s; these
@@ -77,7 +77,7 @@ func Commands(settings []byte, event string) (out []string, err error) {
 
 // add puts a hook behind those of its event.
 func add(settings []byte, h Hook) ([]byte, error) {
-	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
+	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Seconds}
 	group := []any{map[string]any{"hooks": []any{entry}}}
 	for depth, path := range [][]string{{"hooks", h.Event}, {"hooks"}, {}} {
 		at, ok, err := locate(settings, path...)

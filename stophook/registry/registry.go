@@ -24,59 +24,59 @@ const (
 
 // Context is what a hook decides by: the state of a task after an iteration.
 type Context struct {
-	TaskID             string       `json:"taskId"`
-	Iteration          int          `json:"iteration"`      // from 1
-	ExecutionPhase     string       `json:"executionPhase"` // such as testing
-	FilesModified      []string     `json:"filesModified"`
-	ValidationResults  []Validation `json:"validationResults"`
-	CompletionPromises []Promise    `json:"completionPromises"`
-	AgentOutput        string       `json:"agentOutput,omitempty"`
-	DraftContent       string       `json:"draftContent,omitempty"`
-	DraftType          string       `json:"draftType,omitempty"`
+	TaskID             string       `json:"taskId"`                 // whose iteration it was
+	Iteration          int          `json:"iteration"`              // from 1
+	ExecutionPhase     string       `json:"executionPhase"`         // such as testing
+	FilesModified      []string     `json:"filesModified"`          // in this iteration
+	ValidationResults  []Validation `json:"validationResults"`      // of each rule
+	CompletionPromises []Promise    `json:"completionPromises"`     // that were found
+	AgentOutput        string       `json:"agentOutput,omitempty"`  // what the agent said
+	DraftContent       string       `json:"draftContent,omitempty"` // of a work product
+	DraftType          string       `json:"draftType,omitempty"`    // such as implementation
 }
 
 // Validation is the result of one rule.
 type Validation struct {
-	RuleName string `json:"ruleName"`
-	Passed   bool   `json:"passed"`
-	Message  string `json:"message,omitempty"`
+	RuleName string `json:"ruleName"`          // of the rule
+	Passed   bool   `json:"passed"`            // it holds
+	Message  string `json:"message,omitempty"` // what a model can act on
 }
 
 // Promise is a completion signal that was found in what the agent said.
 type Promise struct {
-	Type       string `json:"type"` // COMPLETE, BLOCKED or ESCALATE
-	Detected   bool   `json:"detected"`
-	Content    string `json:"content"`
+	Type       string `json:"type"`                 // COMPLETE, BLOCKED or ESCALATE
+	Detected   bool   `json:"detected"`             // false: looked for and not found
+	Content    string `json:"content"`              // its text
 	DetectedAt string `json:"detectedAt,omitempty"` // RFC 3339
 }
 
 // Result is a hook's decision.
 type Result struct {
-	Action         Action          `json:"action"`
-	Reason         string          `json:"reason"`
-	NextPrompt     string          `json:"nextPrompt,omitempty"`
-	CheckpointData json.RawMessage `json:"checkpointData,omitempty"`
-	Metadata       map[string]any  `json:"metadata,omitempty"`
+	Action         Action          `json:"action"`                   // the decision
+	Reason         string          `json:"reason"`                   // for a person
+	NextPrompt     string          `json:"nextPrompt,omitempty"`     // for the next iteration; "" none
+	CheckpointData json.RawMessage `json:"checkpointData,omitempty"` // a checkpoint to make; nil none
+	Metadata       map[string]any  `json:"metadata,omitempty"`       // anything else
 }
 
 // Hook is one that is registered.
 type Hook struct {
-	ID       string         `json:"id"`
-	TaskID   string         `json:"taskId"`
-	Spec     Spec           `json:"spec"`
-	Enabled  bool           `json:"enabled"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-	Metrics  Metrics        `json:"metrics"`
+	ID       string         `json:"id"`                 // HOOK-...
+	TaskID   string         `json:"taskId"`             // whose it is
+	Spec     Spec           `json:"spec"`               // how it decides
+	Enabled  bool           `json:"enabled"`            // it is asked
+	Metadata map[string]any `json:"metadata,omitempty"` // of who registered it
+	Metrics  Metrics        `json:"metrics"`            // what it decided so far
 }
 
 // Metrics counts a hook's decisions.
 type Metrics struct {
-	Evaluations int           `json:"evaluations"`
-	Complete    int           `json:"complete"`
-	Continue    int           `json:"continue"`
-	Escalate    int           `json:"escalate"`
-	Failed      int           `json:"failed"` // of the escalations, those of a hook that could not decide
-	Took        time.Duration `json:"took"`   // all evaluations together
+	Evaluations int           `json:"evaluations"` // all of them
+	Complete    int           `json:"complete"`    // how often
+	Continue    int           `json:"continue"`    // how often
+	Escalate    int           `json:"escalate"`    // how often
+	Failed      int           `json:"failed"`      // of the escalations, those of a hook that could not decide
+	Took        time.Duration `json:"took"`        // all evaluations together
 }
 
 func (m *Metrics) count(r Result, failed bool, took time.Duration) {

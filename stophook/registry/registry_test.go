@@ -138,7 +138,7 @@ func TestCheck(t *testing.T) {
 		deep = registry.Spec{Type: "all", Hooks: []registry.Spec{deep}}
 	}
 	for _, bad := range []registry.Spec{{}, spec("nonsense"), spec("max-iterations"), spec("command"), spec("all"), spec("any"), spec("when"), deep,
-		{Type: "when", If: "nonsense", Then: &registry.Spec{Type: "default"}}, {Type: "any", Hooks: []registry.Spec{{Type: "x"}}}, {Type: "command", Command: []string{"x"}, Timeout: -1}} {
+		{Type: "when", If: "nonsense", Then: &registry.Spec{Type: "default"}}, {Type: "any", Hooks: []registry.Spec{{Type: "x"}}}, {Type: "command", Command: []string{"x"}, Seconds: -1}} {
 		require.ErrorIs(t, bad.Check(), registry.ErrSpec, "%+v", bad)
 	}
 }

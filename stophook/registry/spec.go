@@ -27,7 +27,7 @@ type Spec struct {
 	If      string   `json:"if,omitempty"`      // when: a condition, see ParseCondition
 	Then    *Spec    `json:"then,omitempty"`    // when
 	Command []string `json:"command,omitempty"` // command: argv
-	Timeout int      `json:"timeout,omitempty"` // command: seconds; 30 by default
+	Seconds int      `json:"timeout,omitempty"` // command: how long it may take; 30 by default
 }
 
 // ErrSpec says that a hook is not well formed.
@@ -49,7 +49,7 @@ func (s Spec) check(depth int) error {
 		}
 		return nil
 	case "command":
-		if len(s.Command) == 0 || s.Command[0] == "" || s.Timeout < 0 {
+		if len(s.Command) == 0 || s.Command[0] == "" || s.Seconds < 0 {
 			return fmt.Errorf("%w: command needs a program, and a timeout of 0 or more seconds", ErrSpec)
 		}
 		return nil
@@ -266,7 +266,7 @@ func (s Spec) command(ctx context.Context, c Context, run Runner) (Result, error
 	if err != nil {
 		return Result{}, fmt.Errorf("writing the context: %w", err)
 	}
-	out, err := run(ctx, s.Command, time.Duration(orMax(s.Timeout, commandTime))*time.Second, in)
+	out, err := run(ctx, s.Command, time.Duration(orMax(s.Seconds, commandTime))*time.Second, in)
 	if err != nil {
 		return Result{}, fmt.Errorf("%s: %w", s.Command[0], err)
 	}
