@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -18,6 +19,7 @@ type applying struct {
 	outcomes []Outcome
 	claims   []int
 	batch    []int
+	notes    []int // of those in the batch that have one
 	single   []int
 }
 
@@ -114,6 +116,7 @@ func (a *applying) inBatch(ctx context.Context) error {
 		return errors.Join(err, back)
 	}
 	a.single = append(left, a.single...)
+	a.notes = slices.DeleteFunc(a.notes, func(n int) bool { return slices.Contains(left, n) })
 	return nil
 }
 
@@ -167,6 +170,7 @@ func shows(x *Index, c Change) bool {
 
 // oneByOne makes what needs a call of its own.
 func (a *applying) oneByOne(ctx context.Context) error {
+	a.single = append(a.single, a.notes...)
 	for _, n := range a.single {
 		c := a.changes[n]
 		if c.Kind == Create {
@@ -177,7 +181,7 @@ func (a *applying) oneByOne(ctx context.Context) error {
 			a.outcomes[n].ID = id
 			continue
 		}
-		err := a.alone(ctx, c)
+		err := a.alone(ctx, n)
 		if lost(err) {
 			left, back := a.undone(ctx, []int{n})
 			if back != nil || len(left) > 0 {
@@ -213,13 +217,17 @@ func firstLine(s string) string {
 // prints the whole issue back.
 const maxNote = 8 << 10
 
-func (a *applying) alone(ctx context.Context, c Change) error {
+func (a *applying) alone(ctx context.Context, n int) error {
+	c := a.changes[n]
 	args := []string{"--actor", a.actor}
 	switch c.Kind {
 	case Close:
 		args = append(args, "close", c.ID, "--reason", oneLine(c.Reason), "--force", "--json")
 	default:
-		args = append(args, "update", c.ID, "--status", string(c.Status), "--json")
+		args = append(args, "update", c.ID, "--json")
+		if !slices.Contains(a.notes, n) {
+			args = append(args, "--status", string(c.Status))
+		}
 		if c.Note != "" {
 			args = append(args, "--append-notes", c.Note[:min(len(c.Note), maxNote)])
 		}

@@ -238,7 +238,9 @@ func (b *BD) Survey(ctx context.Context) ([]Issue, error) {
 }
 
 // Apply makes the changes in as few calls as there are kinds of them: all claims
-// in one, all closes and statuses without a note in one. A call whose answer was
+// in one, all closes and statuses in one, then each note. (A status that is set in
+// a batch, unlike one that is set by bd update, leaves bd's log of interactions
+// alone, which may be a tracked file of the person's.) A call whose answer was
 // lost is read back before anything is tried again. An error means that nothing
 // is known of some of the changes; asking again for all of them is safe.
 func (b *BD) Apply(ctx context.Context, actor string, changes []Change) ([]Outcome, error) {
@@ -248,10 +250,13 @@ func (b *BD) Apply(ctx context.Context, actor string, changes []Change) ([]Outco
 		switch {
 		case c.Kind == Claim:
 			a.claims = append(a.claims, n)
-		case c.Kind == Create || c.Kind == SetStatus && c.Note != "" || !plain(c.ID) || b.version.before(batchSince):
+		case c.Kind == Create || !plain(c.ID) || b.version.before(batchSince):
 			a.single = append(a.single, n)
 		default:
 			a.batch = append(a.batch, n)
+			if c.Note != "" {
+				a.notes = append(a.notes, n)
+			}
 		}
 	}
 	for _, step := range []func(context.Context) error{a.claim, a.inBatch, a.oneByOne} {

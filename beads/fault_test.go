@@ -206,6 +206,10 @@ func (s standIn) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 		_, err := s.Create(ctx, beads.Issue{Title: args[1], Type: "bug", Labels: []string{args[slices.Index(args, "--labels")+1]}}, "")
 		return s.answer(ctx, err)
 	case "update":
+		if n := slices.Index(args, "--append-notes"); n >= 0 && !slices.Contains(args, "--status") {
+			_, err := s.Update(ctx, args[1], func(i *beads.Issue) error { i.Notes += "\n" + args[n+1]; return nil })
+			return s.answer(ctx, err)
+		}
 		changes = updates(args[1:])
 	}
 	_, err := s.Apply(ctx, actor, changes)

@@ -71,6 +71,13 @@ func newBD(t testing.TB) (*beads.BD, func(stdin string, args ...string) string) 
 // newBDOver is newBD whose calls go through run.
 func newBDOver(t testing.TB, over proc.Runner) (*beads.BD, func(stdin string, args ...string) string) {
 	t.Helper()
+	b, run, _ := newBDIn(t, over)
+	return b, run
+}
+
+// newBDIn is newBDOver, with the repository's folder.
+func newBDIn(t testing.TB, over proc.Runner) (*beads.BD, func(stdin string, args ...string) string, string) {
+	t.Helper()
 	bd := bdBinary(t)
 	top := t.TempDir()
 	dir := filepath.Join(top, "r")
@@ -88,7 +95,7 @@ func newBDOver(t testing.TB, over proc.Runner) (*beads.BD, func(stdin string, ar
 	b, err := beads.OpenBD(t.Context(), beads.BDOptions{Run: over, Binary: bd, Dir: dir, BeadsDir: filepath.Join(dir, ".beads"),
 		Env: bdEnv(top), Timeout: time.Minute, Lock: filepath.Join(top, "bd.lock")})
 	require.NoError(t, err)
-	return b, func(stdin string, args ...string) string { return run(bd, stdin, args...) }
+	return b, func(stdin string, args ...string) string { return run(bd, stdin, args...) }, dir
 }
 
 func bdPlace(t *testing.T) place {
@@ -203,4 +210,31 @@ func suiteCreate(t *testing.T, p place) {
 	i := issueOf(t, p, first[0].ID)
 	require.Equal(t, want.Description, strings.TrimSpace(i.Description))
 	require.Equal(t, want.Labels, i.Labels)
+}
+
+// TestWritesLeaveBDsLogAlone: in a repository that tracks its .beads folder, orch's
+// own writes do not make the person's checkout dirty.
+func TestWritesLeaveBDsLogAlone(t *testing.T) {
+	t.Parallel()
+	b, run, dir := newBDIn(t, proc.New(proc.Options{Now: time.Now}).Run)
+	ids := []string{run("", "create", "a", "--silent"), run("", "create", "b", "--silent"), run("", "create", "c", "--silent"), run("", "create", "d", "--silent")}
+	log := func() string {
+		text, err := os.ReadFile(filepath.Join(dir, ".beads", "interactions.jsonl"))
+		require.NoError(t, err)
+		return string(text)
+	}
+	run("", "close", ids[3])
+	before := log()
+	require.NotEmpty(t, before, "bd writes it for a person")
+	outcomes, err := b.Apply(t.Context(), "orch/e/1", []beads.Change{
+		{ID: ids[0], Kind: beads.Claim}, {ID: ids[1], Kind: beads.SetStatus, Status: beads.StatusBlocked, Note: "[NO_CHANGE] why"},
+		{ID: ids[2], Kind: beads.Close, Reason: "landed"}, {Kind: beads.Create, Issue: &beads.Issue{Title: "m", Type: "bug", Labels: []string{"x"}}}})
+	require.NoError(t, err)
+	for _, o := range outcomes {
+		require.NoError(t, o.Err)
+	}
+	require.Equal(t, before, log())
+	blocked := issueOf(t, b, ids[1])
+	require.Equal(t, beads.StatusBlocked, blocked.Status)
+	require.Contains(t, blocked.Notes, "[NO_CHANGE] why")
 }
