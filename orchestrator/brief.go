@@ -66,10 +66,12 @@ func (x *Effects) gateCommands() (out []string) {
 	return out
 }
 
-// lastLines is the end of what an agent said, for a question that it did not
-// put into words of its own.
+// lastLines is the end of what an agent said besides its promise, for a question
+// that it did not put into words of its own.
 func lastLines(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == "" || strings.Contains(line, "<promise>")
+	})
 	if len(lines) > 5 {
 		lines = lines[len(lines)-5:]
 	}

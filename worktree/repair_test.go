@@ -2,6 +2,8 @@ package worktree_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
@@ -14,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -242,9 +245,14 @@ func TestMain(m *testing.M) {
 // churn makes worktrees in the repository at dir, works in them and removes them,
 // for ever.
 func churn(dir string) {
-	t := &panicking{}
-	w := world{t: t, dir: dir, env: os.Environ()}
-	s := w.store()
+	w := world{t: &panicking{}, dir: dir, env: os.Environ()}
+	options := w.options()
+	marked := proc.New(proc.Options{Marker: os.Getenv("ORCH_TEST_MARK"), Now: time.Now})
+	options.Repo = options.Repo.RunBy(marked.Run)
+	s, err := worktree.Open(options)
+	if err != nil {
+		panic(err)
+	}
 	base := w.head()
 	fmt.Println("ready")
 	for n := 1; ; n++ {
@@ -282,9 +290,11 @@ func TestRepairAfterKills(t *testing.T) {
 		rounds = 8
 	}
 	kept := 0
+	sum := sha256.Sum256([]byte(w.dir))
+	mark := "ORCH_MARK=" + hex.EncodeToString(sum[:8])
 	for n := range rounds {
 		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Dir, child.Env, child.Stderr = w.dir, append(w.env, "ORCH_TEST_CHURN="+w.dir), os.Stderr
+		child.Dir, child.Env, child.Stderr = w.dir, append(w.env, "ORCH_TEST_CHURN="+w.dir, "ORCH_TEST_MARK="+mark), os.Stderr
 		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		out, err := child.StdoutPipe()
 		require.NoError(t, err)
@@ -294,6 +304,9 @@ func TestRepairAfterKills(t *testing.T) {
 		<-time.After(time.Duration(n*7+1) * time.Millisecond)
 		require.NoError(t, syscall.Kill(-child.Process.Pid, syscall.SIGKILL))
 		require.Error(t, child.Wait())
+		alive, err := proc.Reap(t.Context(), mark, 5*time.Second, 3*time.Second) // as the next run does first
+		require.NoError(t, err)
+		require.Empty(t, alive)
 
 		s := w.store()
 		for _, l := range repaired(t, s) {
