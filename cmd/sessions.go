@@ -36,7 +36,9 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 		Use:   "bind EPIC",
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
 		Args:  exactly(1, "an epic"),
-		RunE:  func(c *cobra.Command, args []string) error { return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.app)) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.app))
+		},
 	}
 	release := &cobra.Command{
 		Use:   "release",
