@@ -280,3 +280,14 @@ func TestNoHookAfterAnAPIError(t *testing.T) {
 	require.Equal(t, 1, code, out)
 	require.Contains(t, f.must("orch", "session", "list"), "sent back 0 times")
 }
+
+// TestPlugin passes the client's own validation, warnings included.
+func TestPlugin(t *testing.T) {
+	t.Parallel()
+	f, _ := claudeFixture(t, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{} })
+	dir := filepath.Join(t.TempDir(), "orch")
+	f.must("orch", "init", "--plugin", dir)
+	path := strings.TrimPrefix(f.env[0], "PATH=")
+	out, code := f.run(nil, filepath.Join(strings.Split(path, ":")[1], "claude"), "plugin", "validate", dir, "--strict")
+	require.Zero(t, code, out)
+}

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/utils/diff"
@@ -25,7 +27,8 @@ import (
 type initCmd struct{ *app }
 
 func newInitCmd(a initCmd) *cobra.Command {
-	var yes, undo bool
+	var yes, undo, shim bool
+	var plugin string
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "install the stop hook and /run-tasks for Claude Code here, or take them out again",
@@ -35,14 +38,22 @@ as it is, byte for byte. Run again, it changes nothing. --undo restores the file
 as they were.`,
 		Args: atMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			if undo {
+			switch {
+			case undo:
 				return a.undoInit()
+			case plugin != "":
+				return a.writePlugin(plugin)
+			case shim:
+				return a.initialize(yes, shimEdits)
 			}
-			return a.initialize(yes)
+			return a.initialize(yes, initEdits)
 		},
 	}
+	c.Flags().BoolVar(&shim, "shim", false, "instead of changing settings.json, write .claude/hooks/stop.sh, which hands over to orch")
+	c.Flags().StringVar(&plugin, "plugin", "", "instead, write a Claude Code plugin into this `folder`, which must not exist")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&undo, "undo", false, "take out what orch init has put in")
+	c.MarkFlagsMutuallyExclusive("undo", "plugin", "shim")
 	return c
 }
 
@@ -50,6 +61,7 @@ as they were.`,
 const (
 	claudeSettings = ".claude/settings.json"
 	claudeCommand  = ".claude/commands/run-tasks.md"
+	claudeShim     = ".claude/hooks/stop.sh"
 )
 
 // edit is one file as it is and as it is to be.
@@ -89,6 +101,49 @@ func initEdits(root string) ([]edit, error) {
 	return edits, nil
 }
 
+// shimEdits writes the hook file of teams that have it configured, and the command. What
+// the file did before is kept, and undo gives it back.
+func shimEdits(root string) ([]edit, error) {
+	var edits []edit
+	for path, text := range map[string]string{claudeShim: claude.Shim, claudeCommand: claude.Command} {
+		was, err := readOr(filepath.Join(root, path))
+		if err != nil {
+			return nil, err
+		}
+		if string(was) != text {
+			edits = append(edits, edit{Path: path, Before: was, text: []byte(text), After: digest([]byte(text))})
+		}
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return strings.Compare(a.Path, b.Path) })
+	return edits, nil
+}
+
+// writePlugin writes orch as a plugin of Claude Code.
+func (a initCmd) writePlugin(dir string) error {
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return &userError{Code: "EXISTS", What: dir + " is there already", Exit: exitUsage, Fix: []string{"name a folder that is not"}}
+	}
+	v, _ := version()
+	if !semantic.MatchString(v) {
+		v = "v0.0.0"
+	}
+	files, err := claude.Plugin(strings.TrimPrefix(v, "v"))
+	if err != nil {
+		return err
+	}
+	var edits []edit
+	for path, text := range files {
+		if err := writeFile(filepath.Join(dir, path), []byte(text)); err != nil {
+			return err
+		}
+		edits = append(edits, edit{Path: filepath.Join(dir, path)})
+	}
+	slices.SortFunc(edits, func(a, b edit) int { return strings.Compare(a.Path, b.Path) })
+	return a.sayInit("written; claude --plugin-dir "+dir+", then /orch:run-tasks EPIC", edits)
+}
+
+var semantic = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+
 // readOr is the content of a regular file; nil where there is none.
 func readOr(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
@@ -108,12 +163,12 @@ func digest(b []byte) string {
 
 var errNoRepository = &userError{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: exitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
 
-func (a initCmd) initialize(yes bool) error {
+func (a initCmd) initialize(yes bool, wanted func(root string) ([]edit, error)) error {
 	root, common := gitDirs(a.Dir)
 	if root == "" {
 		return errNoRepository
 	}
-	edits, err := initEdits(root)
+	edits, err := wanted(root)
 	if err != nil {
 		return err
 	}
@@ -134,8 +189,14 @@ func (a initCmd) initialize(yes bool) error {
 		return err
 	}
 	for _, e := range edits {
-		if err := writeFile(filepath.Join(root, e.Path), e.text); err != nil {
+		path := filepath.Join(root, e.Path)
+		if err := writeFile(path, e.text); err != nil {
 			return err
+		}
+		if e.Path == claudeShim && e.Before == nil {
+			if err := os.Chmod(path, 0o755); err != nil {
+				return fmt.Errorf("making %s a program: %w", e.Path, err)
+			}
 		}
 	}
 	return a.sayInit("installed; in Claude Code type /run-tasks EPIC. orch init --undo takes it out again", edits)
