@@ -83,12 +83,12 @@ func recordings() map[string]struct {
 			Usage: harness.Usage{InputTokens: 37703, OutputTokens: 86, CostUSD: 0.152532, Turns: 3},
 		}},
 		"api-error-401": {1, harness.Outcome{
-			Kind: harness.Auth, Detail: "Failed to authenticate. API Error: 401 fakemodel scripted error",
+			Kind: harness.Auth, Detail: "Failed to authenticate. API Error: 401 scripted error",
 			Session: "83159ce5-1474-4319-b4f1-50c4a961f86b", Usage: harness.Usage{Turns: 1},
 		}},
 		"api-error-529": {1, harness.Outcome{
 			Kind:    harness.Unavailable,
-			Detail:  "API Error: 529 fakemodel scripted error. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (…",
+			Detail:  "API Error: 529 scripted error. This is a server-side issue, usually temporary — try again in a moment. If it persists, check your inference gateway (127.0.0.1:…",
 			Session: "9450848e-e9b8-4bfd-9905-5703dfad30a5", Usage: harness.Usage{Turns: 1},
 		}},
 		"background-subagent-two-results": {0, harness.Outcome{
