@@ -17,8 +17,9 @@ import (
 // (measured on 1.0.5; later ones do so where it is switched on).
 const (
 	interactionsName = "interactions.jsonl"
-	interactionsTail = 1 << 20 // bytes that are read, from the end
-	closedWithin     = 2 * time.Second
+	interactionsTail = 1 << 20         // bytes that are read, from the end
+	closedBefore     = 2 * time.Second // the log's time may be this much before the issue's, which is in whole seconds,
+	closedAfter      = time.Minute     // and this much after it, on a busy machine
 )
 
 // signClosed adds to closed issues by whom they were closed, where bd's log
@@ -35,7 +36,10 @@ func (b *BD) signClosed(issues []Issue) error {
 	for n := range issues {
 		i := &issues[n]
 		c, ok := closes[i.ID]
-		if ok && i.Status == StatusClosed && i.ClosedAt != nil && c.at.Sub(*i.ClosedAt).Abs() <= closedWithin {
+		if !ok || i.Status != StatusClosed || i.ClosedAt == nil {
+			continue
+		}
+		if late := c.at.Sub(*i.ClosedAt); late >= -closedBefore && late <= closedAfter {
 			i.ClosedBy = c.by
 		}
 	}

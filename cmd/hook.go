@@ -139,12 +139,17 @@ func (a hookCmd) sayHook(doc map[string]any, format string, args ...any) error {
 	return nil
 }
 
-func (a hookCmd) listHooks(_ context.Context, task string) error {
+// hooksOf lists the hooks of a task, or all.
+func (a hookCmd) hooksOf(task string) ([]registry.Hook, error) {
 	store, err := a.hooks()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	hooks, err := store.All(task)
+	return store.All(task)
+}
+
+func (a hookCmd) listHooks(_ context.Context, task string) error {
+	hooks, err := a.hooksOf(task)
 	if err != nil {
 		return err
 	}
@@ -166,11 +171,7 @@ func (a hookCmd) listHooks(_ context.Context, task string) error {
 }
 
 func (a hookCmd) hookMetrics(_ context.Context, task string) error {
-	store, err := a.hooks()
-	if err != nil {
-		return err
-	}
-	hooks, err := store.All(task)
+	hooks, err := a.hooksOf(task)
 	if err != nil {
 		return err
 	}

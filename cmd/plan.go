@@ -26,24 +26,16 @@ func (a *app) plan(ctx context.Context, epic core.TaskID) error {
 	if err != nil {
 		return err
 	}
-	t, err := w.tracker(ctx)
+	found, err := w.findEpic(ctx, epic)
 	if err != nil {
 		return err
 	}
-	issues, err := t.Survey(ctx)
-	if err != nil {
-		return trackerError(err)
-	}
-	found, err := core.FindEpic(issues, epic)
-	if err != nil {
-		return err
-	}
-	plan := core.PlanOf(issues, epic, a.Now())
+	plan := core.PlanOf(found.issues, epic, a.Now())
 	plan.Problems = append(plan.Problems, w.problems()...)
 	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": t.Name(), "plan": plan})
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": found.tracker.Name(), "plan": plan})
 	} else {
-		fmt.Fprint(a.Stdout, w.planText(found, plan))
+		fmt.Fprint(a.Stdout, w.planText(found.Issue, plan))
 	}
 	if plan.Stuck {
 		return exitWith(exitNeedsYou)

@@ -129,28 +129,20 @@ type session struct {
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
 func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (session, error) {
-	t, err := w.tracker(ctx)
-	if err != nil {
-		return session{}, err
-	}
 	base, err := w.repo.Resolve(ctx, f.base)
 	if err != nil {
 		return session{}, baseError(f.base, err)
 	}
-	issues, err := t.Survey(ctx)
-	if err != nil {
-		return session{}, trackerError(err)
-	}
-	found, err := core.FindEpic(issues, epic)
+	found, err := w.findEpic(ctx, epic)
 	if err != nil {
 		return session{}, err
 	}
-	deps, err := w.deps(ctx, epic, &readAhead{Tracker: t, issues: issues})
+	deps, err := w.deps(ctx, epic, &readAhead{Tracker: found.tracker, issues: found.issues})
 	if err != nil {
 		return session{}, err
 	}
 	f.apply(&deps.Limits)
-	return session{epic: found, deps: deps, base: base}, nil
+	return session{epic: found.Issue, deps: deps, base: base}, nil
 }
 
 func baseError(rev string, err error) error {

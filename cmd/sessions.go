@@ -70,15 +70,7 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) 
 	if err != nil {
 		return err
 	}
-	t, err := w.tracker(ctx)
-	if err != nil {
-		return err
-	}
-	issues, err := t.Survey(ctx)
-	if err != nil {
-		return trackerError(err)
-	}
-	if _, err := core.FindEpic(issues, epic); err != nil {
+	if _, err := w.findEpic(ctx, epic); err != nil {
 		return err
 	}
 	prompt, err := w.runTasks(string(epic))

@@ -136,6 +136,25 @@ func (w *workspace) bdOptions(bd, beadsDir string) beads.BDOptions {
 	}
 }
 
+// found is an epic with all that the tracker had when it was found.
+type found struct {
+	beads.Issue
+	issues  []beads.Issue
+	tracker orchestrator.Tracker
+}
+
+// findEpic looks an epic up in the tracker.
+func (w *workspace) findEpic(ctx context.Context, id core.TaskID) (f found, err error) {
+	if f.tracker, err = w.tracker(ctx); err != nil {
+		return f, err
+	}
+	if f.issues, err = f.tracker.Survey(ctx); err != nil {
+		return f, trackerError(err)
+	}
+	f.Issue, err = core.FindEpic(f.issues, id)
+	return f, err
+}
+
 // survey reads the tracker once, as cheaply as can be.
 func (w *workspace) survey(ctx context.Context) ([]beads.Issue, error) {
 	if w.usesBD() {

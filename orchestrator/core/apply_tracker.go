@@ -108,10 +108,12 @@ func (t *Task) follow(was Node, at time.Time) {
 
 // closedByAgent reports whether an agent, rather than a person, closed the task
 // in the tracker: it was closed under the name that agents are given; or the
-// tracker tells no name, and an attempt was open. A session's model has the
+// tracker tells no name, and an attempt was open then. A session's model has the
 // name of its person.
 func (t *Task) closedByAgent() bool {
-	a := t.Last()
-	during := a.Open() || a.Failure == Orphaned && !t.ClosedAt.After(a.Ended)
-	return strings.HasPrefix(t.ClosedBy, ActorPrefix) || during && (t.ClosedBy == "" || a.InSession)
+	during := slices.ContainsFunc(t.Attempts, func(a Attempt) bool {
+		began := a.Started.Add(-time.Second) // the tracker's times are in whole seconds
+		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(a.Ended))
+	})
+	return during || strings.HasPrefix(t.ClosedBy, ActorPrefix)
 }
