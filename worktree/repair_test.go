@@ -1,6 +1,7 @@
 package worktree_test
 
 import (
+	"bufio"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -260,6 +261,7 @@ func churn(dir string) {
 			if err != nil {
 				panic(err)
 			}
+			fmt.Println("one more step")
 		}
 		must(s.Add(context.Background(), "t", n, base))
 		must(os.WriteFile(filepath.Join(s.Name("t", n).Dir, "work"), []byte(strconv.Itoa(n)), 0o600))
@@ -278,30 +280,32 @@ func (*panicking) Context() context.Context       { return context.Background() 
 func (*panicking) Errorf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 func (*panicking) FailNow()                       { panic("failed") }
 
-// TestRepairAfterKills kills a process, and the gits that it runs, at random moments
-// of its work on worktrees. Each time the repository is mended, the next
-// attempt can begin, and nothing that was kept is lost.
+// TestRepairAfterKills kills a process in each step of its work on worktrees. Each time
+// the repository is mended, the next attempt can begin, and nothing that was kept is
+// lost.
 func TestRepairAfterKills(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	base := w.commit("a", "1", "b/c", "2", "d", "3")
 	rounds := 25
 	if testing.Short() {
-		rounds = 8
+		rounds = 11
 	}
 	kept := 0
 	sum := sha256.Sum256([]byte(w.dir))
 	mark := "ORCH_MARK=" + hex.EncodeToString(sum[:8])
-	for n := range rounds {
+	for round := range rounds {
 		child := exec.CommandContext(t.Context(), os.Args[0])
 		child.Dir, child.Env, child.Stderr = w.dir, append(w.env, "ORCH_TEST_CHURN="+w.dir, "ORCH_TEST_MARK="+mark), os.Stderr
 		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		out, err := child.StdoutPipe()
 		require.NoError(t, err)
 		require.NoError(t, child.Start())
-		_, err = out.Read(make([]byte, 16)) // it is ready
-		require.NoError(t, err)
-		<-time.After(time.Duration(n*7+1) * time.Millisecond)
+		said := bufio.NewScanner(out)
+		for range 1 + round { // it is ready, and as many steps on
+			require.True(t, said.Scan(), "it ended by itself")
+		}
+		<-time.After(time.Duration(round*7%20) * time.Millisecond) // somewhere in the next one
 		require.NoError(t, syscall.Kill(-child.Process.Pid, syscall.SIGKILL))
 		require.Error(t, child.Wait())
 		alive, err := proc.Reap(t.Context(), mark, 5*time.Second, 3*time.Second) // as the next run does first
@@ -314,7 +318,7 @@ func TestRepairAfterKills(t *testing.T) {
 		}
 		w.git("branch")
 		w.git("worktree", "list")
-		require.NoError(t, s.Add(t.Context(), "next", 1, base), "after kill %d", n)
+		require.NoError(t, s.Add(t.Context(), "next", 1, base), "after kill %d", round)
 		require.NoError(t, s.Remove(t.Context(), "next", 1, base))
 		require.Empty(t, repaired(t, s), "once is enough")
 		refs := strings.Fields(w.git("for-each-ref", "--format=%(refname)", "refs/orch/e/attic"))
