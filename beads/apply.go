@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // applying is one Apply of bd: changes by place, sorted by how they are made.
@@ -25,7 +26,7 @@ type applying struct {
 
 // claimRefusals are the lines with which bd refuses a claim, as 1.0.5 prints
 // them.
-var claimRefusals = regexp.MustCompile(`(?m)^Error (?:claiming|resolving) (\S+): (.*)$`)
+var claimRefusals = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^Error (?:claiming|resolving) (\S+): (.*)$`) })
 
 // claim makes all claims in one call. Who got one is in the answer; who did not
 // is told on standard error, whatever the exit code.
@@ -44,7 +45,7 @@ func (a *applying) claim(ctx context.Context) error {
 		return err // the same actor may claim again
 	}
 	refused := map[string]string{}
-	for _, m := range claimRefusals.FindAllStringSubmatch(string(res.Stderr), -1) {
+	for _, m := range claimRefusals().FindAllStringSubmatch(string(res.Stderr), -1) {
 		refused[m[1]] = m[2]
 	}
 	got := map[string]bool{}

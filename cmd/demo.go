@@ -122,6 +122,7 @@ func (a demoCmd) afterDemo(dir, repo string, keep bool) {
 		return
 	}
 	fmt.Fprint(a.Stdout, `
+The throw-away repository is gone again; orch demo --keep keeps it.
 Next, in a repository of yours:
   orch doctor              git, tracker, agent: what is missing
   orch plan EPIC           what a run would do; starts nothing

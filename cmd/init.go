@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/utils/diff"
 	"github.com/sergi/go-diff/diffmatchpatch"
@@ -124,7 +125,7 @@ func (a initCmd) writePlugin(dir string) error {
 		return &userError{Code: "EXISTS", What: dir + " is there already", Exit: exitUsage, Fix: []string{"name a folder that is not"}}
 	}
 	v, _ := version()
-	if !semantic.MatchString(v) {
+	if !semantic().MatchString(v) {
 		v = "v0.0.0"
 	}
 	files, err := claude.Plugin(strings.TrimPrefix(v, "v"))
@@ -142,7 +143,7 @@ func (a initCmd) writePlugin(dir string) error {
 	return a.sayInit("written; claude --plugin-dir "+dir+", then /orch:run-tasks EPIC", edits)
 }
 
-var semantic = regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`)
+var semantic = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`) })
 
 // readOr is the content of a regular file; nil where there is none.
 func readOr(path string) ([]byte, error) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator"
@@ -182,7 +183,7 @@ func exists(path string) bool {
 // arg is an id as a shell takes it in a command.
 func arg(id core.TaskID) string {
 	text := string(id)
-	if !plainWord.MatchString(text) {
+	if !plainWord().MatchString(text) {
 		text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	}
 	if strings.HasPrefix(string(id), "-") {
@@ -191,7 +192,7 @@ func arg(id core.TaskID) string {
 	return text
 }
 
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`) })
 
 // next is a command that a person may type, and what for.
 type next struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -34,7 +35,7 @@ func detail(rest, name string, context map[string]any) string {
 	var lines []string
 	for line := range strings.Lines(rest[at[1]:]) {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "<") || len(lines) > 0 && otherDetail.MatchString(line) {
+		if line == "" || strings.HasPrefix(line, "<") || len(lines) > 0 && otherDetail().MatchString(line) {
 			break
 		}
 		lines = append(lines, line)
@@ -42,7 +43,7 @@ func detail(rest, name string, context map[string]any) string {
 	return clip(strings.Join(lines, "\n"))
 }
 
-var otherDetail = regexp.MustCompile(`\A[*_-]*(?:Reason|Summary)[*_]*:`)
+var otherDetail = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A[*_-]*(?:Reason|Summary)[*_]*:`) })
 
 func clip(s string) string {
 	if len(s) > maxDetailBytes {

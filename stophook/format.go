@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -62,10 +63,10 @@ func orderedKeys(entries map[string]any) []string {
 	return keys
 }
 
-var plainKey = regexp.MustCompile(`\A(?:[a-z]+_[a-z_]+|iterations|reason|summary)\z`)
+var plainKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?:[a-z]+_[a-z_]+|iterations|reason|summary)\z`) })
 
 func yamlKey(key string) string {
-	if plainKey.MatchString(key) {
+	if plainKey().MatchString(key) {
 		return key
 	}
 	return yamlValue(key)

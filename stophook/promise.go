@@ -7,6 +7,7 @@ package stophook
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Signal is what a promise asks for.
@@ -51,7 +52,7 @@ const maxMarkers = 50
 // Texts in extra count too, as Complete. What is in code, in quotes, or in an HTML comment
 // is talk about promises and does not count.
 func Find(message string, extra ...string) (Promise, bool) {
-	found := marker.FindAllStringSubmatchIndex(prose(message), -1)
+	found := marker().FindAllStringSubmatchIndex(prose(message), -1)
 	found = found[max(0, len(found)-maxMarkers):]
 	var (
 		best Promise
@@ -79,7 +80,9 @@ func Find(message string, extra ...string) (Promise, bool) {
 	return best, true
 }
 
-var marker = regexp.MustCompile(`<promise>([^<>\x00]{1,200})</promise>|<loop-complete\s*/?>`)
+var marker = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`<promise>([^<>\x00]{1,200})</promise>|<loop-complete\s*/?>`)
+})
 
 // signalOf is the meaning of a promise's text, "" for none.
 func signalOf(text string, extra []string) Signal {

@@ -3,6 +3,7 @@ package stophook
 import (
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // blank stands for each byte that is not prose. It is in no promise.
@@ -143,7 +144,7 @@ func runLength(s string) int {
 func content(line string) string {
 	line = strings.TrimLeft(line, " \t")
 	for {
-		n := len(listMark.FindString(line))
+		n := len(listMark().FindString(line))
 		if n == 0 {
 			return line
 		}
@@ -151,7 +152,7 @@ func content(line string) string {
 	}
 }
 
-var listMark = regexp.MustCompile(`\A(?:[-*+]|[0-9]{1,9}[.)])[ \t]+`)
+var listMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?:[-*+]|[0-9]{1,9}[.)])[ \t]+`) })
 
 func isQuote(line string) bool { return strings.HasPrefix(content(line), ">") }
 

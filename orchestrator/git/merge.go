@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -54,13 +55,13 @@ func (r *Repo) Merge(ctx context.Context, ours, theirs Commit) (m Merged, err er
 // Clean reports whether the merge has no conflict.
 func (m Merged) Clean() bool { return m.Tree != "" && len(m.Files) == 0 }
 
-var objectID = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+var objectID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`) })
 
 // parseMerge reads "tree NUL (path NUL)* NUL (count NUL path{count} NUL type NUL text NUL)*".
 // A clean merge has the tree and the messages alone.
 func parseMerge(out string) (m Merged, err error) {
 	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	if !objectID.MatchString(fields[0]) {
+	if !objectID().MatchString(fields[0]) {
 		return Merged{}, fmt.Errorf("git merge-tree printed %.80q", out)
 	}
 	m.Tree = fields[0]

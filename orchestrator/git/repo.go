@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -26,7 +27,7 @@ type Repo struct {
 // oldest is the first git that has merge-tree --write-tree.
 const oldestMajor, oldestMinor = 2, 38
 
-var versionLine = regexp.MustCompile(`^git version (\d+)\.(\d+)`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^git version (\d+)\.(\d+)`) })
 
 // Open finds the repository that holds dir, which may be a linked worktree, a directory
 // below one, or a bare repository. env is the environment that git gets, without GIT_*.
@@ -67,7 +68,7 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 		}
 		return &UnsupportedError{Reason: "git does not run: " + err.Error(), Fix: fix}
 	}
-	m := versionLine.FindSubmatch(res.Stdout)
+	m := versionLine().FindSubmatch(res.Stdout)
 	if m == nil {
 		return &UnsupportedError{Reason: fmt.Sprintf("git says that it is %q", firstLine(res.Stdout)), Fix: fix}
 	}

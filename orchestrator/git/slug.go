@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 const (
@@ -14,9 +15,9 @@ const (
 )
 
 var (
-	plainID   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
-	mappedID  = regexp.MustCompile(`-[0-9a-f]{12}$`)
-	slugBreak = regexp.MustCompile(`[^a-z0-9]+`)
+	plainID   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`) })
+	mappedID  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-[0-9a-f]{12}$`) })
+	slugBreak = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^a-z0-9]+`) })
 )
 
 // Slug is id as one component of a path and of a reference name. An id that is safe as it
@@ -25,12 +26,12 @@ var (
 // to be slugged again. Ids that differ in case alone do so in their slugs.
 func Slug(id string) string {
 	lower := strings.ToLower(id)
-	if len(id) <= slugMax && plainID.MatchString(id) && !mappedID.MatchString(id) &&
+	if len(id) <= slugMax && plainID().MatchString(id) && !mappedID().MatchString(id) &&
 		!strings.Contains(id, "..") && !strings.HasSuffix(lower, ".lock") && !strings.HasSuffix(id, ".") {
 		return id
 	}
 	sum := sha256.Sum256([]byte(id))
-	safe := slugBreak.ReplaceAllString(lower, "-")
+	safe := slugBreak().ReplaceAllString(lower, "-")
 	safe = strings.Trim(safe[:min(len(safe), slugPrefix)], "-")
 	if safe == "" {
 		safe = "id"

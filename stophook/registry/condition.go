@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Condition is what a when hook asks first.
@@ -13,7 +14,9 @@ type Condition struct {
 	number             int
 }
 
-var condition = regexp.MustCompile(`^\s*(iteration|filesModified|phase|passed|failed|promise)\s*(==|!=|>=|<=|>|<|:)\s*([^\s].{0,199}?)\s*$`)
+var condition = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*(iteration|filesModified|phase|passed|failed|promise)\s*(==|!=|>=|<=|>|<|:)\s*([^\s].{0,199}?)\s*$`)
+})
 
 // ParseCondition reads one of:
 //
@@ -24,7 +27,7 @@ var condition = regexp.MustCompile(`^\s*(iteration|filesModified|phase|passed|fa
 //
 // It fails with ErrSpec.
 func ParseCondition(text string) (Condition, error) {
-	m := condition.FindStringSubmatch(text)
+	m := condition().FindStringSubmatch(text)
 	if m == nil {
 		return Condition{}, fmt.Errorf("%w: condition %q is none of iteration >= N, filesModified == N, phase == NAME, passed: RULE, failed: RULE, promise: NAME", ErrSpec, text)
 	}

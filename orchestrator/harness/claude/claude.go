@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -37,7 +38,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-var sessionID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
+var sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) })
 
 type claude struct {
 	options Options
@@ -79,7 +80,7 @@ func (c claude) Launch(s harness.Spec) (harness.Launch, error) {
 }
 
 func (c claude) check(s harness.Spec) error {
-	if s.Session != "" && !sessionID.MatchString(s.Session) {
+	if s.Session != "" && !sessionID().MatchString(s.Session) {
 		return fmt.Errorf("%w: session %q", ErrOption, s.Session)
 	}
 	if s.Resume && s.Session == "" {

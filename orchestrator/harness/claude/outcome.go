@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -20,12 +21,18 @@ const (
 
 var (
 	// limitBanner is the whole result of a run that met the quota; some versions do not call it an error.
-	limitBanner = regexp.MustCompile(`^Claude(?: AI)? usage limit reached\|(\d{9,14})$`)
+	limitBanner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Claude(?: AI)? usage limit reached\|(\d{9,14})$`) })
 	// limitText is an error that speaks of the account's quota rather than of the pace.
-	limitText = regexp.MustCompile(`(?i)usage limit|hit your (?:\w+ )?limit|\blimit reached|credit balance is too low|out of (?:extra )?usage`)
-	loginText = regexp.MustCompile(`(?i)please run /login|invalid api key|not logged in|oauth token`)
+	limitText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)usage limit|hit your (?:\w+ )?limit|\blimit reached|credit balance is too low|out of (?:extra )?usage`)
+	})
+	loginText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)please run /login|invalid api key|not logged in|oauth token`)
+	})
 	// networkText is an error without a status that a later try can cure.
-	networkText = regexp.MustCompile(`(?i)connect|network|timed? ?out|socket|fetch failed|overloaded|unavailable|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|\b5\d\d\b`)
+	networkText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)connect|network|timed? ?out|socket|fetch failed|overloaded|unavailable|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|\b5\d\d\b`)
+	})
 )
 
 // story is what a stream told so far of how the run is going to end.
@@ -66,7 +73,7 @@ func (s *story) judge(exitCode int, doing string) harness.Outcome {
 		return s.brokenOff(exitCode, doing)
 	case s.last.IsError:
 		return s.failed()
-	case limitBanner.MatchString(strings.TrimSpace(s.last.Text)):
+	case limitBanner().MatchString(strings.TrimSpace(s.last.Text)):
 		return s.usageLimit(s.last.Text)
 	}
 	return harness.Outcome{Kind: harness.Ended, Detail: s.remarks()}
@@ -121,7 +128,7 @@ func (s *story) failed() harness.Outcome {
 		return harness.Outcome{Kind: harness.Ended, Detail: detail}
 	case strings.HasPrefix(s.last.Terminal, "aborted_"):
 		return harness.Outcome{Kind: harness.Crashed, Detail: "interrupted (" + s.last.Terminal + ")"}
-	case s.last.Terminal == "api_error", s.api.status() != 0, limitText.MatchString(s.last.Text), loginText.MatchString(s.last.Text):
+	case s.last.Terminal == "api_error", s.api.status() != 0, limitText().MatchString(s.last.Text), loginText().MatchString(s.last.Text):
 		return s.apiOutcome(s.api, s.last.Text)
 	}
 	return harness.Outcome{Kind: harness.Crashed, Detail: first(detail, s.last.Terminal)}
@@ -130,7 +137,7 @@ func (s *story) failed() harness.Outcome {
 // apiOutcome sorts an error of the API by who has to act on it.
 func (s *story) apiOutcome(e apiError, text string) harness.Outcome {
 	out := harness.Outcome{Detail: first(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
-	if s.limit.hit() || limitText.MatchString(text) {
+	if s.limit.hit() || limitText().MatchString(text) {
 		return s.usageLimit(out.Detail)
 	}
 	out.Kind = apiKind(e, text)
@@ -145,13 +152,13 @@ func apiKind(e apiError, text string) harness.Kind {
 	switch {
 	case status == 402 || e.Word == "billing_error":
 		return harness.UsageLimit
-	case status == 401 || status == 403 || e.Word == "authentication_failed" || loginText.MatchString(text):
+	case status == 401 || status == 403 || e.Word == "authentication_failed" || loginText().MatchString(text):
 		return harness.Auth
 	case status == 429 || e.Word == "rate_limit":
 		return harness.RateLimited
 	case status >= 500 || status == 408 || e.Word == "overloaded" || e.Word == "server_error":
 		return harness.Unavailable
-	case status == 0 && (text == "" || networkText.MatchString(text)):
+	case status == 0 && (text == "" || networkText().MatchString(text)):
 		return harness.Unavailable
 	}
 	return harness.Crashed
@@ -161,7 +168,7 @@ func apiKind(e apiError, text string) harness.Kind {
 func (s *story) usageLimit(text string) harness.Outcome {
 	out := harness.Outcome{Kind: harness.UsageLimit, Detail: text}
 	reset := s.limit.ResetsAt
-	if found := limitBanner.FindStringSubmatch(strings.TrimSpace(text)); found != nil {
+	if found := limitBanner().FindStringSubmatch(strings.TrimSpace(text)); found != nil {
 		out.Detail = "usage limit reached"
 		if at, err := strconv.ParseFloat(found[1], 64); err == nil {
 			reset = at

@@ -27,7 +27,7 @@ const (
 // ErrNoCommand says that there is no program to start.
 var ErrNoCommand = errors.New("the agent command is empty")
 
-var retryAfter = regexp.MustCompile(`(?im)^[ \t]*retry-after:[ \t]*([0-9]+)[ \t]*\r?$`)
+var retryAfter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?im)^[ \t]*retry-after:[ \t]*([0-9]+)[ \t]*\r?$`) })
 
 type command struct {
 	argv []string
@@ -119,7 +119,7 @@ func lastLine(text string) string {
 
 // retryTime is what the last such line says, 0 for none.
 func retryTime(text string) time.Duration {
-	found := retryAfter.FindAllStringSubmatch(text, -1)
+	found := retryAfter().FindAllStringSubmatch(text, -1)
 	if len(found) == 0 {
 		return 0
 	}
