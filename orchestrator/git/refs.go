@@ -9,8 +9,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	gogit "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -57,12 +58,12 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (Commit, error) {
 
 // lookup reads a reference in process. Whatever go-git does not know is git's to say.
 func (r *Repo) lookup(name string) (Commit, bool) {
-	repo, err := gogit.PlainOpen(r.commonDir)
-	if err != nil {
+	if r.sha256 {
 		return "", false
 	}
-	ref, err := repo.Storer.Reference(plumbing.ReferenceName(name))
-	if err != nil || ref.Type() != plumbing.HashReference || ref.Hash().IsZero() {
+	dir := dotgit.New(osfs.New(r.commonDir))
+	ref, err := dir.Ref(plumbing.ReferenceName(name))
+	if err = errors.Join(err, dir.Close()); err != nil || ref.Type() != plumbing.HashReference || ref.Hash().IsZero() {
 		return "", false
 	}
 	return Commit(ref.Hash().String()), true

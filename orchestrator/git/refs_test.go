@@ -43,8 +43,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// go-git does not open these; git has to be asked instead.
-func TestResolveWhereGoGitCannot(t *testing.T) {
+// go-git knows no SHA-256, where git has to be asked, and is not to mind settings of worktrees.
+func TestResolveInUnusualRepositories(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"sparse", "sha256"} {
 		t.Run(kind, func(t *testing.T) {

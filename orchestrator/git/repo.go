@@ -22,6 +22,7 @@ type Repo struct {
 	env       []string
 	commonDir string
 	workTree  string
+	sha256    bool // the object format, which go-git does not know
 }
 
 // oldest is the first git that has merge-tree --write-tree.
@@ -125,7 +126,7 @@ func discoveryError(dir string, err error) error {
 func (r *Repo) configure(ctx context.Context, top string) error {
 	set := map[string]string{}
 	res, err := r.Do(ctx, Call{Args: []string{"config", "--null", "--get-regexp",
-		`^(user\.(name|email)|core\.(bare|worktree)|extensions\.refstorage)$`}})
+		`^(user\.(name|email)|core\.(bare|worktree)|extensions\.(refstorage|objectformat))$`}})
 	var exit *proc.ExitError
 	if err != nil && !(errors.As(err, &exit) && exit.ExitCode == 1) { // 1: none is set
 		return err
@@ -138,6 +139,7 @@ func (r *Repo) configure(ctx context.Context, top string) error {
 		return &UnsupportedError{Reason: "this repository keeps its references in a reftable",
 			Fix: "git refs migrate --ref-format=files"}
 	}
+	r.sha256 = set["extensions.objectformat"] == "sha256"
 	r.workTree = mainWorkTree(r.commonDir, top, set["core.worktree"], set["core.bare"] == "true")
 	r.env = append(r.env, identity(set)...)
 	return nil
