@@ -2,11 +2,11 @@ package beads
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/google/renameio/v2"
 )
 
 // Snapshot is a reading of the tracker that is kept for when it does not answer.
@@ -21,16 +21,8 @@ func (s Snapshot) Save(path string) error {
 	if err != nil {
 		return fmt.Errorf("keeping a snapshot: %w", err)
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".snapshot-*")
-	if err != nil {
+	if err := renameio.WriteFile(path, data, 0o600); err != nil {
 		return fmt.Errorf("keeping a snapshot: %w", err)
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("keeping a snapshot: %w", err), os.Remove(tmp.Name()))
 	}
 	return nil
 }

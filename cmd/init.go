@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/go-git/go-git/v5/utils/diff"
+	"github.com/google/renameio/v2"
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
@@ -298,24 +299,11 @@ func keptEdits(common string) (kept []edit, err error) {
 
 // writeFile replaces a file as a whole; one that is there keeps its mode.
 func writeFile(path string, text []byte) error {
-	mode := fs.FileMode(0o644)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	tmp, err := os.CreateTemp(dir, ".orch-*")
-	if err != nil {
+	if err := renameio.WriteFile(path, text, 0o644, renameio.WithExistingPermissions()); err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = tmp.Write(text)
-	if err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(tmp.Name()))
 	}
 	return nil
 }

@@ -158,16 +158,19 @@ func readInput(ctx context.Context, p Process) (stophook.Input, error) {
 }
 
 func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound stophook.Session, w *workspace, path string) (stop, error) {
-	work, asOf, err := w.workOf(ctx, bound.Epic)
+	work, read, err := w.workOf(ctx, bound.Epic)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
 	}
 	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work})
-	if age := a.Now().Sub(asOf); work != nil && age > time.Second {
+	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
 		s.answer.Why += ", as of " + span(age) + " ago"
 	}
-	if s.answer.Session != bound {
-		s.keep = func() error { return stophook.SaveSession(path, s.answer.Session) }
+	s.keep = func() error {
+		if s.answer.Session == bound {
+			return read.save()
+		}
+		return errors.Join(read.save(), stophook.SaveSession(path, s.answer.Session))
 	}
 	if s.answer.Block {
 		s.prompt, err = w.runTasks(bound.Epic)
@@ -179,26 +182,38 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound stophook.Sessi
 // snapshotLife is how old a reading of the tracker may be when it does not answer.
 const snapshotLife = 10 * time.Minute
 
-// workOf asks the tracker, and git, how the epic stands, and says as of when. A tracker
-// that does not answer is stood in for by its newest snapshot; without one the work is
-// nil.
-func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, time.Time, error) {
-	path := filepath.Join(w.dir, "tracker.json")
-	now := beads.Snapshot{At: w.Now()}
+// reading is what the tracker said.
+type reading struct {
+	beads.Snapshot
+	path string // where it is kept
+	old  bool   // and was kept already
+}
+
+// save keeps a reading that is new.
+func (r reading) save() error {
+	if r.old || r.path == "" {
+		return nil
+	}
+	return r.Save(r.path)
+}
+
+// workOf asks the tracker, and git, how the epic stands, and says what it goes by. A
+// tracker that does not answer is stood in for by its newest snapshot; without one the
+// work is nil.
+func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, reading, error) {
+	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.dir, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, hookPatience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	var err error
-	if now.Issues, err = w.survey(read); err == nil {
-		err = now.Save(path)
-	} else {
-		old, none := beads.LoadSnapshot(path)
-		if none != nil || w.Now().Sub(old.At) > snapshotLife {
-			return nil, time.Time{}, err
+	if now.Issues, err = w.survey(read); err != nil {
+		kept, none := beads.LoadSnapshot(now.path)
+		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
+			return nil, reading{}, err
 		}
-		now = old
+		now.Snapshot, now.old = kept, true
 	}
 	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.dir), "refs/heads/epic/"+worktree.Slug(epic)), w.Now())
-	return &work, now.At, err
+	return &work, now, err
 }
 
 // refTip reads a reference without running git; "" when it is not found. It says only

@@ -168,11 +168,7 @@ func newTasksListCmd(a tasksCmd) *cobra.Command {
 	c.Flags().StringVarP(&kind, "type", "t", "", "only of this type")
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		t, err := a.taskFile(c.Context())
-		if err != nil {
-			return err
-		}
-		issues, err := t.Survey(c.Context())
+		issues, err := a.all(c.Context())
 		if err != nil {
 			return err
 		}
@@ -199,11 +195,7 @@ func newTasksReadyCmd(a tasksCmd) *cobra.Command {
 	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks", Args: atMost(0, "no argument")}
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		t, err := a.taskFile(c.Context())
-		if err != nil {
-			return err
-		}
-		issues, err := t.Survey(c.Context())
+		issues, err := a.all(c.Context())
 		if err != nil {
 			return err
 		}
@@ -216,11 +208,7 @@ func newTasksShowCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "all of one task", Args: exactly(1, "an id"),
 		RunE: func(c *cobra.Command, args []string) error {
-			t, err := a.taskFile(c.Context())
-			if err != nil {
-				return err
-			}
-			issues, err := t.Survey(c.Context())
+			issues, err := a.all(c.Context())
 			if err != nil {
 				return err
 			}
@@ -356,6 +344,15 @@ func newTasksImportCmd(a tasksCmd) *cobra.Command {
 			return nil
 		},
 	}
+}
+
+// all is every issue of the embedded tracker.
+func (a tasksCmd) all(ctx context.Context) ([]beads.Issue, error) {
+	t, err := a.taskFile(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return t.Survey(ctx)
 }
 
 func (a tasksCmd) readInput(name string) ([]byte, error) {

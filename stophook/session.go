@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/google/renameio/v2"
 )
 
 // maxState bounds a state file, in bytes.
@@ -67,20 +69,11 @@ func readState(path string) ([]byte, error) {
 
 // writeState replaces a file as a whole, durably.
 func writeState(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("keeping the state: %w", err)
 	}
-	tmp, err := os.CreateTemp(dir, ".new-*")
-	if err != nil {
+	if err := renameio.WriteFile(path, data, 0o600); err != nil {
 		return fmt.Errorf("keeping the state: %w", err)
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("keeping the state: %w", err), os.Remove(tmp.Name()))
 	}
 	return nil
 }
