@@ -1,59 +1,27 @@
 package cmd
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/harness/claude/claudetest"
+	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 )
-
-// claudeClient is a folder with the real client in it, as claude, to put on PATH.
-// Without one the test is skipped, and says so; under ORCH_TEST_STRICT it fails.
-func claudeClient(t *testing.T) string {
-	t.Helper()
-	path := os.Getenv("ORCH_TEST_CLAUDE")
-	if path == "" && os.Getenv("ORCH_TEST_STRICT") != "" {
-		t.Fatal("ORCH_TEST_CLAUDE names no Claude Code client, and nothing may be skipped")
-	}
-	if path == "" {
-		t.Skip("SKIPPED: ORCH_TEST_CLAUDE names no Claude Code client; the real client is not tried")
-	}
-	path, err := filepath.Abs(path)
-	require.NoError(t, err)
-	path, err = filepath.EvalSymlinks(path)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	require.NoError(t, os.Symlink(path, filepath.Join(dir, "claude")))
-	return dir
-}
 
 // claudeFixture is a repository whose agents are the real Claude Code, with a
 // model that says what answer says.
-func claudeFixture(t *testing.T, answer func(claudetest.Request) claudetest.Reply) (*fixture, *claudetest.Model) {
+func claudeFixture(t *testing.T, answer func(modeltest.Request) modeltest.Reply) (*fixture, *modeltest.Model) {
 	t.Helper()
-	client := claudeClient(t)
-	f := newFixture(t, "", "true")
-	model := claudetest.NewModel(t, answer)
-	home := t.TempDir()
-	f.env = append([]string{"PATH=" + strings.Join([]string{f.bin, client, os.Getenv("PATH")}, ":"), "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}, model.Env(home)...)
-	f.write(filepath.Join(f.dir, "project.yaml"), `workflow:
-  tracker: {kind: file}
-  gate: [{name: gate, type: command, command: "! grep -Hn wrong *.txt"}]
-  agent: {harness: claude, permission_mode: acceptEdits, allowed_tools: [Bash]}
-`)
-	return f, model
+	return clientFixture(t, "claude", "permission_mode: acceptEdits, allowed_tools: [Bash]", answer)
 }
 
 // TestClaudeCode lands an epic with the real client. Its model writes something
 // wrong at first: the gate's words have to reach the same conversation.
 func TestClaudeCode(t *testing.T) {
 	t.Parallel()
-	f, model := claudeFixture(t, func(r claudetest.Request) claudetest.Reply {
+	f, model := claudeFixture(t, func(r modeltest.Request) modeltest.Reply {
 		task := "one"
 		if strings.Contains(r.First(), "task two") {
 			task = "two"
@@ -63,9 +31,9 @@ func TestClaudeCode(t *testing.T) {
 			content = "wrong"
 			fallthrough
 		case r.Turn() == 0, strings.Contains(r.Last(), "two.txt:1:wrong"):
-			return claudetest.Reply{Bash: "echo " + content + " > " + task + ".txt && git add -A && git commit -qm work"}
+			return modeltest.Reply{Bash: "echo " + content + " > " + task + ".txt && git add -A && git commit -qm work"}
 		}
-		return claudetest.Reply{Text: "<promise>COMPLETE</promise>"}
+		return modeltest.Reply{Text: "<promise>COMPLETE</promise>"}
 	})
 	f.task("task one")
 	f.task("task two")
@@ -85,7 +53,7 @@ func TestClaudeCode(t *testing.T) {
 }
 
 // requireResumed: the feedback arrived in the conversation that had the brief.
-func requireResumed(t *testing.T, model *claudetest.Model) {
+func requireResumed(t *testing.T, model *modeltest.Model) {
 	t.Helper()
 	for _, r := range model.Requests() {
 		if strings.Contains(r.First(), "task two") && strings.Contains(r.Last(), "two.txt:1:wrong") {
@@ -106,15 +74,15 @@ func TestClaudeCodeWithoutItsModel(t *testing.T) {
 			t.Skip("SKIPPED in -short: waits as long as an overloaded API makes orch wait")
 		}
 		calls := 0
-		f, _ := claudeFixture(t, func(r claudetest.Request) claudetest.Reply {
+		f, _ := claudeFixture(t, func(r modeltest.Request) modeltest.Reply {
 			calls++
 			switch {
 			case calls <= 2: // the first agent gives up after one retry
-				return claudetest.Reply{Status: 529}
+				return modeltest.Reply{Status: 529}
 			case r.Turn() == 0 || !strings.Contains(r.Last(), "committed"):
-				return claudetest.Reply{Bash: "echo x > x && git add -A && git commit -qm x && echo committed"}
+				return modeltest.Reply{Bash: "echo x > x && git add -A && git commit -qm x && echo committed"}
 			}
-			return claudetest.Reply{Text: "done"}
+			return modeltest.Reply{Text: "done"}
 		})
 		f.task("task")
 		out, code := f.run(nil, "orch", "run", f.epic)
@@ -123,7 +91,7 @@ func TestClaudeCodeWithoutItsModel(t *testing.T) {
 	})
 	t.Run("not logged in", func(t *testing.T) {
 		t.Parallel()
-		f, _ := claudeFixture(t, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Status: 401} })
+		f, _ := claudeFixture(t, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Status: 401} })
 		f.task("task")
 		out, code := f.run(nil, "orch", "run", f.epic)
 		require.Equal(t, exitNotReady, code, out)
@@ -134,7 +102,7 @@ func TestClaudeCodeWithoutItsModel(t *testing.T) {
 
 // hooked is a repository in which orch init has installed the hooks and the command,
 // with an epic of tasks for a session that leads.
-func hooked(t *testing.T, tasks int, answer func(claudetest.Request) claudetest.Reply) (*fixture, *claudetest.Model) {
+func hooked(t *testing.T, tasks int, answer func(modeltest.Request) modeltest.Reply) (*fixture, *modeltest.Model) {
 	t.Helper()
 	f, model := claudeFixture(t, answer)
 	f.must("orch", "init", "--yes")
@@ -148,8 +116,8 @@ func hooked(t *testing.T, tasks int, answer func(claudetest.Request) claudetest.
 func (f *fixture) session(prompt string, extra ...string) (string, int) {
 	f.t.Helper()
 	args := append([]string{"-p", prompt, "--output-format", "stream-json", "--verbose", "--permission-mode", "acceptEdits", "--allowedTools", "Bash"}, extra...)
-	path := strings.TrimPrefix(f.env[0], "PATH=")
-	return f.run(nil, filepath.Join(strings.Split(path, ":")[1], "claude"), args...)
+
+	return f.run(nil, f.client("claude"), args...)
 }
 
 // workOnNext is what a model types that hands out one task, does it, and lands it.
@@ -160,11 +128,11 @@ const workOnNext = "orch next e-1 -j 1 --json > next.json; dir=$(sed -n 's/.*\"d
 // sends it back until the epic is closed; then the session ends by itself.
 func TestStopHookKeepsASessionAtWork(t *testing.T) {
 	t.Parallel()
-	f, model := hooked(t, 3, func(r claudetest.Request) claudetest.Reply {
+	f, model := hooked(t, 3, func(r modeltest.Request) modeltest.Reply {
 		if r.Turn()%2 == 0 {
-			return claudetest.Reply{Bash: workOnNext}
+			return modeltest.Reply{Bash: workOnNext}
 		}
-		return claudetest.Reply{Text: "I have made good progress. <promise>EPIC COMPLETE</promise> Anything else?"}
+		return modeltest.Reply{Text: "I have made good progress. <promise>EPIC COMPLETE</promise> Anything else?"}
 	})
 	out, code := f.session("/run-tasks e-1")
 	require.Zero(t, code, out)
@@ -183,7 +151,7 @@ func TestStopHookKeepsASessionAtWork(t *testing.T) {
 // one is bound to an epic with work left.
 func TestStopHookLetsOthersBe(t *testing.T) {
 	t.Parallel()
-	f, model := hooked(t, 1, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Text: "Hello."} })
+	f, model := hooked(t, 1, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Text: "Hello."} })
 	f.must("orch", "session", "bind", "e-1", "--session", "somebody-elses")
 	out, code := f.session("say hello")
 	require.Zero(t, code, out)
@@ -194,7 +162,7 @@ func TestStopHookLetsOthersBe(t *testing.T) {
 // reason.
 func TestStopHookLetsGo(t *testing.T) {
 	t.Parallel()
-	f, model := hooked(t, 1, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Text: "I think that is all."} })
+	f, model := hooked(t, 1, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Text: "I think that is all."} })
 	out, code := f.session("/run-tasks e-1")
 	require.Zero(t, code, out)
 	require.Len(t, model.Requests(), 4, "the first, and three that were sent back")
@@ -209,8 +177,8 @@ func TestStopHookLetsGo(t *testing.T) {
 // a person can go on with, may end.
 func TestStopHookLetsTheBlockedEnd(t *testing.T) {
 	t.Parallel()
-	f, model := hooked(t, 2, func(claudetest.Request) claudetest.Reply {
-		return claudetest.Reply{Text: "<promise>BLOCKED - NEEDS USER</promise>"}
+	f, model := hooked(t, 2, func(modeltest.Request) modeltest.Reply {
+		return modeltest.Reply{Text: "<promise>BLOCKED - NEEDS USER</promise>"}
 	})
 	f.must("orch", "tasks", "update", "e-1.1", "--status", "blocked")
 	f.must("orch", "tasks", "dep", "add", "e-1.2", "e-1.1")
@@ -223,16 +191,16 @@ func TestStopHookLetsTheBlockedEnd(t *testing.T) {
 // sent back; the client wakes it.
 func TestStopHookWaitsForSubagents(t *testing.T) {
 	t.Parallel()
-	f, model := hooked(t, 1, func(r claudetest.Request) claudetest.Reply {
+	f, model := hooked(t, 1, func(r modeltest.Request) modeltest.Reply {
 		switch {
 		case strings.Contains(r.First(), "You are the subagent") && r.Turn() == 0:
-			return claudetest.Reply{Bash: "python3 -c 'import time; time.sleep(1)' 2>/dev/null; " + workOnNext}
+			return modeltest.Reply{Bash: "python3 -c 'import time; time.sleep(1)' 2>/dev/null; " + workOnNext}
 		case strings.Contains(r.First(), "You are the subagent"):
-			return claudetest.Reply{Text: "the subagent has landed it"}
+			return modeltest.Reply{Text: "the subagent has landed it"}
 		case r.Turn() == 0:
-			return claudetest.Reply{Agent: "You are the subagent: do the task."}
+			return modeltest.Reply{Agent: "You are the subagent: do the task."}
 		}
-		return claudetest.Reply{Text: "I wait for it."}
+		return modeltest.Reply{Text: "I wait for it."}
 	})
 	out, code := f.session("/run-tasks e-1")
 	require.Zero(t, code, out)
@@ -246,19 +214,19 @@ func TestStopHookWaitsForSubagents(t *testing.T) {
 // session is told again what it is at.
 func TestProtocolAfterCompaction(t *testing.T) {
 	t.Parallel()
-	f, model := hooked(t, 1, func(r claudetest.Request) claudetest.Reply {
+	f, model := hooked(t, 1, func(r modeltest.Request) modeltest.Reply {
 		switch {
 		case strings.Contains(r.All(), "Respond with TEXT ONLY"):
-			return claudetest.Reply{Text: "<summary>we were at work</summary>"}
+			return modeltest.Reply{Text: "<summary>we were at work</summary>"}
 		case strings.Contains(r.All(), "we were at work"):
 			if strings.Contains(r.Last(), "landed e-1.1") {
-				return claudetest.Reply{Text: "done"}
+				return modeltest.Reply{Text: "done"}
 			}
-			return claudetest.Reply{Bash: workOnNext}
+			return modeltest.Reply{Bash: workOnNext}
 		case r.Turn() == 0:
-			return claudetest.Reply{Bash: "echo one", Tokens: 10_000}
+			return modeltest.Reply{Bash: "echo one", Tokens: 10_000}
 		}
-		return claudetest.Reply{Bash: "echo two", Tokens: 985_000}
+		return modeltest.Reply{Bash: "echo two", Tokens: 985_000}
 	})
 	out, code := f.session("/run-tasks e-1")
 	require.Zero(t, code, out)
@@ -275,7 +243,7 @@ func TestProtocolAfterCompaction(t *testing.T) {
 // what carries on.
 func TestNoHookAfterAnAPIError(t *testing.T) {
 	t.Parallel()
-	f, _ := hooked(t, 1, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Status: 400} })
+	f, _ := hooked(t, 1, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Status: 400} })
 	out, code := f.session("/run-tasks e-1")
 	require.Equal(t, 1, code, out)
 	require.Contains(t, f.must("orch", "session", "list"), "sent back 0 times")
@@ -284,10 +252,10 @@ func TestNoHookAfterAnAPIError(t *testing.T) {
 // TestPlugin passes the client's own validation, warnings included.
 func TestPlugin(t *testing.T) {
 	t.Parallel()
-	f, _ := claudeFixture(t, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{} })
+	f, _ := claudeFixture(t, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{} })
 	dir := filepath.Join(t.TempDir(), "orch")
 	f.must("orch", "init", "--plugin", dir)
-	path := strings.TrimPrefix(f.env[0], "PATH=")
-	out, code := f.run(nil, filepath.Join(strings.Split(path, ":")[1], "claude"), "plugin", "validate", dir, "--strict")
+
+	out, code := f.run(nil, f.client("claude"), "plugin", "validate", dir, "--strict")
 	require.Zero(t, code, out)
 }

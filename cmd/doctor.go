@@ -104,17 +104,18 @@ func (w *workspace) checkAgent(ctx context.Context) finding {
 		}
 		return finding{"agent", true, strings.Join(w.cfg.Agent.Command, " "), ""}
 	}
-	binary := lookPath(w.env("PATH"), "claude")
+	c, _ := clientOf(w.cfg.Agent.Harness)
+	binary := lookPath(w.env("PATH"), c.name)
 	if binary == "" {
-		return finding{"agent", false, "claude is not on PATH", "install Claude Code, or set workflow.agent: {harness: command, command: [...]}"}
+		return finding{"agent", false, c.name + " is not on PATH", "install " + c.title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{binary, "--version"}, Env: w.agentEnv(ctx), MaxOutputBytes: 4096})
 	if err != nil {
-		return finding{"agent", false, err.Error(), "reinstall Claude Code"}
+		return finding{"agent", false, err.Error(), "reinstall " + c.title}
 	}
-	return finding{"agent", true, strings.TrimSpace(string(res.Stdout)), ""}
+	return finding{"agent", true, strings.TrimSpace(c.name + " " + strings.TrimPrefix(firstLine(string(res.Stdout)), c.name)), ""}
 }
 
 func (w *workspace) checkGate() finding {

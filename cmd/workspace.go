@@ -19,9 +19,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/orchestrator/harness/claude"
-	"github.com/beadsorch/orch/orchestrator/harness/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -32,7 +29,6 @@ var (
 	gitEnv    = []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
 	toolEnv   = []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOTOOLCHAIN", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "NODE_EXTRA_CA_CERTS"}
 	netEnv    = []string{"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
-	claudeEnv = []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"}
 )
 
 // workspace is a repository with its settings and its tracker.
@@ -215,26 +211,12 @@ func (w *workspace) tasksCommand() string {
 	return "orch tasks"
 }
 
-// harness is the adapter to the agent that the settings name.
-func (w *workspace) harness() (harness.Harness, error) {
-	agent := w.cfg.Agent
-	if agent.Harness == "command" {
-		return command.New(agent.Command), nil
-	}
-	binary := lookPath(w.env("PATH"), "claude")
-	if binary == "" {
-		return nil, &userError{Code: "NO_AGENT", What: "claude is not on PATH", Exit: exitNotReady, Why: "workflow.agent.harness is claude",
-			Fix: []string{"install Claude Code, or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
-	}
-	return claude.New(claude.Options{Binary: binary, PermissionMode: agent.PermissionMode, Model: agent.Model, AllowedTools: agent.AllowedTools}), nil
-}
-
 // agentEnv is the whole environment of an agent: what the system and its tools
 // need, a git identity, and what the settings let through.
 func (w *workspace) agentEnv(ctx context.Context) []string {
 	names := append(append(append(append([]string{"TERM"}, systemEnv...), gitEnv...), toolEnv...), netEnv...)
-	if w.cfg.Agent.Harness != "command" {
-		names = append(names, claudeEnv...)
+	if c, ok := clientOf(w.cfg.Agent.Harness); ok {
+		names = append(names, c.env...)
 	}
 	env := w.pick(append(names, w.cfg.Agent.Env...)...)
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -60,10 +61,10 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 		return x.noStart(d, "starting the agent", err)
 	}
 	reader := x.Harness.Reader()
-	began := x.Now()
+	began, log := x.Now(), filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Agent.Iteration))
 	p, err := x.Proc.Start(ctx, proc.Spec{
 		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
-		Log:     filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Agent.Iteration)),
+		Log:     log,
 		Output:  func(b []byte) { reader.Write(b) }, // never fails, by its contract
 		Timeout: x.Patience.Task,
 		Idle:    x.Patience.NoProgress,
@@ -76,13 +77,61 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	exit := x.wait(ctx, p)
 	x.watch(d.Task, nil)
 	out := reader.Outcome(exit.Code)
+	if out.Usage.Whole {
+		out.Usage.InputTokens -= tokensBefore(s.Task(d.Task), out.Session)
+	}
 	e := x.classify(d, exit, out)
+	if e.Agent.End == core.EndedCrash {
+		e.Reason = withLastWords(e.Reason, log)
+	}
 	e.Agent.Took = x.Now().Sub(began)
 	e.Agent.Fast = e.Agent.End == core.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
 	if e.Agent.End == core.EndedItself {
 		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
 	return x.harvest(ctx, s, d, e)
+}
+
+// maxLastWords is how much of the end of a log is looked at, in bytes.
+const maxLastWords = 4 << 10
+
+// withLastWords adds to a reason the last line that a crashed agent printed, unless it is in
+// there, or is an event for a program: a client that does not start says why on stderr.
+func withLastWords(reason, log string) string {
+	f, err := os.Open(log)
+	if err != nil {
+		return reason
+	}
+	defer f.Close()
+	end := make([]byte, maxLastWords)
+	info, err := f.Stat()
+	if err != nil {
+		return reason
+	}
+	n, err := f.ReadAt(end, max(0, info.Size()-maxLastWords))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return reason
+	}
+	last := ""
+	for line := range strings.Lines(string(end[:n])) {
+		if line = harness.Clause(line, 160); line != "" && line[0] != '{' {
+			last = line
+		}
+	}
+	if last == "" || strings.Contains(reason, last) {
+		return reason
+	}
+	return reason + ": " + last
+}
+
+// tokensBefore counts what a conversation had used before its newest process.
+func tokensBefore(t *core.Task, session string) (n int64) {
+	for _, a := range t.Attempts {
+		if a.Session == session && session != "" {
+			n += a.Tokens
+		}
+	}
+	return n
 }
 
 // moved reports signs of life in the worktree since it was last asked.
@@ -171,7 +220,7 @@ func (x *Effects) handOver(s core.State, d core.Decision) core.Event {
 func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome) core.Event {
 	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &core.Agent{
 		End: core.EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
-		Tokens: out.Usage.InputTokens + out.Usage.OutputTokens, CostUSD: out.Usage.CostUSD,
+		Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD,
 	}}
 	if end, code, why := endOf(exit, x.Patience); end != "" {
 		e.Agent.End, e.Code, e.Reason = end, code, why

@@ -69,7 +69,7 @@ type Run struct {
 
 // Agent is the coding program.
 type Agent struct {
-	// Harness is the client: claude or command.
+	// Harness is the client: one of [Harnesses].
 	Harness string
 	// Command is the program with its arguments, for the harness command.
 	Command []string
@@ -81,6 +81,54 @@ type Agent struct {
 	AllowedTools []string
 	// Env names the variables that are let through to agents; a * at the end stands for any rest.
 	Env []string
+}
+
+// Harnesses are the clients that an agent may be, and any command.
+func Harnesses() []string {
+	return []string{"claude", "codex", "gemini", "copilot", "opencode", "command"}
+}
+
+// unattended says what a client may do unasked where nobody says otherwise: edit files, and
+// run git and go. Codex has no such list, and is held in by its sandbox; opencode asks for
+// next to nothing by itself.
+func (s settings) unattended(a *Agent) {
+	mode, tools := "", []string(nil)
+	switch a.Harness {
+	case "claude":
+		mode, tools = "acceptEdits", []string{"Bash(go *)", "Bash(git *)"}
+	case "codex":
+		mode = "workspace-write"
+	case "gemini":
+		mode = "auto_edit"
+		if a.PermissionMode != "yolo" { // in which such a list would deny the rest
+			tools = []string{"run_shell_command(go)", "run_shell_command(git)"}
+		}
+	case "copilot":
+		tools = []string{"write", "shell(go:*)", "shell(git:*)"}
+	}
+	agent := s.named("agent").within
+	if agent.named("permission_mode").from == "" {
+		a.PermissionMode = mode
+	}
+	if agent.named("allowed_tools").from == "" {
+		a.AllowedTools = tools
+	}
+}
+
+// modes are the words that a client knows for what may be done unasked; nil for those that
+// are passed on unseen.
+func modes(harness string) []string {
+	switch harness {
+	case "codex":
+		return []string{"read-only", "workspace-write", "danger-full-access"}
+	case "gemini":
+		return []string{"default", "auto_edit", "yolo", "plan"}
+	case "copilot":
+		return []string{"allow-all-tools"}
+	case "opencode":
+		return []string{"auto"}
+	}
+	return nil
 }
 
 // Definition is how an agent of one name iterates.
@@ -128,7 +176,7 @@ func defaults() Config {
 			CompletionPromises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"},
 		},
 		Run:   Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3},
-		Agent: Agent{Harness: "claude", PermissionMode: "acceptEdits", AllowedTools: []string{"Bash(go *)", "Bash(git *)"}},
+		Agent: Agent{Harness: "claude"},
 		Agents: map[string]Definition{
 			"me": {Enabled: true, MaxIterations: 15}, "qa": {Enabled: true, MaxIterations: 10}, "sec": {Enabled: true, MaxIterations: 10},
 			"doc": {Enabled: true, MaxIterations: 6}, "do": {Enabled: true, MaxIterations: 8},
@@ -163,6 +211,7 @@ func Load(path string, data []byte, env []string) (Config, Origins, error) {
 	if err := s.readEnv(env); err != nil {
 		return Config{}, nil, err
 	}
+	s.unattended(&c.Agent)
 	if err := s.check(c, path, data); err != nil {
 		return Config{}, nil, err
 	}

@@ -35,7 +35,7 @@ func schema(c *Config) settings {
 		}},
 		rules("gate", &c.Gate),
 		{name: "agent", within: settings{
-			word("harness", &c.Agent.Harness, "claude", "command"),
+			word("harness", &c.Agent.Harness, Harnesses()...),
 			list("command", &c.Agent.Command),
 			word("model", &c.Agent.Model),
 			word("permission_mode", &c.Agent.PermissionMode),
@@ -153,6 +153,10 @@ func (s settings) check(c Config, path string, data []byte) error {
 	if c.Agent.Harness == "command" && len(c.Agent.Command) == 0 {
 		return agent.named("harness").fault(path, data, "workflow.agent.harness", "is command, and agent.command does not say which",
 			`set the program with its arguments: command: ["my-agent", "--brief"]`)
+	}
+	if known := modes(c.Agent.Harness); known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
+		return agent.named("permission_mode").fault(path, data, "workflow.agent.permission_mode",
+			fmt.Sprintf("is %s, which %s does not know", quoted(c.Agent.PermissionMode), c.Agent.Harness), "one of "+strings.Join(known, ", "))
 	}
 	for _, name := range c.Agent.Env {
 		if !variableName().MatchString(name) {

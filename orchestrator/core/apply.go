@@ -309,9 +309,10 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		a.Head = got.Head
 	}
 	a.Why = e.Reason
-	if got.Session != "" {
-		a.Session = got.Session
+	if got.Session != "" && got.Session != a.Session {
+		a.Session, a.Tokens = got.Session, 0
 	}
+	a.Tokens += got.Tokens
 	switch {
 	case got.End == EndedStopped:
 		t.end(Orphaned, "", e.At)

@@ -95,6 +95,7 @@ type Attempt struct {
 	Stopping  bool          `json:"stopping,omitempty"`   // its agent is being interrupted
 	Cleaned   bool          `json:"cleaned,omitempty"`    // its worktree and branch are gone
 	Worked    time.Duration `json:"worked,omitempty"`     // time that its agents took, together
+	Tokens    int64         `json:"tokens,omitempty"`     // that its agents used, in the conversation of Session
 }
 
 // Open reports whether the attempt has not ended.

@@ -96,4 +96,7 @@ type Usage struct {
 	CostUSD float64 `json:"cost_usd"`
 	// Turns counts the model's turns.
 	Turns int `json:"turns"`
+	// Whole says that all of this counts the conversation from its beginning, the
+	// processes that it was resumed from included.
+	Whole bool `json:"whole,omitempty"`
 }

@@ -8,17 +8,10 @@
 package claude
 
 import (
-	"errors"
-	"fmt"
-	"regexp"
-	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
-
-// ErrOption says that an option or a session id cannot be passed to the client.
-var ErrOption = errors.New("not a value for the command line of claude")
 
 // Options is how the client is started.
 type Options struct {
@@ -38,13 +31,11 @@ type Options struct {
 	Now func() time.Time
 }
 
-var sessionID = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) })
-
 type claude struct {
 	options Options
 }
 
-// New is the harness for Claude Code. Its Launch fails with [ErrOption] when an option, or the
+// New is the harness for Claude Code. Its Launch fails with [harness.ErrOption] when an option, or the
 // session of a Spec, would be taken for something else on the command line.
 func New(o Options) harness.Harness {
 	if o.Binary == "" {
@@ -55,10 +46,10 @@ func New(o Options) harness.Harness {
 
 // Launch implements harness.Harness. A new session's id has to be a UUID that was never used.
 func (c claude) Launch(s harness.Spec) (harness.Launch, error) {
-	if err := c.check(s); err != nil {
+	o := c.options
+	if err := s.Check(append([]string{o.PermissionMode, o.Model, o.SettingsJSON}, o.AllowedTools...)...); err != nil {
 		return harness.Launch{}, err
 	}
-	o := c.options
 	argv := []string{o.Binary, "-p", "--output-format", "stream-json", "--verbose"}
 	if len(o.AllowedTools) > 0 { // takes all words up to the next option
 		argv = append(append(argv, "--allowedTools"), o.AllowedTools...)
@@ -77,22 +68,6 @@ func (c claude) Launch(s harness.Spec) (harness.Launch, error) {
 		option("--session-id", s.Session)
 	}
 	return harness.Launch{Argv: append(argv, o.ExtraArgs...), Stdin: []byte(s.Brief)}, nil
-}
-
-func (c claude) check(s harness.Spec) error {
-	if s.Session != "" && !sessionID().MatchString(s.Session) {
-		return fmt.Errorf("%w: session %q", ErrOption, s.Session)
-	}
-	if s.Resume && s.Session == "" {
-		return fmt.Errorf("%w: no session to resume", ErrOption)
-	}
-	values := append([]string{c.options.PermissionMode, c.options.Model, c.options.SettingsJSON}, c.options.AllowedTools...)
-	for _, value := range values {
-		if value != "" && value[0] == '-' {
-			return fmt.Errorf("%w: %q", ErrOption, value)
-		}
-	}
-	return nil
 }
 
 // Reader implements harness.Harness.

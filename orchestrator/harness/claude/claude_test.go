@@ -41,13 +41,13 @@ func TestLaunchRefusesWhatWouldBeAnOption(t *testing.T) {
 		{Session: "--dangerously-skip-permissions"}, {Session: "a b"}, {Session: "-"}, {Resume: true},
 	} {
 		_, err := claude.New(claude.Options{}).Launch(spec)
-		require.ErrorIs(t, err, claude.ErrOption, "%+v", spec)
+		require.ErrorIs(t, err, harness.ErrOption, "%+v", spec)
 	}
 	for _, options := range []claude.Options{
 		{AllowedTools: []string{"Bash", "--dangerously-skip-permissions"}}, {Model: "-x"}, {PermissionMode: "--y"}, {SettingsJSON: "-"},
 	} {
 		_, err := claude.New(options).Launch(harness.Spec{})
-		require.ErrorIs(t, err, claude.ErrOption, "%+v", options)
+		require.ErrorIs(t, err, harness.ErrOption, "%+v", options)
 	}
 }
 

@@ -2,7 +2,8 @@ package claude
 
 import (
 	"encoding/json"
-	"errors"
+
+	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
 // event is one line of the stream: the union of what we read of the types that we know.
@@ -101,19 +102,11 @@ type modelUsage struct {
 // not JSON at all, or no object, fails.
 func parseEvent(line []byte) (event, error) {
 	var e event
-	if err := tolerate(json.Unmarshal(line, &e)); err != nil {
+	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
 		return event{}, err
 	}
 	if e.Type == "result" {
-		return e, tolerate(json.Unmarshal(line, &e.Result))
+		return e, stream.Tolerate(json.Unmarshal(line, &e.Result))
 	}
 	return e, nil
-}
-
-func tolerate(err error) error {
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) && mismatch.Field != "" {
-		return nil
-	}
-	return err
 }

@@ -10,29 +10,17 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
 const (
 	// askedDelay tells a delay that the API asked for from the client's own first back-offs.
 	askedDelay = 10 * time.Second
-	// longestReset is longer than any window of a quota.
-	longestReset = 32 * 24 * time.Hour
 )
 
 var (
 	// limitBanner is the whole result of a run that met the quota; some versions do not call it an error.
 	limitBanner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Claude(?: AI)? usage limit reached\|(\d{9,14})$`) })
-	// limitText is an error that speaks of the account's quota rather than of the pace.
-	limitText = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)usage limit|hit your (?:\w+ )?limit|\blimit reached|credit balance is too low|out of (?:extra )?usage`)
-	})
-	loginText = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)please run /login|invalid api key|not logged in|oauth token`)
-	})
-	// networkText is an error without a status that a later try can cure.
-	networkText = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`(?i)connect|network|timed? ?out|socket|fetch failed|overloaded|unavailable|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|\b5\d\d\b`)
-	})
 )
 
 // story is what a stream told so far of how the run is going to end.
@@ -122,22 +110,22 @@ func (s *story) brokenOff(exitCode int, doing string) harness.Outcome {
 
 // failed is a result that is an error.
 func (s *story) failed() harness.Outcome {
-	detail := first(strings.Join(s.last.Errors, "; "), s.last.Text, s.last.Subtype)
+	detail := stream.First(strings.Join(s.last.Errors, "; "), s.last.Text, s.last.Subtype)
 	switch {
 	case s.last.Subtype == "error_max_turns", s.last.Subtype == "error_max_budget_usd":
 		return harness.Outcome{Kind: harness.Ended, Detail: detail}
 	case strings.HasPrefix(s.last.Terminal, "aborted_"):
 		return harness.Outcome{Kind: harness.Crashed, Detail: "interrupted (" + s.last.Terminal + ")"}
-	case s.last.Terminal == "api_error", s.api.status() != 0, limitText().MatchString(s.last.Text), loginText().MatchString(s.last.Text):
+	case s.last.Terminal == "api_error", s.api.status() != 0, stream.QuotaSpent(s.last.Text), stream.NotLoggedIn(s.last.Text):
 		return s.apiOutcome(s.api, s.last.Text)
 	}
-	return harness.Outcome{Kind: harness.Crashed, Detail: first(detail, s.last.Terminal)}
+	return harness.Outcome{Kind: harness.Crashed, Detail: stream.First(detail, s.last.Terminal)}
 }
 
 // apiOutcome sorts an error of the API by who has to act on it.
 func (s *story) apiOutcome(e apiError, text string) harness.Outcome {
-	out := harness.Outcome{Detail: first(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
-	if s.limit.hit() || limitText().MatchString(text) {
+	out := harness.Outcome{Detail: stream.First(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
+	if s.limit.hit() || stream.QuotaSpent(text) {
 		return s.usageLimit(out.Detail)
 	}
 	out.Kind = apiKind(e, text)
@@ -148,20 +136,17 @@ func (s *story) apiOutcome(e apiError, text string) harness.Outcome {
 }
 
 func apiKind(e apiError, text string) harness.Kind {
-	status := e.status()
-	switch {
-	case status == 402 || e.Word == "billing_error":
+	switch e.Word {
+	case "billing_error":
 		return harness.UsageLimit
-	case status == 401 || status == 403 || e.Word == "authentication_failed" || loginText().MatchString(text):
+	case "authentication_failed":
 		return harness.Auth
-	case status == 429 || e.Word == "rate_limit":
+	case "rate_limit":
 		return harness.RateLimited
-	case status >= 500 || status == 408 || e.Word == "overloaded" || e.Word == "server_error":
-		return harness.Unavailable
-	case status == 0 && (text == "" || networkText().MatchString(text)):
+	case "overloaded", "server_error":
 		return harness.Unavailable
 	}
-	return harness.Crashed
+	return stream.KindOf(e.status(), text)
 }
 
 // usageLimit has the reset time from the event or from the text, where one is there.
@@ -181,10 +166,10 @@ func (s *story) usageLimit(text string) harness.Outcome {
 		reset /= 1000
 	}
 	wait := time.Unix(int64(min(reset, 1e11)), 0).Sub(s.now())
-	out.RetryAfter = max(0, min(wait, longestReset))
+	out.RetryAfter = max(0, min(wait, stream.LongestWait))
 	return out
 }
 
 func milliseconds(ms float64) time.Duration {
-	return time.Duration(min(max(ms, 0), float64(longestReset.Milliseconds()))) * time.Millisecond
+	return time.Duration(min(max(ms, 0), float64(stream.LongestWait.Milliseconds()))) * time.Millisecond
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
 const (
@@ -17,19 +18,19 @@ const (
 
 // reader follows one stream. All but doing belongs to the goroutine that writes.
 type reader struct {
-	lines   lines
+	lines   stream.Lines
 	story   story
 	session string
 	cwd     string
 	message string // id of the main conversation's newest message
 	text    string // its text
 	usage   tally
-	doing   activity
+	doing   stream.Doing
 }
 
 // Write implements harness.Reader.
 func (r *reader) Write(p []byte) (int, error) {
-	r.lines.write(p, r.take)
+	r.lines.Write(p, r.take)
 	return len(p), nil
 }
 
@@ -49,7 +50,7 @@ func (r *reader) take(line []byte) {
 		r.takeAssistant(e)
 	case "user":
 		r.story.goOn()
-		r.doing.set("thinking")
+		r.doing.Set("thinking")
 	case "result":
 		r.takeResult(e)
 	case "rate_limit_event":
@@ -64,13 +65,13 @@ func (r *reader) takeSystem(e event) {
 	switch e.Subtype {
 	case "init":
 		r.cwd = e.Cwd
-		r.doing.set("starting")
+		r.doing.Set("starting")
 	case "api_retry":
 		r.story.retry, r.story.delay = &e, milliseconds(e.DelayMS)
-		r.doing.set(retryActivity(e))
+		r.doing.Set(retryActivity(e))
 	case "status":
 		if e.Status == "compacting" {
-			r.doing.set("compacting the conversation")
+			r.doing.Set("compacting the conversation")
 		}
 	}
 }
@@ -80,13 +81,13 @@ func (r *reader) takeAssistant(e event) {
 	m := e.Message
 	r.story.goOn()
 	if e.Synthetic {
-		r.story.api, r.story.apiText = e.apiError, lastBytes(textOf(m), maxErrorBytes)
+		r.story.api, r.story.apiText = e.apiError, stream.LastBytes(textOf(m), maxErrorBytes)
 		return
 	}
 	r.story.works()
 	r.usage.message(m)
 	if doing := blocksActivity(m.Content, r.cwd); doing != "" {
-		r.doing.set(doing)
+		r.doing.Set(doing)
 	}
 	if e.Parent != "" || m.Model == syntheticModel {
 		return
@@ -96,30 +97,29 @@ func (r *reader) takeAssistant(e event) {
 		r.message, r.text = m.ID, ""
 	}
 	if text := textOf(m); text != "" {
-		r.text = lastBytes(strings.TrimPrefix(r.text+"\n"+text, "\n"), maxTextBytes)
+		r.text = stream.LastBytes(strings.TrimPrefix(r.text+"\n"+text, "\n"), maxTextBytes)
 	}
 }
 
 func (r *reader) takeResult(e event) {
-	e.Result.Text = lastBytes(e.Result.Text, maxTextBytes)
+	e.Result.Text = stream.LastBytes(e.Result.Text, maxTextBytes)
 	r.story.settle(e)
 	r.usage.result(e.Session, e.Result)
-	r.doing.set("")
+	r.doing.Set("")
 }
 
 // Activity implements harness.Reader.
-func (r *reader) Activity() string { return r.doing.get() }
+func (r *reader) Activity() string { return r.doing.Get() }
 
 // Outcome implements harness.Reader. A last line without a newline counts.
 func (r *reader) Outcome(exitCode int) harness.Outcome {
-	r.lines.end(r.take)
-	r.story.ignored, r.lines.dropped = r.story.ignored+r.lines.dropped, 0
-	out := r.story.judge(exitCode, r.doing.get())
+	r.story.ignored += r.lines.End(r.take)
+	out := r.story.judge(exitCode, r.doing.Get())
 	out.Text = r.text
 	if out.Text == "" && r.story.results > 0 && !r.story.last.IsError {
 		out.Text = r.story.last.Text
 	}
-	out.Detail = harness.Clause(out.Detail, clauseRunes)
+	out.Detail = harness.Clause(out.Detail, stream.ClauseRunes)
 	out.Session = r.session
 	out.Usage = r.usage.total()
 	return out
@@ -133,16 +133,4 @@ func textOf(m message) string {
 		}
 	}
 	return strings.Join(texts, "\n")
-}
-
-// lastBytes is the end of s, not more than limit bytes and no half rune.
-func lastBytes(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	s = s[len(s)-limit:]
-	for s != "" && s[0]&0xc0 == 0x80 {
-		s = s[1:]
-	}
-	return strings.Clone(s)
 }

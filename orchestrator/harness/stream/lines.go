@@ -1,4 +1,4 @@
-package claude
+package stream
 
 import "bytes"
 
@@ -6,14 +6,17 @@ import "bytes"
 // results of tools may be any length, and nothing in them matters.
 const maxLineBytes = 256 << 10
 
-// lines cuts a stream into lines without their ends, in bounded memory.
-type lines struct {
+// Lines cuts a stream into lines without their ends, in bounded memory. The zero Lines is
+// ready for use.
+type Lines struct {
 	part    []byte // a line that is not complete yet
 	skip    bool   // it is too long: drop the rest of it
 	dropped int    // lines that were too long
 }
 
-func (l *lines) write(p []byte, take func(line []byte)) {
+// Write takes the next piece, cut anywhere, and passes on the lines that it ends. Blank
+// lines, and those of more than 256 KiB, are left out.
+func (l *Lines) Write(p []byte, take func(line []byte)) {
 	for {
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
@@ -21,12 +24,19 @@ func (l *lines) write(p []byte, take func(line []byte)) {
 			return
 		}
 		l.add(p[:end])
-		l.end(take)
+		l.flush(take)
 		p = p[end+1:]
 	}
 }
 
-func (l *lines) add(p []byte) {
+// End passes on a last line that no newline ended, and says how many lines were too long.
+func (l *Lines) End(take func(line []byte)) (dropped int) {
+	l.flush(take)
+	dropped, l.dropped = l.dropped, 0
+	return dropped
+}
+
+func (l *Lines) add(p []byte) {
 	if l.skip || len(l.part)+len(p) > maxLineBytes {
 		l.skip, l.part = true, nil
 		return
@@ -34,8 +44,8 @@ func (l *lines) add(p []byte) {
 	l.part = append(l.part, p...)
 }
 
-// end passes on the line so far, unless it is blank or too long.
-func (l *lines) end(take func(line []byte)) {
+// flush passes on the line so far, unless it is blank or too long.
+func (l *Lines) flush(take func(line []byte)) {
 	if l.skip {
 		l.dropped++
 	} else if line := bytes.TrimSpace(l.part); len(line) > 0 {

@@ -1,4 +1,4 @@
-package claudetest_test
+package modeltest_test
 
 import (
 	"bytes"
@@ -10,13 +10,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/harness/claude/claudetest"
+	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 )
 
-func ask(t *testing.T, m *claudetest.Model, path, body string) (int, string) {
+func ask(t *testing.T, m *modeltest.Model, path, body string) (int, string) {
 	t.Helper()
 	url := ""
-	for _, e := range m.Env(t.TempDir()) {
+	for _, e := range m.Env(t, "claude", t.TempDir()) {
 		if v, ok := strings.CutPrefix(e, "ANTHROPIC_BASE_URL="); ok {
 			url = v
 		}
@@ -40,8 +40,8 @@ const conversation = `{"model":"m","stream":STREAM,"tools":[{"name":"Bash"}],"me
 // TestModel answers a main conversation as the test says, in a stream or at once.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	m := claudetest.NewModel(t, func(r claudetest.Request) claudetest.Reply {
-		return claudetest.Reply{Text: "turn " + string(rune('0'+r.Turn())), Bash: "echo " + r.Last()}
+	m := modeltest.NewModel(t, func(r modeltest.Request) modeltest.Reply {
+		return modeltest.Reply{Text: "turn " + string(rune('0'+r.Turn())), Bash: "echo " + r.Last()}
 	})
 	code, out := ask(t, m, "/v1/messages?beta=true", strings.Replace(conversation, "STREAM", "true", 1))
 	require.Equal(t, http.StatusOK, code)
@@ -62,7 +62,7 @@ func TestModel(t *testing.T) {
 // message at all is not found.
 func TestModelAside(t *testing.T) {
 	t.Parallel()
-	m := claudetest.NewModel(t, func(claudetest.Request) claudetest.Reply { return claudetest.Reply{Status: http.StatusTeapot} })
+	m := modeltest.NewModel(t, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Status: http.StatusTeapot} })
 	code, out := ask(t, m, "/v1/messages", `{"messages":[{"role":"user","content":"a title, please"}]}`)
 	require.Equal(t, http.StatusOK, code)
 	require.Contains(t, out, `"text":"ok"`)

@@ -1,0 +1,64 @@
+// Package gemini adapts Gemini CLI, run without a terminal, to a harness.
+//
+// The client is started as `gemini --output-format stream-json`, the brief on stdin. What
+// is said here was measured on Gemini CLI 0.61.0; its exit code after an error of the API
+// is not 1 but another number (144, 145), and it ignores SIGINT while a request hangs, so
+// that only its process group can be signalled.
+package gemini
+
+import (
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/stream"
+)
+
+// Options is how the client is started.
+type Options struct {
+	// Binary is the program; empty means "gemini".
+	Binary string
+	// ApprovalMode is the value of --approval-mode: default, auto_edit, yolo or plan; empty
+	// leaves it to the client.
+	ApprovalMode string
+	// Model is the value of --model; empty leaves it to the client.
+	Model string
+	// AllowedTools are the tools that need no permission, such as "run_shell_command(git)".
+	AllowedTools []string
+}
+
+type gemini struct{ options Options }
+
+// New is the harness for Gemini CLI. Its Launch fails with [harness.ErrOption].
+func New(o Options) harness.Harness {
+	if o.Binary == "" {
+		o.Binary = "gemini"
+	}
+	return gemini{options: o}
+}
+
+// Launch implements harness.Harness. A new session's id has to be a UUID. The folder counts
+// as trusted for this run: it is a worktree of the person's own repository.
+func (g gemini) Launch(s harness.Spec) (harness.Launch, error) {
+	o := g.options
+	if err := s.Check(append([]string{o.ApprovalMode, o.Model}, o.AllowedTools...)...); err != nil {
+		return harness.Launch{}, err
+	}
+	argv := []string{o.Binary, "--output-format", "stream-json", "--skip-trust"}
+	option := func(name, value string) {
+		if value != "" {
+			argv = append(argv, name, value)
+		}
+	}
+	option("--approval-mode", o.ApprovalMode)
+	option("--model", o.Model)
+	for _, tool := range o.AllowedTools {
+		option("--allowed-tools", tool)
+	}
+	if s.Resume {
+		option("--resume", s.Session)
+	} else {
+		option("--session-id", s.Session)
+	}
+	return harness.Launch{Argv: argv, Stdin: []byte(s.Brief)}, nil
+}
+
+// Reader implements harness.Harness.
+func (g gemini) Reader() harness.Reader { return stream.NewReader(take) }

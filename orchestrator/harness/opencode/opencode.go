@@ -1,0 +1,138 @@
+// Package opencode adapts opencode, run as `opencode run --format json`, to a harness.
+//
+// The brief is read from stdin: a prompt among the arguments would reach the model with
+// quotes around it. opencode has no command hook for the end of a turn, so a session of
+// its own can not be kept at work from outside; orch run, which starts it anew or resumes
+// it, is what drives it. Measured on opencode 1.18.33.
+package opencode
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/stream"
+)
+
+// Auto is the Permission by which what is not denied may be done unasked.
+const Auto = "auto"
+
+// Options is how the client is started.
+type Options struct {
+	// Binary is the program; empty means "opencode".
+	Binary string
+	// Permission is [Auto], or empty: then opencode's own settings hold.
+	Permission string
+	// Model is the value of --model, PROVIDER/MODEL; empty leaves it to the client.
+	Model string
+}
+
+type opencode struct{ options Options }
+
+// New is the harness for opencode. Its Launch fails with [harness.ErrOption].
+func New(o Options) harness.Harness {
+	if o.Binary == "" {
+		o.Binary = "opencode"
+	}
+	return opencode{options: o}
+}
+
+// Launch implements harness.Harness. The id of a new session can not be chosen.
+func (c opencode) Launch(s harness.Spec) (harness.Launch, error) {
+	o := c.options
+	if err := s.Check(o.Permission, o.Model); err != nil {
+		return harness.Launch{}, err
+	}
+	argv := []string{o.Binary, "run", "--format", "json"}
+	if o.Permission == Auto {
+		argv = append(argv, "--auto")
+	}
+	if o.Model != "" {
+		argv = append(argv, "--model", o.Model)
+	}
+	if s.Resume {
+		argv = append(argv, "--session", s.Session)
+	}
+	return harness.Launch{Argv: argv, Stdin: []byte(s.Brief)}, nil
+}
+
+// Reader implements harness.Harness.
+func (c opencode) Reader() harness.Reader { return stream.NewReader(take) }
+
+// event is one line: the union of what we read of the types that we know.
+type event struct {
+	Type    string `json:"type"`
+	Session string `json:"sessionID"`
+	Part    struct {
+		Text  string `json:"text"`
+		Tool  string `json:"tool"`
+		State struct {
+			Input json.RawMessage `json:"input"`
+		} `json:"state"`
+		Reason string  `json:"reason"`
+		Cost   float64 `json:"cost"`
+		Tokens struct {
+			Input     int64 `json:"input"`
+			Output    int64 `json:"output"`
+			Reasoning int64 `json:"reasoning"`
+			Cache     struct {
+				Read  int64 `json:"read"`
+				Write int64 `json:"write"`
+			} `json:"cache"`
+		} `json:"tokens"`
+	} `json:"part"`
+	Error struct {
+		Name string `json:"name"`
+		Data struct {
+			Message string            `json:"message"`
+			Status  int               `json:"statusCode"`
+			Headers map[string]string `json:"responseHeaders"`
+		} `json:"data"`
+	} `json:"error"`
+}
+
+var errUnknown = errors.New("a line that is not known")
+
+func take(line []byte, t *stream.Told) error {
+	var e event
+	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
+		return err
+	}
+	t.Session = stream.First(e.Session, t.Session)
+	switch e.Type {
+	case "step_start", "reasoning":
+		t.Does("thinking")
+	case "text":
+		t.Does("")
+		t.Says(e.Part.Text)
+	case "tool_use":
+		t.Does(stream.Tool(e.Part.Tool, e.Part.State.Input, ""))
+	case "step_finish":
+		takeStep(e, t)
+	case "error":
+		text := stream.First(e.Error.Data.Message, e.Error.Name)
+		if after := e.Error.Data.Headers["retry-after"]; after != "" {
+			text += "; retry after " + after + "s"
+		}
+		t.Fails(e.Error.Data.Status, text)
+	default:
+		return errUnknown
+	}
+	return nil
+}
+
+// mostUSD bounds a sum that a stream of nonsense would make infinite.
+const mostUSD = 1e6
+
+func takeStep(e event, t *stream.Told) {
+	n := e.Part.Tokens
+	t.Usage.InputTokens += n.Input + n.Cache.Read + n.Cache.Write
+	t.Usage.OutputTokens += n.Output + n.Reasoning
+	t.Usage.CostUSD = max(0, min(t.Usage.CostUSD+e.Part.Cost, mostUSD))
+	t.Usage.Turns++
+	if e.Part.Reason == "tool-calls" {
+		t.Does("thinking")
+		return
+	}
+	t.Closes()
+}
