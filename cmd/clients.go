@@ -1,73 +1,54 @@
 package cmd
 
 import (
-	"slices"
+	"path/filepath"
+	"strings"
 
-	"github.com/beadsorch/orch/cmd/config"
-	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/orchestrator/harness/claude"
-	"github.com/beadsorch/orch/orchestrator/harness/codex"
-	"github.com/beadsorch/orch/orchestrator/harness/command"
-	"github.com/beadsorch/orch/orchestrator/harness/copilot"
-	"github.com/beadsorch/orch/orchestrator/harness/gemini"
-	"github.com/beadsorch/orch/orchestrator/harness/opencode"
+	"github.com/beadsorch/orch/stophook/claude"
+	"github.com/beadsorch/orch/stophook/client"
+	"github.com/beadsorch/orch/stophook/codex"
+	"github.com/beadsorch/orch/stophook/copilot"
+	"github.com/beadsorch/orch/stophook/gemini"
 )
 
-// client is an agent client: a program of this name, and how orch runs it.
-type client struct {
-	name  string
-	title string
-	env   []string // what of the environment it needs, beside what every child is given
-	make  func(binary string, a config.Agent) harness.Harness
+// hookedClients are those whose sessions a hook can keep at work.
+func hookedClients() []client.Client {
+	return []client.Client{claude.Client(), codex.Client(), gemini.Client(), copilot.Client()}
 }
 
-// clients are all that orch knows.
-func clients() []client {
-	return []client{
-		{"claude", "Claude Code", []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"},
-			func(binary string, a config.Agent) harness.Harness {
-				return claude.New(claude.Options{Binary: binary, PermissionMode: a.PermissionMode, Model: a.Model, AllowedTools: a.AllowedTools})
-			}},
-		{"codex", "Codex CLI", []string{"CODEX_*", "OPENAI_*"},
-			func(binary string, a config.Agent) harness.Harness {
-				return codex.New(codex.Options{Binary: binary, Sandbox: a.PermissionMode, Model: a.Model})
-			}},
-		{"gemini", "Gemini CLI", []string{"GEMINI_*", "GOOGLE_*"},
-			func(binary string, a config.Agent) harness.Harness {
-				return gemini.New(gemini.Options{Binary: binary, ApprovalMode: a.PermissionMode, Model: a.Model, AllowedTools: a.AllowedTools})
-			}},
-		{"copilot", "GitHub Copilot CLI", []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
-			func(binary string, a config.Agent) harness.Harness {
-				return copilot.New(copilot.Options{Binary: binary, Permission: a.PermissionMode, Model: a.Model, AllowedTools: a.AllowedTools})
-			}},
-		{"opencode", "opencode", []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"},
-			func(binary string, a config.Agent) harness.Harness {
-				return opencode.New(opencode.Options{Binary: binary, Permission: a.PermissionMode, Model: a.Model})
-			}},
+func clientNames() string {
+	var names []string
+	for _, k := range hookedClients() {
+		names = append(names, k.Name)
 	}
+	return strings.Join(names, ", ")
 }
 
-// clientOf is the client of a name; ok is false for any other program.
-func clientOf(name string) (c client, ok bool) {
-	all := clients()
-	i := slices.IndexFunc(all, func(c client) bool { return c.name == name })
-	if i < 0 {
-		return client{}, false
+// hookedClient is the one of a name.
+func hookedClient(name string) (client.Client, error) {
+	for _, k := range hookedClients() {
+		if k.Name == name {
+			return k, nil
+		}
 	}
-	return all[i], true
+	u := &userError{Code: "NO_HOOK", What: name + " is no client that orch has hooks for", Exit: exitUsage, Fix: []string{"one of " + clientNames()}}
+	if c, ok := clientOf(name); ok {
+		u.What, u.Why = c.title+" has no hook for the end of a turn", "orch can start it, not hold its sessions"
+		u.Fix = []string{"orch run EPIC, with workflow.agent: {harness: " + name + "} in project.yaml"}
+	}
+	return client.Client{}, u
 }
 
-// harness is the adapter to the agent that the settings name.
-func (w *workspace) harness() (harness.Harness, error) {
-	agent := w.cfg.Agent
-	c, ok := clientOf(agent.Harness)
-	if !ok {
-		return command.New(agent.Command), nil
+// caller is the client that a hook is called by: the one that the hook's command names.
+// Copilot CLI runs the hooks of Claude Code as well; where it has orch's of its own, those
+// are not its business, and ok is false.
+func (a sessionCmd) caller(name, project string) (k client.Client, ok bool, err error) {
+	if name == "claude" && a.env(copilot.Variable) != "" {
+		if exists(filepath.Join(project, copilot.HooksFile)) {
+			return client.Client{}, false, nil
+		}
+		name = "copilot"
 	}
-	binary := lookPath(w.env("PATH"), c.name)
-	if binary == "" {
-		return nil, &userError{Code: "NO_AGENT", What: c.name + " is not on PATH", Exit: exitNotReady, Why: "workflow.agent.harness is " + c.name,
-			Fix: []string{"install " + c.title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
-	}
-	return c.make(binary, agent), nil
+	k, err = hookedClient(name)
+	return k, err == nil, err
 }

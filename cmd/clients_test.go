@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
+	"github.com/beadsorch/orch/stophook/codex"
 )
 
 // realClient is a folder with the real client in it, under its own name, to put on PATH.
@@ -102,4 +104,102 @@ func TestClientsLand(t *testing.T) {
 			require.Empty(t, f.must("git", "status", "--porcelain"))
 		})
 	}
+}
+
+// sessionArgs is how each client is started for a session of its own, with a prompt.
+func sessionArgs(name, prompt string) []string {
+	switch name {
+	case "codex":
+		return []string{"exec", "--json", "--trust", "--sandbox", "danger-full-access", "--dangerously-bypass-hook-trust", prompt}
+	case "gemini":
+		return []string{"--output-format", "stream-json", "--yolo", "--model", "scripted", "--prompt", prompt}
+	case "copilot":
+		return []string{"--output-format", "json", "--allow-all-tools", "--no-ask-user", "--trust-folder", "--prompt", prompt}
+	}
+	return nil
+}
+
+// TestStopHookKeepsEachClientAtWork: the model of each client tries to leave after each
+// task. The hook sends it back until the epic is closed; then the session ends by itself.
+// A session of the same client that nobody has bound is not felt.
+func TestStopHookKeepsEachClientAtWork(t *testing.T) {
+	t.Parallel()
+	for _, k := range hookedClients() {
+		if k.Name == "claude" { // has tests of its own
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			work := filepath.Join(t.TempDir(), "work.sh") // a file: Gemini CLI runs no substitutions, and Codex a shell with a PATH of its own
+			f, model := clientFixture(t, k.Name, "permission_mode: ''", func(r modeltest.Request) modeltest.Reply {
+				switch {
+				case strings.Contains(r.All(), "say hello"):
+					return modeltest.Reply{Text: "Hello."}
+				case r.Turn()%2 == 0:
+					return modeltest.Reply{Bash: "sh " + work}
+				}
+				return modeltest.Reply{Text: "I have made good progress. <promise>EPIC COMPLETE</promise> Anything else?"}
+			})
+			f.write(work, "PATH="+f.bin+":$PATH\n"+workOnNext+"\n")
+			f.must("orch", "init", "--client", k.Name, "--yes")
+			for n := range 3 {
+				f.task("task " + string(rune('a'+n)))
+			}
+			out, code := f.run(nil, f.client(k.Name), sessionArgs(k.Name, "say hello")...)
+			require.Zero(t, code, out)
+			require.Len(t, model.Requests(), 1, "nobody has bound it")
+
+			out, code = f.run(nil, f.client(k.Name), sessionArgs(k.Name, strings.Replace(k.Start, "EPIC", "e-1", 1))...)
+			require.Zero(t, code, out)
+			require.Contains(t, f.must("orch", "tasks", "show", "e-1"), "closed", out)
+			require.Equal(t, "done", f.must("git", "show", "epic/e-1:e-1.3.txt"))
+			requests := model.Requests()[1:]
+			require.Contains(t, requests[0].All(), "Begin with a tool call")
+			require.Len(t, requests, 6, "sent back after the first and the second task")
+			require.Contains(t, requests[2].Last(), "Begin with a tool call")
+			if k.Fresh {
+				require.Zero(t, requests[2].Turn(), "with a context of its own")
+			} else {
+				require.Equal(t, 2, requests[2].Turn())
+			}
+			require.Contains(t, f.must("orch", "session", "list"), "sent back 0 times", "all is done, and the counts begin anew")
+		})
+	}
+}
+
+// TestDoctorAsksCodex whether it trusts the hooks: it would skip them without a word.
+func TestDoctorAsksCodex(t *testing.T) {
+	t.Parallel()
+	f, _ := clientFixture(t, "codex", "permission_mode: ''", func(modeltest.Request) modeltest.Reply { return modeltest.Reply{} })
+	f.must("orch", "init", "--client", "codex", "--yes")
+	out, code := f.run(nil, "orch", "doctor")
+	require.Equal(t, exitNotReady, code, out)
+	require.Contains(t, out, "Codex does not see it: the folder is not trusted")
+
+	home := ""
+	for _, e := range f.env {
+		if v, ok := strings.CutPrefix(e, "CODEX_HOME="); ok {
+			home = v
+		}
+	}
+	trust := func(text string) {
+		file, err := os.OpenFile(filepath.Join(home, "config.toml"), os.O_APPEND|os.O_WRONLY, 0)
+		require.NoError(t, err)
+		_, err = file.WriteString(text)
+		require.NoError(t, errors.Join(err, file.Close()))
+	}
+	trust("[projects.\"" + f.dir + "\"]\ntrust_level = \"trusted\"\n")
+	out, _ = f.run(nil, "orch", "doctor")
+	require.Contains(t, out, "Codex does not trust it, and would skip it without a word")
+
+	listed, err := codex.List(t.Context(), f.client("codex"), f.dir, f.env)
+	require.NoError(t, err)
+	require.Len(t, listed, 3)
+	for _, l := range listed {
+		trust("[hooks.state.\"" + l.Key + "\"]\ntrusted_hash = \"" + l.Hash + "\"\n")
+	}
+	out, code = f.run(nil, "orch", "doctor")
+	require.Contains(t, out, "Codex CLI: installed once")
+	require.Contains(t, out, "Codex trusts it")
+	require.Zero(t, code, out)
 }

@@ -37,7 +37,8 @@ func (a *app) doctor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate(), w.hookFinding(), w.checkDisk()}
+	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate()}
+	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(findings, w.checkLeftovers()...)
 	bad := 0
 	for _, f := range findings {

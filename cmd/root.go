@@ -32,7 +32,7 @@ func newRoot(a *app) *cobra.Command {
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
+		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
 		newTasksCmd(tasksCmd{a}), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	return root

@@ -25,7 +25,10 @@ type sessionFlag struct{ id string }
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
 func (f sessionFlag) of(a *app) string {
-	return orElse(f.id, orElse(a.env("CLAUDE_CODE_SESSION_ID"), a.env("CLAUDE_SESSION_ID")))
+	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
+		f.id = orElse(f.id, a.env(name))
+	}
+	return f.id
 }
 
 func newSessionCmd(a sessionCmd) *cobra.Command {
@@ -60,7 +63,7 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 }
 
 var errNoSession = &userError{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: exitUsage,
-	Why: "neither CLAUDE_CODE_SESSION_ID nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
+	Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
 
 func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) error {
 	if session == "" {
@@ -70,14 +73,8 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) 
 	if err != nil {
 		return err
 	}
-	if _, err := w.findEpic(ctx, epic); err != nil {
-		return err
-	}
-	prompt, err := w.runTasks(string(epic))
+	prompt, err := w.bindSession(ctx, epic, session)
 	if err != nil {
-		return err
-	}
-	if err := stophook.SaveSession(sessionFile(filepath.Dir(w.dir), session), stophook.Session{ID: session, Epic: string(epic)}); err != nil {
 		return err
 	}
 	if a.json {
@@ -86,6 +83,22 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) 
 	}
 	fmt.Fprint(a.Stdout, prompt)
 	return nil
+}
+
+// bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
+func (w *workspace) bindSession(ctx context.Context, epic core.TaskID, session string) (prompt string, err error) {
+	if _, err := w.findEpic(ctx, epic); err != nil {
+		return "", err
+	}
+	if prompt, err = w.runTasks(string(epic)); err != nil {
+		return "", err
+	}
+	path := sessionFile(filepath.Dir(w.dir), session)
+	s, _, err := stophook.LoadSession(path, session)
+	if err != nil {
+		return "", err
+	}
+	return prompt, stophook.SaveSession(path, s.Bind(session, string(epic)))
 }
 
 func (a sessionCmd) release(session string) error {
@@ -141,61 +154,4 @@ func (a sessionCmd) listSessions() error {
 		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, s.Epic, state)
 	}
 	return nil
-}
-
-func newSessionStartCmd(a sessionCmd) *cobra.Command {
-	return &cobra.Command{
-		Use:   "session-start",
-		Short: "a client's hook for a session that starts, resumes or was compacted",
-		Long: `Session-start tells a bound session again what it is at, after a resume or a
-compaction, and announces an active loop. For any other session it prints nothing.`,
-		Args: atMost(0, "no argument"),
-		RunE: func(c *cobra.Command, _ []string) error { return a.sessionStart(c.Context()) },
-	}
-}
-
-func (a sessionCmd) sessionStart(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, hookPatience)
-	defer cancel()
-	text, err := a.announcement(ctx)
-	if err != nil {
-		fmt.Fprintf(a.Stderr, "orch session-start: %s\n", firstLine(err.Error()))
-		return nil
-	}
-	if text == "" {
-		return nil
-	}
-	return json.NewEncoder(a.Stdout).Encode(map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": "SessionStart", "additionalContext": text}})
-}
-
-// announcement is what a session that starts is told; "" for one that is nobody's.
-func (a sessionCmd) announcement(ctx context.Context) (string, error) {
-	in, err := readInput(ctx, a.Process)
-	if err != nil || a.env("ORCH_ATTEMPT") != "" {
-		return "", err
-	}
-	project := orElse(a.env("CLAUDE_PROJECT_DIR"), orElse(in.Dir, a.Dir))
-	root, common := gitDirs(project)
-	if common != "" && in.Session != "" {
-		s, ok, err := stophook.LoadSession(sessionFile(common, in.Session), in.Session)
-		if err != nil {
-			return "", err
-		}
-		if ok && s.Epic != "" && !s.Cancelled {
-			w, err := a.glance(root, common)
-			if err != nil {
-				return "", err
-			}
-			return w.runTasks(s.Epic)
-		}
-	}
-	project = orElse(root, project)
-	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	return l.Resume(), nil
 }

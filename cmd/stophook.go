@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/templates"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -27,7 +28,7 @@ const hookPatience = 2 * time.Second
 
 func newStopHookCmd(a sessionCmd) *cobra.Command {
 	var explain bool
-	var simulate string
+	var simulate, name string
 	c := &cobra.Command{
 		Use:   "stop-hook",
 		Short: "a client's stop hook: state decides whether the session may end",
@@ -46,9 +47,10 @@ goes wrong, it lets the session end and says so on standard error.`,
 				defer f.Close()
 				a.Stdin, explain = f, true
 			}
-			return a.stopHook(c.Context(), explain)
+			return a.stopHook(c.Context(), name, explain)
 		},
 	}
+	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+clientNames())
 	c.Flags().BoolVar(&explain, "explain", false, "say how it would decide, and change nothing")
 	c.Flags().StringVar(&simulate, "simulate", "", "as --explain, for the input in this `file`")
 	return c
@@ -57,15 +59,16 @@ goes wrong, it lets the session end and says so on standard error.`,
 // stop is one decision with what it was made from.
 type stop struct {
 	in     stophook.Input
+	client client.Client
 	answer stophook.Answer
 	prompt string       // what a session that is blocked is told
 	keep   func() error // keeps the session's count; nil when nothing is kept
 }
 
-func (a sessionCmd) stopHook(ctx context.Context, explain bool) error {
+func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
 	ctx, cancel := context.WithTimeout(ctx, hookPatience)
 	defer cancel()
-	s, err := a.decideStop(ctx)
+	s, err := a.decideStop(ctx, name)
 	if explain {
 		return a.explainStop(s, err)
 	}
@@ -77,7 +80,7 @@ func (a sessionCmd) stopHook(ctx context.Context, explain bool) error {
 		return nil
 	}
 	if s.answer.Block {
-		return json.NewEncoder(a.Stdout).Encode(map[string]string{"decision": "block", "reason": s.prompt})
+		return json.NewEncoder(a.Stdout).Encode(s.client.Block(s.prompt, s.answer.Fresh))
 	}
 	if s.answer.Verdict != stophook.NotBound && s.answer.Verdict != stophook.Attempt {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
@@ -109,7 +112,7 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 }
 
 // decideStop finds out which binding applies, by facts, and decides by it.
-func (a sessionCmd) decideStop(ctx context.Context) (stop, error) {
+func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 	in, err := readInput(ctx, a.Process)
 	if err != nil {
 		return stop{}, err
@@ -119,8 +122,12 @@ func (a sessionCmd) decideStop(ctx context.Context) (stop, error) {
 		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
-	project := orElse(a.env("CLAUDE_PROJECT_DIR"), orElse(in.Dir, a.Dir))
+	project := a.projectOf(in)
 	root, common := gitDirs(project)
+	var ours bool
+	if s.client, ours, err = a.caller(name, orElse(root, project)); err != nil || !ours {
+		return s, err
+	}
 	if common != "" && in.Session != "" {
 		path := sessionFile(common, in.Session)
 		bound, ok, err := stophook.LoadSession(path, in.Session)
@@ -136,6 +143,21 @@ func (a sessionCmd) decideStop(ctx context.Context) (stop, error) {
 		}
 	}
 	return a.decideLoop(s, orElse(root, project))
+}
+
+// projectOf is the folder of a client's session.
+func (a sessionCmd) projectOf(in stophook.Input) string {
+	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "COPILOT_PROJECT_DIR"} {
+		if dir := a.env(name); dir != "" {
+			return dir
+		}
+	}
+	return orElse(in.Dir, a.Dir)
+}
+
+// limits is what a client can not do, or can besides.
+func limits(k client.Client) stophook.Limits {
+	return stophook.Limits{MaxBlocks: k.MaxBlocks, Fresh: k.Fresh}
 }
 
 // readInput reads the client's words, and gives up when they do not come.
@@ -162,7 +184,10 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound stophook.Sessi
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
 	}
-	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work})
+	if s.in.LastMessage == "" && s.in.Transcript != "" {
+		s.in.LastMessage = stophook.LastSaid(s.in.Transcript)
+	}
+	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work, Client: limits(s.client)})
 	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
 		s.answer.Why += ", as of " + span(age) + " ago"
 	}
@@ -273,7 +298,7 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 		return s, err
 	}
 	sum := sha256.Sum256(print)
-	s.answer = stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]))
+	s.answer = stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
 	if s.answer.Session != bound {
 		s.keep = func() error { return stophook.SaveSession(path, s.answer.Session) }
 	}

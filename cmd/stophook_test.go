@@ -63,7 +63,7 @@ func (s *sessions) stops(session string) bool {
 	var out bytes.Buffer
 	in := strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, session, s.dir))
 	hook := sessionCmd{&app{Process: Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: in, Stdout: &out, Stderr: io.Discard, Now: s.clock}}}
-	require.NoError(s.t, hook.stopHook(s.t.Context(), false))
+	require.NoError(s.t, hook.stopHook(s.t.Context(), "claude", false))
 	if out.Len() > 0 {
 		require.True(s.t, strings.HasPrefix(out.String(), `{"decision":"block","reason":"`) && strings.Count(out.String(), "\n") == 1, out.String())
 	}

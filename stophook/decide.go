@@ -1,6 +1,9 @@
 package stophook
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Verdict is one word for why a stop is allowed or not.
 type Verdict string
@@ -16,6 +19,7 @@ const (
 	AllBlocked Verdict = "ALL_BLOCKED" // only a person can go on
 	Fresh      Verdict = "CHECKPOINT"  // the context is full: a fresh session goes on
 	MaxCycles  Verdict = "MAX_CYCLES"  // blocked often enough
+	ClientCap  Verdict = "CLIENT_CAP"  // the client would not send it back again
 	NoProgress Verdict = "NO_PROGRESS" // several stops in a row, and nothing has moved
 	Unknown    Verdict = "UNKNOWN"     // the state can not be read
 	WorkLeft   Verdict = "WORK_LEFT"   // there is something to do
@@ -49,6 +53,8 @@ type Session struct {
 	Still     int    `json:"still"`               // in a row, without progress
 	Unknown   int    `json:"unknown"`             // in a row, without a state
 	Print     string `json:"print,omitempty"`     // of the work at the last stop
+	Row       int    `json:"row,omitempty"`       // times that it was sent back for this prompt
+	Held      bool   `json:"held,omitempty"`      // sent back the last time, and not let go since
 	Cancelled bool   `json:"cancelled,omitempty"` // a person let it go
 	Fresh     bool   `json:"fresh,omitempty"`     // it asked for a fresh session
 }
@@ -59,11 +65,28 @@ type Facts struct {
 	Settings Settings // workflow.stop_hook
 	Session  Session  // what is kept of it
 	Work     *Work    // nil when neither the tracker nor a snapshot can be read
+	Client   Limits   // of the client
+}
+
+// Limits is what a client can not do, or can do besides.
+type Limits struct {
+	MaxBlocks int  // how often it sends a session back for one prompt; 0: as often as asked
+	Fresh     bool // it can drop the conversation when it does
+}
+
+// Bind is the session that works on an epic from now on. One that is being sent back to the
+// same epic keeps its counts: its model can not begin them anew by binding it again.
+func (s Session) Bind(id, epic string) Session {
+	if s.ID == id && s.Epic == epic && s.Held && !s.Cancelled {
+		return s
+	}
+	return Session{ID: id, Epic: epic}
 }
 
 // Answer is a decision.
 type Answer struct {
 	Block   bool    // it is sent back to work
+	Fresh   bool    // and begins with a context of its own
 	Verdict Verdict // why, in a word
 	Why     string  // a clause for a person
 	Session Session // as it is to be kept
@@ -75,7 +98,13 @@ type Answer struct {
 // progress, maxUnknown times without a state, and MaxCycles times in all.
 func Decide(f Facts) Answer {
 	s, set := f.Session, f.Settings
-	allow := func(v Verdict, why string) Answer { return Answer{Verdict: v, Why: why, Session: s} }
+	if !f.Input.Again {
+		s.Row = 0
+	}
+	allow := func(v Verdict, why string) Answer {
+		s.Held = s.Held && v == Background
+		return Answer{Verdict: v, Why: why, Session: s}
+	}
 	switch {
 	case !set.Enabled:
 		return allow(Disabled, "workflow.stop_hook.enabled is false")
@@ -83,6 +112,8 @@ func Decide(f Facts) Answer {
 		return allow(Cancelled, "the session was let go")
 	case f.Input.Waiting > 0:
 		return allow(Background, "background tasks run; the client goes on by itself when they end")
+	case f.Client.MaxBlocks > 0 && s.Row >= f.Client.MaxBlocks:
+		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Client.MaxBlocks, s.Epic, s.Epic))
 	case f.Work == nil:
 		return decideUnknown(s, set)
 	}
@@ -99,7 +130,7 @@ func Decide(f Facts) Answer {
 		return allow(Done, "all tasks are closed")
 	case !busy && (set.allows("all_blocked") || w.Ready+w.InProgress > 0):
 		return allow(AllBlocked, "only a person can go on: "+w.String())
-	case promise.Signal == Checkpoint && set.allows("context_checkpoint"):
+	case promise.Signal == Checkpoint && set.allows("context_checkpoint") && !f.Client.Fresh:
 		s.Fresh = true
 		return allow(Fresh, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
 	case s.Cycles >= set.MaxCycles:
@@ -107,17 +138,24 @@ func Decide(f Facts) Answer {
 	case s.Still >= maxStill:
 		return allow(NoProgress, "several stops in a row and nothing has moved: "+w.String())
 	}
+	return block(WorkLeft, w.String(), s, f.Client.Fresh)
+}
+
+// block sends a session back, and counts it.
+func block(v Verdict, why string, s Session, fresh bool) Answer {
 	s.Cycles++
-	return Answer{Block: true, Verdict: WorkLeft, Why: w.String(), Session: s}
+	s.Row++
+	s.Held = true
+	return Answer{Block: true, Fresh: fresh, Verdict: v, Why: why, Session: s}
 }
 
 // decideUnknown is for a tracker that can not be read: the session is asked to look
 // for itself, not for ever.
 func decideUnknown(s Session, set Settings) Answer {
 	if s.Unknown >= maxUnknown || s.Cycles >= set.MaxCycles {
+		s.Held = false
 		return Answer{Verdict: Unknown, Why: "the tracker does not answer", Session: s}
 	}
 	s.Unknown++
-	s.Cycles++
-	return Answer{Block: true, Verdict: Unknown, Why: "the tracker does not answer", Session: s}
+	return block(Unknown, "the tracker does not answer", s, false)
 }

@@ -49,6 +49,9 @@ func TestDecide(t *testing.T) {
 		{"it says done while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>EPIC COMPLETE</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
 		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
 		{"the tracker does not answer", stophook.Facts{Settings: settings(), Session: bound}, true, stophook.Unknown},
+		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: stophook.Input{Again: true}, Session: stophook.Session{Epic: "e", Row: 8}, Work: ready, Client: stophook.Limits{MaxBlocks: 8}}, false, stophook.ClientCap},
+		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Row: 8}, Work: ready, Client: stophook.Limits{MaxBlocks: 8}}, true, stophook.WorkLeft},
+		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Work: ready, Client: stophook.Limits{Fresh: true}}, true, stophook.WorkLeft},
 		{"for the third time", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Unknown: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {
@@ -77,6 +80,9 @@ func TestBlocksAreBounded(t *testing.T) {
 			f := stophook.Facts{Settings: set, Session: s, Input: stophook.Input{Waiting: rnd.IntN(8) / 7, LastMessage: []string{"", "x", "<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}[rnd.IntN(4)]}}
 			if rnd.IntN(6) > 0 {
 				f.Work = &stophook.Work{Ready: rnd.IntN(2), InProgress: rnd.IntN(2), Blocked: 1, Print: fmt.Sprint(rnd.IntN(3))}
+			}
+			if rnd.IntN(3) == 0 && s.Held { // its model binds it again
+				s = s.Bind("s", "e")
 			}
 			a := stophook.Decide(f)
 			s = a.Session
@@ -133,4 +139,31 @@ func TestWorkOf(t *testing.T) {
 	a := stophook.WorkOf([]beads.Issue{epic, issue("e.1", "open")}, "e", "tip", now)
 	require.NotEqual(t, a.Print, stophook.WorkOf([]beads.Issue{epic, issue("e.1", "open")}, "e", "next", now).Print, "a landing is progress")
 	require.Equal(t, "1 ready", a.String())
+}
+
+// TestBind: a model that is sent back can not begin its counts anew; a person who starts a
+// session again that was let go does.
+func TestBind(t *testing.T) {
+	t.Parallel()
+	held := stophook.Session{ID: "s", Epic: "e", Cycles: 7, Still: 2, Held: true}
+	require.Equal(t, held, held.Bind("s", "e"))
+	fresh := stophook.Session{ID: "s", Epic: "e"}
+	for _, s := range []stophook.Session{{}, {ID: "s", Epic: "e", Cycles: 7}, {ID: "s", Epic: "e", Held: true, Cancelled: true, Cycles: 7}, {ID: "t", Epic: "e", Held: true, Cycles: 7}} {
+		require.Equal(t, fresh, s.Bind("s", "e"))
+	}
+	require.Equal(t, stophook.Session{ID: "s", Epic: "f"}, held.Bind("s", "f"))
+	let := stophook.Decide(stophook.Facts{Settings: settings(), Session: stophook.Session{ID: "s", Epic: "e", Still: 2, Print: "p", Held: true}, Work: &stophook.Work{Ready: 1, Print: "p"}})
+	require.False(t, let.Session.Held)
+}
+
+func TestEpicOf(t *testing.T) {
+	t.Parallel()
+	for prompt, want := range map[string]string{
+		"/run-tasks e-1": "e-1", "$run-tasks e-1 please": "e-1", " /orch:run-tasks\te-1\nmore": "e-1", "<hook_context>x</hook_context>\n\n/run-tasks e-1\n": "e-1",
+		"": "", "run the tasks of e-1": "", "what does /run-tasks e-1 do?": "", "/run-tasks": "", "/run-tasks-now e-1": "", "You are running /run-tasks for epic e-1": "",
+	} {
+		got, ok := stophook.EpicOf(prompt)
+		require.Equal(t, want, got, prompt)
+		require.Equal(t, want != "", ok, prompt)
+	}
 }

@@ -22,6 +22,13 @@ type Input struct {
 	// LastMessage is the agent's own last message; "" when it had no text, or the
 	// client does not send it.
 	LastMessage string
+	// Prompt is what a person typed, of an event that has it.
+	Prompt string
+	// Transcript is the file in which the client keeps the conversation; "" when it does
+	// not say.
+	Transcript string
+	// Again says that the session was sent back before, for the same prompt.
+	Again bool
 	// Waiting counts background tasks and timers: the client wakes the agent itself.
 	Waiting int
 }
@@ -66,9 +73,14 @@ func ReadInput(r io.Reader) (Input, error) {
 		}
 		return len(list)
 	}
+	var again bool
+	if json.Unmarshal(fields["stop_hook_active"], &again) != nil {
+		again = false
+	}
 	return Input{
 		Session: text("session_id", "sessionId"), Dir: text("cwd"), Event: text("hook_event_name"), Source: text("source"),
-		LastMessage: text("last_assistant_message", "prompt_response"),
-		Waiting:     count("background_tasks") + count("session_crons"),
+		LastMessage: text("last_assistant_message", "prompt_response"), Prompt: text("prompt"),
+		Transcript: text("transcript_path", "transcriptPath"), Again: again,
+		Waiting: count("background_tasks") + count("session_crons"),
 	}, nil
 }

@@ -153,7 +153,10 @@ func (l *Loop) Iterate() {
 // DecideLoop says whether a session that runs a criteria loop may stop: only when all
 // criteria are true and the exit signal is. s keeps the count of its stops; print
 // is that of the loop's file, so that one which nobody changes is let go.
-func DecideLoop(in Input, set Settings, s Session, l Loop, print string) Answer {
+func DecideLoop(in Input, set Settings, s Session, l Loop, print string, client Limits) Answer {
+	if !in.Again {
+		s.Row = 0
+	}
 	allow := func(v Verdict, why string) Answer { return Answer{Verdict: v, Why: why, Session: s} }
 	unmet := l.Unmet()
 	switch {
@@ -163,6 +166,8 @@ func DecideLoop(in Input, set Settings, s Session, l Loop, print string) Answer 
 		return allow(Done, "the loop is "+l.Status)
 	case in.Waiting > 0:
 		return allow(Background, "background tasks run; the client goes on by itself when they end")
+	case client.MaxBlocks > 0 && s.Row >= client.MaxBlocks:
+		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; prompt it again", client.MaxBlocks))
 	case l.CircuitBreaker.StuckCount >= maxStuck:
 		return allow(NoProgress, fmt.Sprintf("%q is unmet for %d iterations in a row", l.CircuitBreaker.LastUnmet, l.CircuitBreaker.StuckCount))
 	case len(unmet) == 0 && l.ExitSignal:
@@ -177,12 +182,11 @@ func DecideLoop(in Input, set Settings, s Session, l Loop, print string) Answer 
 	case s.Still >= maxStuck:
 		return allow(NoProgress, "several stops in a row, and .loop/state.json is the same")
 	}
-	s.Cycles++
 	why := "unmet criteria: " + strings.Join(unmet, ", ")
 	if len(unmet) == 0 {
 		why = "all criteria are true, and exit_signal is not: run orch loop verify"
 	}
-	return Answer{Block: true, Verdict: Unmet, Why: why, Session: s}
+	return block(Unmet, why, s, false)
 }
 
 // Resume announces an active loop to a session that starts; "" when there is none.

@@ -44,27 +44,37 @@ func SaveSession(path string, s Session) error {
 	return writeState(path, append(data, '\n'))
 }
 
-// readState reads a regular file of a bounded size. It follows no symbolic link at the
-// end of the path, and never waits, as reading a FIFO would.
+// readState reads a regular file of a bounded size, as openState does.
 func readState(path string) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, fmt.Errorf("%s: a symbolic link: %w", path, ErrState)
-	}
+	f, size, err := openState(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s: no regular file: %w", path, ErrState)
-	case info.Size() > maxState:
+	if size > maxState {
 		return nil, fmt.Errorf("%s: more than %d bytes: %w", path, maxState, ErrState)
 	}
 	return io.ReadAll(io.LimitReader(f, maxState))
+}
+
+// openState opens a regular file. It follows no symbolic link at the end of the path, and
+// never waits, as opening a FIFO would.
+func openState(path string) (f *os.File, size int64, err error) {
+	f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return nil, 0, fmt.Errorf("%s: a symbolic link: %w", path, ErrState)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s: no regular file: %w", path, ErrState)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
 }
 
 // writeState replaces a file as a whole, durably.

@@ -24,7 +24,7 @@ func (never) Read([]byte) (int, error) { select {} }
 
 func TestReadInput(t *testing.T) {
 	t.Parallel()
-	want := stophook.Input{Session: "s", Dir: "/repo", Event: "Stop", LastMessage: "bye", Waiting: 2}
+	want := stophook.Input{Session: "s", Dir: "/repo", Event: "Stop", LastMessage: "bye", Again: true, Waiting: 2}
 	claude := `{"session_id":"s","cwd":"/repo","hook_event_name":"Stop","last_assistant_message":"bye","background_tasks":[{}],"session_crons":[{}],"effort":{"level":"x"},"stop_hook_active":true}`
 	tests := map[string]struct {
 		text string
@@ -124,13 +124,13 @@ func TestDecideLoop(t *testing.T) {
 		l, err := stophook.ParseLoop([]byte(loopJSON))
 		require.NoError(t, err)
 		tt.change(&l)
-		got := stophook.DecideLoop(stophook.Input{}, settings(), tt.session, l, "print")
+		got := stophook.DecideLoop(stophook.Input{}, settings(), tt.session, l, "print", stophook.Limits{})
 		require.Equal(t, tt.verdict, got.Verdict, name)
 		require.Equal(t, tt.block, got.Block, name)
 	}
 	l, err := stophook.ParseLoop([]byte(loopJSON))
 	require.NoError(t, err)
-	require.Equal(t, "unmet criteria: tests pass, no type errors", stophook.DecideLoop(stophook.Input{}, settings(), stophook.Session{}, l, "").Why)
+	require.Equal(t, "unmet criteria: tests pass, no type errors", stophook.DecideLoop(stophook.Input{}, settings(), stophook.Session{}, l, "", stophook.Limits{}).Why)
 	require.Equal(t, "[LOOP RESUME] Active loop detected\nSpec: original user request verbatim\nProgress: 1/3 steps | Iteration: 2\nUnmet criteria: tests pass, no type errors\nNext: step2", l.Resume())
 }
 
@@ -211,7 +211,7 @@ func FuzzParseLoop(f *testing.F) {
 			}
 			return
 		}
-		stophook.DecideLoop(stophook.Input{}, settings(), stophook.Session{}, l, "")
+		stophook.DecideLoop(stophook.Input{}, settings(), stophook.Session{}, l, "", stophook.Limits{})
 		l.Resume()
 		l.Iterate()
 		path := filepath.Join(t.TempDir(), "state.json")

@@ -5,6 +5,9 @@ import (
 	"fmt"
 )
 
+// ShimFile is where teams have a stop hook of their own.
+const ShimFile = ".claude/hooks/stop.sh"
+
 // Shim is .claude/hooks/stop.sh for teams that have that file as the configured hook: it
 // hands the decision to orch, and lets the session end, saying so, where orch is not
 // installed.
@@ -17,8 +20,8 @@ exec orch stop-hook
 // folder. version is orch's own, as a semantic version.
 func Plugin(version string) (map[string]string, error) {
 	events := map[string]any{}
-	for _, h := range Hooks() {
-		events[h.Event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": h.Command, "timeout": h.Seconds}}}}
+	for _, h := range Client().Hooks {
+		events[h.Event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}}}}
 	}
 	files := map[string]string{
 		"commands/run-tasks.md": Command,

@@ -1,4 +1,4 @@
-package claude_test
+package settings_test
 
 import (
 	"encoding/json"
@@ -7,8 +7,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/stophook/claude"
+	"github.com/beadsorch/orch/stophook/settings"
 )
+
+func hooks() []settings.Hook {
+	return []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30}}
+}
 
 func files() map[string]string {
 	return map[string]string{
@@ -32,14 +36,14 @@ func TestInstall(t *testing.T) {
 	for name, text := range files() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := claude.Install([]byte(text), claude.Hooks())
+			got, err := settings.Install([]byte(text), hooks())
 			require.NoError(t, err)
-			for _, h := range claude.Hooks() {
-				commands, err := claude.Commands(got, h.Event)
+			for _, h := range hooks() {
+				commands, err := settings.Commands(got, h.Event)
 				require.NoError(t, err)
 				require.Equal(t, h.Command, commands[len(commands)-1])
 			}
-			again, err := claude.Install(got, claude.Hooks())
+			again, err := settings.Install(got, hooks())
 			require.NoError(t, err)
 			require.Equal(t, string(got), string(again), "once")
 
@@ -69,13 +73,13 @@ func TestRemove(t *testing.T) {
 	for name, text := range files() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in, err := claude.Install([]byte(text), claude.Hooks())
+			in, err := settings.Install([]byte(text), hooks())
 			require.NoError(t, err)
-			out, err := claude.Remove(in, claude.Hooks())
+			out, err := settings.Remove(in, hooks())
 			require.NoError(t, err)
 			require.True(t, json.Valid(out), string(out))
 			require.NotContains(t, string(out), "orch")
-			again, err := claude.Remove(out, claude.Hooks())
+			again, err := settings.Remove(out, hooks())
 			require.NoError(t, err)
 			require.Equal(t, string(out), string(again))
 			var was, is map[string]any
@@ -95,8 +99,8 @@ func TestRemove(t *testing.T) {
 func TestInstallRefuses(t *testing.T) {
 	t.Parallel()
 	for _, bad := range []string{"[]", "{", "null", `"x"`, `{"hooks": []}`, `{"hooks": {"Stop": {}}}`, `{"hooks": {"Stop": [1]}}`, `{"hooks": "x"}`, "// comment\n{}"} {
-		_, err := claude.Install([]byte(bad), claude.Hooks())
-		require.ErrorIs(t, err, claude.ErrSettings, bad)
+		_, err := settings.Install([]byte(bad), hooks())
+		require.ErrorIs(t, err, settings.ErrSettings, bad)
 	}
 }
 
@@ -105,13 +109,13 @@ func FuzzInstall(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		got, err := claude.Install(text, claude.Hooks())
+		got, err := settings.Install(text, hooks())
 		if err != nil {
-			require.ErrorIs(t, err, claude.ErrSettings)
+			require.ErrorIs(t, err, settings.ErrSettings)
 			return
 		}
 		require.True(t, json.Valid(got), "%q became %q", text, got)
-		out, err := claude.Remove(got, claude.Hooks())
+		out, err := settings.Remove(got, hooks())
 		if err == nil {
 			require.True(t, json.Valid(out), "%q, without: %q", got, out)
 		}

@@ -1,9 +1,10 @@
-// Package claude installs orch in Claude Code: its hooks in settings.json, and the command
-// /run-tasks.
+// Package settings puts hooks into an agent client's settings, and takes them out.
 //
-// settings.json belongs to people and other tools. It is changed as text: what is not
-// orch's keeps its order, its spacing and its comments' places, byte for byte.
-package claude
+// A settings file belongs to people and other tools. It is changed as text: what is not
+// orch's keeps its order, its spacing and its place, byte for byte. The shape is the one
+// that Claude Code, Codex and Gemini CLI share: hooks.EVENT is a list of groups, each with
+// a list of hooks.
+package settings
 
 import (
 	"bytes"
@@ -14,22 +15,16 @@ import (
 	"strings"
 )
 
-// Hook is one command that the client runs at an event.
+// Hook is one command that a client runs at an event.
 type Hook struct {
-	Event   string // of the client, such as Stop
+	Event   string // the client's name of it, such as Stop
 	Command string // as a shell runs it
-	Seconds int    // how long it may take
-}
-
-// Hooks are the ones that orch installs. The client's default limit is 600 s; these
-// answer within two.
-func Hooks() []Hook {
-	return []Hook{{"Stop", "orch stop-hook", 30}, {"SessionStart", "orch session-start", 30}}
+	Timeout int    // how long it may take, in the client's own unit
 }
 
 // ErrSettings says that a settings file is no JSON object of the shape that the client
 // reads; it is never written.
-var ErrSettings = errors.New("not the settings of Claude Code")
+var ErrSettings = errors.New("not a client's settings")
 
 // Install adds the hooks that are missing. An empty file becomes a new one. It fails with
 // ErrSettings.
@@ -77,7 +72,7 @@ func Commands(settings []byte, event string) (out []string, err error) {
 
 // add puts a hook behind those of its event.
 func add(settings []byte, h Hook) ([]byte, error) {
-	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Seconds}
+	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
 	group := []any{map[string]any{"hooks": []any{entry}}}
 	for depth, path := range [][]string{{"hooks", h.Event}, {"hooks"}, {}} {
 		at, ok, err := locate(settings, path...)
@@ -316,13 +311,3 @@ func cut(text []byte, in span, all []member, i int) []byte {
 	}
 	return splice(text, from, to, "")
 }
-
-// Command is the file .claude/commands/run-tasks.md: typed as /run-tasks EPIC it binds the
-// session and gives the model its prompt.
-const Command = `---
-description: Run all tasks of an epic with orch, to the end
-argument-hint: EPIC
-allowed-tools: Bash(orch:*)
----
-!` + "`orch session bind $ARGUMENTS --session ${CLAUDE_SESSION_ID}`" + `
-`

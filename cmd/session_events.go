@@ -1,0 +1,104 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/stophook"
+)
+
+// What a client's session is told at its events, beside its stops. Each command is a hook,
+// and fails open: whatever goes wrong, it says so on standard error, with exit 0.
+
+func newSessionStartCmd(a sessionCmd) *cobra.Command {
+	return a.event("session-start", "a client's hook for a session that starts, resumes or was compacted",
+		`Session-start tells a bound session again what it is at, after a resume or a
+compaction, and announces an active loop. For any other session it prints nothing.`, "SessionStart", a.announcement)
+}
+
+func newSessionPromptCmd(a sessionCmd) *cobra.Command {
+	return a.event("session-prompt", "a client's hook for a prompt that a person has typed",
+		`Session-prompt binds the session when the prompt is /run-tasks EPIC or $run-tasks EPIC,
+and adds what the session has to do. For any other prompt it prints nothing.`, "UserPromptSubmit", a.promptBinding)
+}
+
+// event is a hook that may add a text to the session, "" for none.
+func (a sessionCmd) event(use, short, long, event string, text func(context.Context, stophook.Input, string) (string, error)) *cobra.Command {
+	var name string
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: atMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(c.Context(), hookPatience)
+		defer cancel()
+		in, err := readInput(ctx, a.Process)
+		said := ""
+		project := a.projectOf(in)
+		root, _ := gitDirs(project)
+		k, ours, callErr := a.caller(name, orElse(root, project))
+		if err = errors.Join(err, callErr); err == nil && ours && a.env("ORCH_ATTEMPT") == "" {
+			said, err = text(ctx, in, project)
+		}
+		if err != nil {
+			fmt.Fprintf(a.Stderr, "orch %s: %s\n", use, firstLine(err.Error()))
+			return nil
+		}
+		if said == "" {
+			return nil
+		}
+		return json.NewEncoder(a.Stdout).Encode(k.Context(orElse(in.Event, event), said))
+	}}
+	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+clientNames())
+	return c
+}
+
+// announcement is what a session that starts is told; "" for one that is nobody's.
+func (a sessionCmd) announcement(_ context.Context, in stophook.Input, project string) (string, error) {
+	root, common := gitDirs(project)
+	if common != "" && in.Session != "" {
+		s, ok, err := stophook.LoadSession(sessionFile(common, in.Session), in.Session)
+		if err != nil {
+			return "", err
+		}
+		if ok && s.Epic != "" && !s.Cancelled {
+			w, err := a.glance(root, common)
+			if err != nil {
+				return "", err
+			}
+			return w.runTasks(s.Epic)
+		}
+	}
+	project = orElse(root, project)
+	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	return l.Resume(), nil
+}
+
+// promptBinding binds a session whose prompt asks for it. What keeps it from being bound is
+// told to the session: a person waits there.
+func (a sessionCmd) promptBinding(ctx context.Context, in stophook.Input, project string) (string, error) {
+	epic, ok := stophook.EpicOf(in.Prompt)
+	root, common := gitDirs(project)
+	if !ok || in.Session == "" || common == "" {
+		return "", nil
+	}
+	w, err := a.glance(root, common)
+	if err != nil {
+		return "", err
+	}
+	text, err := w.bindSession(ctx, core.TaskID(epic), in.Session)
+	if err != nil {
+		u := explainError(err)
+		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", core.TaskID(epic), u.What), nil
+	}
+	return text, nil
+}

@@ -1,0 +1,60 @@
+// Package client says what orch has to know of an agent client to keep its sessions at
+// work. Each client is a value of [Client], made in a package of its own.
+package client
+
+import "github.com/beadsorch/orch/stophook/settings"
+
+// Client is one agent client, as its hooks and commands see it.
+type Client struct {
+	// Name is what orch init --client takes, and the client's program.
+	Name string
+	// Title is how people call it.
+	Title string
+	// Settings is the file of the repository that Hooks are merged into; "" for none.
+	Settings string
+	// Hooks are the commands that the client runs.
+	Hooks []settings.Hook
+	// Files are those of the repository that are orch's as a whole, by their paths.
+	Files map[string]string
+	// Elsewhere are other files that the client takes hooks from: in the repository, or
+	// below ~/ of the person.
+	Elsewhere []string
+	// Start is what a person types to run an epic.
+	Start string
+	// Trust is what a person has to do before the client runs the hooks; "" for nothing.
+	Trust string
+	// MaxBlocks is how often the client lets a session be sent back for one prompt; 0 is
+	// without such a bound.
+	MaxBlocks int
+	// Fresh says that the client can drop the conversation when it sends a session back.
+	Fresh bool
+	// Block is what sends a session back with a prompt, as JSON; fresh drops the
+	// conversation before, where the client can.
+	Block func(prompt string, fresh bool) any
+	// Context is what gives a session a text at an event, as JSON.
+	Context func(event, text string) any
+}
+
+// Block is the answer that all clients understand, and beside which Codex takes nothing.
+func Block(prompt string, _ bool) any {
+	return map[string]string{"decision": "block", "reason": prompt}
+}
+
+// Context is the answer of Claude Code, Codex and Gemini CLI to an event.
+func Context(event, text string) any {
+	return map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": event, "additionalContext": text}}
+}
+
+// Skill is a SKILL.md, which several clients read from folders of their own: it has the
+// model bind the session itself, where no hook has done so.
+const Skill = `---
+name: run-tasks
+description: Run all tasks of an epic with orch, to the end. Use it when asked to run the tasks of an epic, as in "run-tasks EPIC".
+---
+
+Run this in a shell first, with the id of the epic that was named:
+
+    orch session bind EPIC
+
+It prints what to do. Do that, to the end.
+`
