@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,7 +44,7 @@ func BenchmarkStopHook(b *testing.B) {
 	dir, orch := filepath.Join(top, "r"), filepath.Join(top, "bin", "orch")
 	env := []string{"PATH=" + filepath.Dir(orch) + ":" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost",
 		"GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost", "BD_NON_INTERACTIVE=1", "BD_DISABLE_METRICS=1", "DOLT_METRICS_DISABLED=1"}
-	require.NoError(b, os.MkdirAll(dir, 0o700))
+	require.NoError(b, errors.Join(os.MkdirAll(dir, 0o700), os.MkdirAll(filepath.Dir(orch), 0o700)))
 	do := func(in string, args ...string) string {
 		c := exec.CommandContext(b.Context(), args[0], args[1:]...)
 		c.Dir, c.Env = in, env
@@ -53,7 +54,7 @@ func BenchmarkStopHook(b *testing.B) {
 	}
 	here, err := os.Getwd()
 	require.NoError(b, err)
-	build := exec.CommandContext(b.Context(), "go", "build", "-o", orch, "./orch")
+	build := exec.CommandContext(b.Context(), "go", "build", "-o", filepath.Dir(orch)+"/", "./orch", "./orch-stop-hook")
 	build.Dir = here
 	require.NoError(b, build.Run())
 	do(dir, "git", "init", "-q")
@@ -68,10 +69,13 @@ func BenchmarkStopHook(b *testing.B) {
 	}
 	const read = "bd list --all --limit 0 --json >/dev/null"
 	b.Run("unbound", func(b *testing.B) {
+		pair(b, dir, env, "x-git-version", "orch-stop-hook <other.json", "git --version >/dev/null")
+	})
+	b.Run("unbound, by orch itself", func(b *testing.B) {
 		pair(b, dir, env, "x-git-version", "orch stop-hook <other.json", "git --version >/dev/null")
 	})
 	b.Run("bound", func(b *testing.B) {
-		pair(b, dir, env, "x-one-read", "orch stop-hook --explain <bound.json >/dev/null", read)
+		pair(b, dir, env, "x-one-read", "orch-stop-hook --explain <bound.json >/dev/null", read)
 	})
 	b.Run("naive", func(b *testing.B) { pair(b, dir, env, "x-one-read", naiveHook, read) })
 }

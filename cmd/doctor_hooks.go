@@ -23,6 +23,7 @@ import (
 // A stop hook that is broken lets every session end, and no client says so.
 func (w *workspace) hookFindings(ctx context.Context) (out []finding) {
 	for _, k := range hookedClients() {
+		k = k.Quick()
 		if f, there := w.hookFinding(ctx, k); there {
 			out = append(out, f)
 		}
@@ -43,11 +44,13 @@ func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding
 	if err != nil {
 		return bad(firstLine(err.Error()), "mend that file")
 	}
-	ours, others := 0, []string{}
+	ours, others, fires := 0, []string{}, ""
 	for _, c := range commands {
 		switch {
-		case c == stop.Command, k.Name == "claude" && strings.Contains(c, claude.ShimFile) && w.hasShim():
-			ours++
+		case stop.Is(c):
+			ours, fires = ours+1, c
+		case k.Name == "claude" && strings.Contains(c, claude.ShimFile) && w.hasShim():
+			ours, fires = ours+1, c
 		default:
 			others = append(others, c)
 		}
@@ -65,7 +68,7 @@ func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding
 	case lookPath(w.env("PATH"), "orch") == "":
 		return bad("installed, and orch is not on PATH: it would never fire", "put orch on PATH")
 	}
-	took, err := w.fire(ctx, stop)
+	took, err := w.fire(ctx, stop.Event, fires)
 	if err != nil {
 		return bad("installed, and does not work: "+firstLine(err.Error()), again)
 	}
@@ -142,7 +145,7 @@ func (w *workspace) copilotCommands(k client.Client) (out []string, err error) {
 	}
 	also, err := settings.Commands(text, "Stop")
 	for _, c := range also {
-		if c != claude.Client().Hooks[0].Command {
+		if !claude.Client().Quick().Hooks[0].Is(c) {
 			out = append(out, c)
 		}
 	}
@@ -169,12 +172,12 @@ func (w *workspace) hooksOff() bool {
 
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
-func (w *workspace) fire(ctx context.Context, h settings.Hook) (time.Duration, error) {
+func (w *workspace) fire(ctx context.Context, event, command string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*hookPatience)
 	defer cancel()
 	began := w.Now()
-	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.root(), h.Event)
-	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{"sh", "-c", h.Command}, Env: w.pick(systemEnv...), Stdin: []byte(input), MaxOutputBytes: 4096})
+	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.root(), event)
+	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{"sh", "-c", command}, Env: w.pick(systemEnv...), Stdin: []byte(input), MaxOutputBytes: 4096})
 	switch {
 	case err != nil:
 		return 0, err
@@ -203,7 +206,7 @@ func (w *workspace) trusted(ctx context.Context, k client.Client) (says, fix str
 		return "whether Codex trusts it is not known: " + firstLine(err.Error()), ""
 	}
 	for _, h := range k.Hooks {
-		at := slices.IndexFunc(listed, func(l codex.Listed) bool { return l.Command == h.Command })
+		at := slices.IndexFunc(listed, func(l codex.Listed) bool { return h.Is(l.Command) })
 		switch {
 		case at < 0:
 			return "Codex does not see it: the folder is not trusted", "start codex here and trust the folder, then type /hooks"

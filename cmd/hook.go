@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/registry"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // hookCmd is the commands of a task's hooks.
@@ -49,7 +50,7 @@ func hookVerb(use, short string, least int, do func(context.Context, string) err
 
 // hooks is where the hooks of this repository are.
 func (a hookCmd) hooks() (registry.Store, error) {
-	_, common := gitDirs(a.Dir)
+	_, common := session.Repository(a.Dir)
 	if common == "" {
 		return registry.Store{}, errNoRepository
 	}

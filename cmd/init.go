@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/install"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // initCmd puts orch into a client, and takes it out.
@@ -40,6 +41,9 @@ those of all clients, or of one with --client.`,
 			k, err := hookedClient(name)
 			if err != nil {
 				return err
+			}
+			if lookPath(a.env("PATH"), client.QuickProgram) != "" {
+				k = k.Quick()
 			}
 			switch {
 			case undo && c.Flags().Changed("client"):
@@ -111,7 +115,7 @@ var errNoRepository = &userError{Code: "NO_REPOSITORY", What: "this is not a git
 func initFile(common string) string { return filepath.Join(common, "orch", "init.json") }
 
 func (a initCmd) initialize(k client.Client, yes bool, wants []install.Want) error {
-	root, common := gitDirs(a.Dir)
+	root, common := session.Repository(a.Dir)
 	if root == "" {
 		return errNoRepository
 	}
@@ -195,13 +199,13 @@ func (a initCmd) confirm(question string) error {
 }
 
 func (a initCmd) undoInit(clients ...client.Client) error {
-	root, common := gitDirs(a.Dir)
+	root, common := session.Repository(a.Dir)
 	if root == "" {
 		return errNoRepository
 	}
 	wants := shimWants()
 	for _, k := range clients {
-		wants = append(wants, install.Client(k)...)
+		wants = append(wants, install.Client(k.Quick())...) // which takes out either
 	}
 	back, changed, err := install.Undo(root, initFile(common), wants)
 	if err != nil {

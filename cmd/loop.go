@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // loopCmd is the commands of a session's own loop.
@@ -78,7 +79,7 @@ session, the loop is that session's alone.`,
 // project is the folder whose loop is meant: the repository's, else the one that the
 // command was called in.
 func (a *app) project() string {
-	root, _ := gitDirs(a.Dir)
+	root, _ := session.Repository(a.Dir)
 	return orElse(root, a.Dir)
 }
 
@@ -86,7 +87,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if len(criteria) == 0 {
 		return usage("a loop has at least one --criterion")
 	}
-	path := filepath.Join(a.project(), loopFile)
+	path := filepath.Join(a.project(), session.LoopFile)
 	switch l, err := stophook.ReadLoop(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -114,7 +115,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err := os.WriteFile(filepath.Join(a.project(), loopCommands), append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	if err := stophook.SaveSession(filepath.Join(a.project(), loopSession), stophook.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
+	if err := session.Save(filepath.Join(a.project(), loopSession), session.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
 		return err
 	}
 	return a.sayLoop(l)
@@ -124,8 +125,8 @@ func loopError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return &userError{Code: "NO_LOOP", What: "no loop is active here", Exit: exitNotFound, Fix: []string{`orch loop start "SPEC" --criterion NAME=COMMAND`}}
-	case errors.Is(err, stophook.ErrState):
-		return &userError{Code: "LOOP_DAMAGED", What: loopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: exitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
+	case errors.Is(err, session.ErrState):
+		return &userError{Code: "LOOP_DAMAGED", What: session.LoopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: exitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
 	case errors.Is(err, stophook.ErrNoSuch):
 		return &userError{Code: "NOT_FOUND", What: err.Error(), Exit: exitNotFound, Err: err, Fix: []string{"orch loop status"}}
 	}
@@ -133,7 +134,7 @@ func loopError(err error) error {
 }
 
 func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
-	path := filepath.Join(a.project(), loopFile)
+	path := filepath.Join(a.project(), session.LoopFile)
 	l, err := stophook.ReadLoop(path)
 	if err == nil {
 		err = change(&l)

@@ -119,8 +119,8 @@ func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, cha
 	return exitWith(exitOf(o.State(), sum, sig))
 }
 
-// session is an epic that was found, with what driving it needs.
-type session struct {
+// prepared is an epic that was found, with what driving it needs.
+type prepared struct {
 	epic beads.Issue
 	deps orchestrator.Deps
 	base core.Commit
@@ -128,21 +128,21 @@ type session struct {
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (session, error) {
+func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prepared, error) {
 	base, err := w.repo.Resolve(ctx, f.base)
 	if err != nil {
-		return session{}, baseError(f.base, err)
+		return prepared{}, baseError(f.base, err)
 	}
 	found, err := w.findEpic(ctx, epic)
 	if err != nil {
-		return session{}, err
+		return prepared{}, err
 	}
 	deps, err := w.deps(ctx, epic, &readAhead{Tracker: found.tracker, issues: found.issues})
 	if err != nil {
-		return session{}, err
+		return prepared{}, err
 	}
 	f.apply(&deps.Limits)
-	return session{epic: found.Issue, deps: deps, base: base}, nil
+	return prepared{epic: found.Issue, deps: deps, base: base}, nil
 }
 
 func baseError(rev string, err error) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // What a client's session is told at its events, beside its stops. Each command is a hook,
@@ -30,15 +31,15 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 }
 
 // event is a hook that may add a text to the session, "" for none.
-func (a sessionCmd) event(use, short, long, event string, text func(context.Context, stophook.Input, string) (string, error)) *cobra.Command {
+func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: atMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), hookPatience)
 		defer cancel()
 		in, err := readInput(ctx, a.Process)
 		said := ""
-		project := a.projectOf(in)
-		root, _ := gitDirs(project)
+		project := session.Project(in, a.env, a.Dir)
+		root, _ := session.Repository(project)
 		k, ours, callErr := a.caller(name, orElse(root, project))
 		if err = errors.Join(err, callErr); err == nil && ours && a.env("ORCH_ATTEMPT") == "" {
 			said, err = text(ctx, in, project)
@@ -57,10 +58,10 @@ func (a sessionCmd) event(use, short, long, event string, text func(context.Cont
 }
 
 // announcement is what a session that starts is told; "" for one that is nobody's.
-func (a sessionCmd) announcement(_ context.Context, in stophook.Input, project string) (string, error) {
-	root, common := gitDirs(project)
+func (a sessionCmd) announcement(_ context.Context, in session.Input, project string) (string, error) {
+	root, common := session.Repository(project)
 	if common != "" && in.Session != "" {
-		s, ok, err := stophook.LoadSession(sessionFile(common, in.Session), in.Session)
+		s, ok, err := session.Load(session.File(common, in.Session), in.Session)
 		if err != nil {
 			return "", err
 		}
@@ -73,7 +74,7 @@ func (a sessionCmd) announcement(_ context.Context, in stophook.Input, project s
 		}
 	}
 	project = orElse(root, project)
-	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
+	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -85,9 +86,9 @@ func (a sessionCmd) announcement(_ context.Context, in stophook.Input, project s
 
 // promptBinding binds a session whose prompt asks for it. What keeps it from being bound is
 // told to the session: a person waits there.
-func (a sessionCmd) promptBinding(ctx context.Context, in stophook.Input, project string) (string, error) {
-	epic, ok := stophook.EpicOf(in.Prompt)
-	root, common := gitDirs(project)
+func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project string) (string, error) {
+	epic, ok := session.EpicOf(in.Prompt)
+	root, common := session.Repository(project)
 	if !ok || in.Session == "" || common == "" {
 		return "", nil
 	}

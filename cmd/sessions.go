@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // sessionCmd is what clients call, and what binds their sessions.
@@ -65,20 +65,20 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 var errNoSession = &userError{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: exitUsage,
 	Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
 
-func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) error {
-	if session == "" {
+func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error {
+	if id == "" {
 		return errNoSession
 	}
 	w, err := a.open(ctx)
 	if err != nil {
 		return err
 	}
-	prompt, err := w.bindSession(ctx, epic, session)
+	prompt, err := w.bindSession(ctx, epic, id)
 	if err != nil {
 		return err
 	}
 	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": session, "epic": epic, "prompt": prompt})
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": epic, "prompt": prompt})
 		return nil
 	}
 	fmt.Fprint(a.Stdout, prompt)
@@ -86,56 +86,56 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, session string) 
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func (w *workspace) bindSession(ctx context.Context, epic core.TaskID, session string) (prompt string, err error) {
+func (w *workspace) bindSession(ctx context.Context, epic core.TaskID, id string) (prompt string, err error) {
 	if _, err := w.findEpic(ctx, epic); err != nil {
 		return "", err
 	}
 	if prompt, err = w.runTasks(string(epic)); err != nil {
 		return "", err
 	}
-	path := sessionFile(filepath.Dir(w.dir), session)
-	s, _, err := stophook.LoadSession(path, session)
+	path := session.File(filepath.Dir(w.dir), id)
+	s, _, err := session.Load(path, id)
 	if err != nil {
 		return "", err
 	}
-	return prompt, stophook.SaveSession(path, s.Bind(session, string(epic)))
+	return prompt, session.Save(path, s.Bind(id, string(epic)))
 }
 
-func (a sessionCmd) release(session string) error {
-	if session == "" {
+func (a sessionCmd) release(id string) error {
+	if id == "" {
 		return errNoSession
 	}
-	_, common := gitDirs(a.Dir)
-	path := sessionFile(common, session)
-	s, ok, err := stophook.LoadSession(path, session)
+	_, common := session.Repository(a.Dir)
+	path := session.File(common, id)
+	s, ok, err := session.Load(path, id)
 	if err != nil {
 		return err
 	}
 	if !ok {
-		return &userError{Code: "NOT_BOUND", What: "session " + session + " is bound to no epic here", Exit: exitNotFound, Fix: []string{"orch session list"}}
+		return &userError{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: exitNotFound, Fix: []string{"orch session list"}}
 	}
 	s.Cancelled = true
-	if err := stophook.SaveSession(path, s); err != nil {
+	if err := session.Save(path, s); err != nil {
 		return err
 	}
 	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": session, "epic": s.Epic, "released": true})
+		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true})
 		return nil
 	}
-	fmt.Fprintf(a.Stdout, "session %s may end when it wants; /run-tasks %s binds it again\n", session, s.Epic)
+	fmt.Fprintf(a.Stdout, "session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic)
 	return nil
 }
 
 func (a sessionCmd) listSessions() error {
-	_, common := gitDirs(a.Dir)
+	_, common := session.Repository(a.Dir)
 	dir := filepath.Join(common, "orch", "sessions")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("listing the sessions: %w", err)
 	}
-	sessions := []stophook.Session{}
+	sessions := []session.Session{}
 	for _, e := range entries {
-		var s stophook.Session
+		var s session.Session
 		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
 		if err != nil || strings.HasPrefix(e.Name(), ".") || json.Unmarshal(b, &s) != nil {
 			continue

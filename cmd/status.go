@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/worktree"
+	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 // statusFlags say how much status shows, and whether its exit code tells.
@@ -229,7 +229,7 @@ func statusDocument(a *app, s core.State, sum core.Summary) map[string]any {
 	}
 	return map[string]any{
 		"schema": "orch.status/1", "epic": s.Epic, "as_of": now.UTC(), "counts": sum.Counts, "tasks": tasks,
-		"eta_ms": core.ETA(s, now).Milliseconds(), "branch": "epic/" + worktree.Slug(string(s.Epic)), "tip": s.Tip,
+		"eta_ms": core.ETA(s, now).Milliseconds(), "branch": "epic/" + slug.Of(string(s.Epic)), "tip": s.Tip,
 		"run": map[string]any{"number": s.Run.Number, "promise": orElse(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
 			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/worktree"
+	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 // text is the whole screen of status.
@@ -288,7 +288,7 @@ func summaryText(s core.State, sum core.Summary) string {
 	if s.Run.CostUSD > 0 {
 		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
 	}
-	branch := "epic/" + worktree.Slug(string(s.Epic))
+	branch := "epic/" + slug.Of(string(s.Epic))
 	switch {
 	case s.Into.Done != "" && s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into:
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)

@@ -17,10 +17,11 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
+	"github.com/beadsorch/orch/stophook/session"
 	"github.com/beadsorch/orch/templates"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // hookPatience is how long a hook takes at most; a client's own limit is 30 s or more.
@@ -58,7 +59,7 @@ goes wrong, it lets the session end and says so on standard error.`,
 
 // stop is one decision with what it was made from.
 type stop struct {
-	in     stophook.Input
+	in     session.Input
 	client client.Client
 	answer stophook.Answer
 	prompt string       // what a session that is blocked is told
@@ -122,15 +123,15 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
-	project := a.projectOf(in)
-	root, common := gitDirs(project)
+	project := session.Project(in, a.env, a.Dir)
+	root, common := session.Repository(project)
 	var ours bool
 	if s.client, ours, err = a.caller(name, orElse(root, project)); err != nil || !ours {
 		return s, err
 	}
 	if common != "" && in.Session != "" {
-		path := sessionFile(common, in.Session)
-		bound, ok, err := stophook.LoadSession(path, in.Session)
+		path := session.File(common, in.Session)
+		bound, ok, err := session.Load(path, in.Session)
 		if err != nil {
 			return s, err
 		}
@@ -145,47 +146,37 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 	return a.decideLoop(s, orElse(root, project))
 }
 
-// projectOf is the folder of a client's session.
-func (a sessionCmd) projectOf(in stophook.Input) string {
-	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "COPILOT_PROJECT_DIR"} {
-		if dir := a.env(name); dir != "" {
-			return dir
-		}
-	}
-	return orElse(in.Dir, a.Dir)
-}
-
 // limits is what a client can not do, or can besides.
 func limits(k client.Client) stophook.Limits {
 	return stophook.Limits{MaxBlocks: k.MaxBlocks, Fresh: k.Fresh}
 }
 
 // readInput reads the client's words, and gives up when they do not come.
-func readInput(ctx context.Context, p Process) (stophook.Input, error) {
+func readInput(ctx context.Context, p Process) (session.Input, error) {
 	type read struct {
-		in  stophook.Input
+		in  session.Input
 		err error
 	}
 	done := make(chan read, 1)
 	go func() {
-		in, err := stophook.ReadInput(p.Stdin)
+		in, err := session.ReadInput(p.Stdin)
 		done <- read{in, err}
 	}()
 	select {
 	case r := <-done:
 		return r.in, r.err
 	case <-ctx.Done():
-		return stophook.Input{}, fmt.Errorf("waiting for the client's input: %w", context.Cause(ctx))
+		return session.Input{}, fmt.Errorf("waiting for the client's input: %w", context.Cause(ctx))
 	}
 }
 
-func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound stophook.Session, w *workspace, path string) (stop, error) {
+func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace, path string) (stop, error) {
 	work, read, err := w.workOf(ctx, bound.Epic)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
-		s.in.LastMessage = stophook.LastSaid(s.in.Transcript)
+		s.in.LastMessage = session.LastSaid(s.in.Transcript)
 	}
 	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work, Client: limits(s.client)})
 	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
@@ -195,7 +186,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound stophook.Sessi
 		if s.answer.Session == bound {
 			return read.save()
 		}
-		return errors.Join(read.save(), stophook.SaveSession(path, s.answer.Session))
+		return errors.Join(read.save(), session.Save(path, s.answer.Session))
 	}
 	if s.answer.Block {
 		s.prompt, err = w.runTasks(bound.Epic)
@@ -237,7 +228,7 @@ func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, re
 		}
 		now.Snapshot, now.old = kept, true
 	}
-	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.dir), "refs/heads/epic/"+worktree.Slug(epic)), w.Now())
+	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.dir), "refs/heads/epic/"+slug.Of(epic)), w.Now())
 	return &work, now, err
 }
 
@@ -272,12 +263,11 @@ func hookSettings(c config.StopHook) stophook.Settings {
 // The files of a criteria loop: the loop itself, and what is kept of the session that
 // runs it.
 const (
-	loopFile    = ".loop/state.json"
 	loopSession = ".loop/session.json"
 )
 
 func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
-	l, err := stophook.ReadLoop(filepath.Join(project, loopFile))
+	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -300,7 +290,7 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 	sum := sha256.Sum256(print)
 	s.answer = stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
 	if s.answer.Session != bound {
-		s.keep = func() error { return stophook.SaveSession(path, s.answer.Session) }
+		s.keep = func() error { return session.Save(path, s.answer.Session) }
 	}
 	if s.answer.Block {
 		s.prompt = loopPrompt(l, s.answer.Why)
@@ -310,8 +300,8 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 
 // readLoopSession is what is kept of a loop's session; its ID is "" when the loop
 // belongs to whichever session works here.
-func readLoopSession(path string) (stophook.Session, error) {
-	s, _, err := stophook.LoadSession(path, "")
+func readLoopSession(path string) (session.Session, error) {
+	s, _, err := session.Load(path, "")
 	return s, err
 }
 
@@ -322,55 +312,4 @@ func loopPrompt(l stophook.Loop, why string) string {
 	}
 	return fmt.Sprintf("The loop is not done: %s.%s Run `orch loop status` first; work on the first unmet criterion; then `orch loop verify`. "+
 		"When all criteria are true, end with <loop-complete>.", why, next)
-}
-
-// sessionFile is where a session's binding is kept.
-func sessionFile(common, session string) string {
-	return filepath.Join(common, "orch", "sessions", worktree.Slug(session)+".json")
-}
-
-// gitDirs finds the repository that holds a folder, without running git: its root,
-// which for a linked worktree is the main one, and the folder that all worktrees share.
-// Both are "" outside a repository.
-func gitDirs(dir string) (root, common string) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return "", ""
-	}
-	for {
-		at := filepath.Join(dir, ".git")
-		info, err := os.Stat(at)
-		switch {
-		case err == nil && info.IsDir():
-			return dir, at
-		case err == nil && info.Mode().IsRegular():
-			return commonOf(at)
-		}
-		if up := filepath.Dir(dir); up != dir {
-			dir = up
-			continue
-		}
-		return "", ""
-	}
-}
-
-// commonOf follows the .git file of a linked worktree.
-func commonOf(file string) (root, common string) {
-	text, err := os.ReadFile(file)
-	admin, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
-	if err != nil || !ok {
-		return "", ""
-	}
-	if !filepath.IsAbs(admin) {
-		admin = filepath.Join(filepath.Dir(file), admin)
-	}
-	to, err := os.ReadFile(filepath.Join(admin, "commondir"))
-	if err != nil {
-		return "", ""
-	}
-	common = strings.TrimSpace(string(to))
-	if !filepath.IsAbs(common) {
-		common = filepath.Join(admin, common)
-	}
-	return filepath.Dir(common), common
 }

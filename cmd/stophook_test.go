@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
-	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // sessions is a repository with an epic, in which many sessions come and go.
@@ -58,10 +58,10 @@ func (s *sessions) call(stdin io.Reader, args ...string) (string, string, int) {
 }
 
 // stops lets a session stop, and reports whether it was sent back.
-func (s *sessions) stops(session string) bool {
+func (s *sessions) stops(id string) bool {
 	s.t.Helper()
 	var out bytes.Buffer
-	in := strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, session, s.dir))
+	in := strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, id, s.dir))
 	hook := sessionCmd{&app{Process: Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: in, Stdout: &out, Stderr: io.Discard, Now: s.clock}}}
 	require.NoError(s.t, hook.stopHook(s.t.Context(), "claude", false))
 	if out.Len() > 0 {
@@ -159,7 +159,7 @@ func TestHookGoesByItsSnapshot(t *testing.T) {
 func TestDamagedBindingHoldsNobody(t *testing.T) {
 	t.Parallel()
 	s := newSessions(t)
-	path := sessionFile(filepath.Join(s.dir, ".git"), "s")
+	path := session.File(filepath.Join(s.dir, ".git"), "s")
 	for _, text := range []string{"", "{", "[]", `{"session":"another","epic":"e"}`, `{"session":"s","epic":5}`} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 		require.False(t, s.stops("s"), text)
@@ -167,7 +167,7 @@ func TestDamagedBindingHoldsNobody(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, text, string(b))
 	}
-	require.NoError(t, stophook.SaveSession(path, stophook.Session{ID: "s", Epic: "e"}))
+	require.NoError(t, session.Save(path, session.Session{ID: "s", Epic: "e"}))
 	require.True(t, s.stops("s"))
 }
 
@@ -183,13 +183,13 @@ func TestGitDirs(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(linked, ".git"), []byte("gitdir: "+admin+"\n"), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(admin, "commondir"), []byte("../..\n"), 0o600))
 	for _, from := range []string{main, linked, filepath.Join(linked, "sub")} {
-		root, common := gitDirs(from)
+		root, common := session.Repository(from)
 		require.Equal(t, main, root, from)
 		require.Equal(t, filepath.Join(main, ".git"), common)
 	}
-	root, common := gitDirs(dir)
+	root, common := session.Repository(dir)
 	require.Empty(t, root+common)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".git"), []byte("rubbish"), 0o600))
-	root, common = gitDirs(dir)
+	root, common = session.Repository(dir)
 	require.Empty(t, root+common)
 }

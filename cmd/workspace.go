@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -90,7 +91,7 @@ func (a *app) settings(root string) (config.Config, config.Origins, error) {
 
 // epicDir is where an epic's journal, logs and requests are.
 func (w *workspace) epicDir(epic core.TaskID) string {
-	return filepath.Join(w.dir, "epics", worktree.Slug(string(epic)))
+	return filepath.Join(w.dir, "epics", slug.Of(string(epic)))
 }
 
 // tracker opens the one that the settings name: bd where it is installed and has
@@ -251,7 +252,7 @@ func (w *workspace) store(epic core.TaskID) (*worktree.Store, error) {
 		root = filepath.Join(w.root(), root)
 	}
 	return worktree.Open(worktree.Options{
-		Repo: w.repo, Root: filepath.Join(root, worktree.Slug(string(epic))), Epic: string(epic),
+		Repo: w.repo, Root: filepath.Join(root, slug.Of(string(epic))), Epic: string(epic),
 		Lock: filepath.Join(w.dir, "worktree.lock"), Run: w.sys.Run, Now: w.Now,
 	})
 }

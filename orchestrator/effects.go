@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -200,7 +201,7 @@ func (x *Effects) attemptDir(task core.TaskID, n int) string {
 
 // AttemptDir is where an attempt's brief and logs are, below the epic's folder.
 func AttemptDir(dir string, task core.TaskID, n int) string {
-	return filepath.Join(dir, "attempts", worktree.Slug(string(task)), strconv.Itoa(n))
+	return filepath.Join(dir, "attempts", slug.Of(string(task)), strconv.Itoa(n))
 }
 
 // Activity says what the agent of a task does now, in a clause; "" unknown.

@@ -3,6 +3,8 @@ package stophook
 import (
 	"fmt"
 	"slices"
+
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // Verdict is one word for why a stop is allowed or not.
@@ -45,27 +47,13 @@ type Settings struct {
 // allows reports whether a state is one that a session may end on.
 func (s Settings) allows(state string) bool { return slices.Contains(s.AllowExitOn, state) }
 
-// Session is what is kept of a bound session between its stops.
-type Session struct {
-	ID        string `json:"session"`             // the client's
-	Epic      string `json:"epic"`                // that it is bound to; "" none
-	Cycles    int    `json:"cycles"`              // times that it was sent back to work
-	Still     int    `json:"still"`               // in a row, without progress
-	Unknown   int    `json:"unknown"`             // in a row, without a state
-	Print     string `json:"print,omitempty"`     // of the work at the last stop
-	Row       int    `json:"row,omitempty"`       // times that it was sent back for this prompt
-	Held      bool   `json:"held,omitempty"`      // sent back the last time, and not let go since
-	Cancelled bool   `json:"cancelled,omitempty"` // a person let it go
-	Fresh     bool   `json:"fresh,omitempty"`     // it asked for a fresh session
-}
-
 // Facts is all that a decision about an epic's session rests on.
 type Facts struct {
-	Input    Input    // what the client said
-	Settings Settings // workflow.stop_hook
-	Session  Session  // what is kept of it
-	Work     *Work    // nil when neither the tracker nor a snapshot can be read
-	Client   Limits   // of the client
+	Input    session.Input   // what the client said
+	Settings Settings        // workflow.stop_hook
+	Session  session.Session // what is kept of it
+	Work     *Work           // nil when neither the tracker nor a snapshot can be read
+	Client   Limits          // of the client
 }
 
 // Limits is what a client can not do, or can do besides.
@@ -74,22 +62,13 @@ type Limits struct {
 	Fresh     bool // it can drop the conversation when it does
 }
 
-// Bind is the session that works on an epic from now on. One that is being sent back to the
-// same epic keeps its counts: its model can not begin them anew by binding it again.
-func (s Session) Bind(id, epic string) Session {
-	if s.ID == id && s.Epic == epic && s.Held && !s.Cancelled {
-		return s
-	}
-	return Session{ID: id, Epic: epic}
-}
-
 // Answer is a decision.
 type Answer struct {
-	Block   bool    // it is sent back to work
-	Fresh   bool    // and begins with a context of its own
-	Verdict Verdict // why, in a word
-	Why     string  // a clause for a person
-	Session Session // as it is to be kept
+	Block   bool            // it is sent back to work
+	Fresh   bool            // and begins with a context of its own
+	Verdict Verdict         // why, in a word
+	Why     string          // a clause for a person
+	Session session.Session // as it is to be kept
 }
 
 // Decide says whether a session that works on an epic may stop. It is a function of
@@ -142,7 +121,7 @@ func Decide(f Facts) Answer {
 }
 
 // block sends a session back, and counts it.
-func block(v Verdict, why string, s Session, fresh bool) Answer {
+func block(v Verdict, why string, s session.Session, fresh bool) Answer {
 	s.Cycles++
 	s.Row++
 	s.Held = true
@@ -151,7 +130,7 @@ func block(v Verdict, why string, s Session, fresh bool) Answer {
 
 // decideUnknown is for a tracker that can not be read: the session is asked to look
 // for itself, not for ever.
-func decideUnknown(s Session, set Settings) Answer {
+func decideUnknown(s session.Session, set Settings) Answer {
 	if s.Unknown >= maxUnknown || s.Cycles >= set.MaxCycles {
 		s.Held = false
 		return Answer{Verdict: Unknown, Why: "the tracker does not answer", Session: s}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 func settings() stophook.Settings {
@@ -21,9 +22,9 @@ func settings() stophook.Settings {
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*stophook.Settings)) stophook.Settings { s := settings(); change(&s); return s }
-	says := func(text string) stophook.Input { return stophook.Input{LastMessage: text} }
+	says := func(text string) session.Input { return session.Input{LastMessage: text} }
 	ready := &stophook.Work{Ready: 1, Print: "p"}
-	bound := stophook.Session{ID: "s", Epic: "e"}
+	bound := session.Session{ID: "s", Epic: "e"}
 	tests := []struct {
 		name    string
 		facts   stophook.Facts
@@ -31,17 +32,17 @@ func TestDecide(t *testing.T) {
 		verdict stophook.Verdict
 	}{
 		{"switched off", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Enabled = false }), Session: bound, Work: ready}, false, stophook.Disabled},
-		{"let go by a person", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Cancelled: true}, Work: ready}, false, stophook.Cancelled},
-		{"background tasks run", stophook.Facts{Settings: settings(), Input: stophook.Input{Waiting: 1}, Session: bound, Work: ready}, false, stophook.Background},
+		{"let go by a person", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Cancelled: true}, Work: ready}, false, stophook.Cancelled},
+		{"background tasks run", stophook.Facts{Settings: settings(), Input: session.Input{Waiting: 1}, Session: bound, Work: ready}, false, stophook.Background},
 		{"nothing is left", stophook.Facts{Settings: settings(), Session: bound, Work: &stophook.Work{Done: 3, Print: "p"}}, false, stophook.Done},
 		{"all that is left is blocked", stophook.Facts{Settings: settings(), Session: bound, Work: &stophook.Work{Done: 3, Blocked: 2, Print: "p"}}, false, stophook.AllBlocked},
 		{"blocked, and the settings say to go on", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.AllowExitOn = nil }), Session: bound, Work: &stophook.Work{Blocked: 2, Print: "p"}}, true, stophook.WorkLeft},
 		{"the context is full", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Work: ready}, false, stophook.Fresh},
 		{"full, and the settings say to go on", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.AllowExitOn = []string{"all_blocked"} }), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
-		{"sent back too often", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Cycles: 50}, Work: ready}, false, stophook.MaxCycles},
-		{"the third stop without progress", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Still: 2, Print: "p"}, Work: ready}, false, stophook.NoProgress},
-		{"the second", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Still: 1, Print: "p"}, Work: ready}, true, stophook.WorkLeft},
-		{"progress since", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Still: 2, Print: "q"}, Work: ready}, true, stophook.WorkLeft},
+		{"sent back too often", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Cycles: 50}, Work: ready}, false, stophook.MaxCycles},
+		{"the third stop without progress", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Still: 2, Print: "p"}, Work: ready}, false, stophook.NoProgress},
+		{"the second", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Still: 1, Print: "p"}, Work: ready}, true, stophook.WorkLeft},
+		{"progress since", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Still: 2, Print: "q"}, Work: ready}, true, stophook.WorkLeft},
 		{"something is ready", stophook.Facts{Settings: settings(), Session: bound, Work: ready}, true, stophook.WorkLeft},
 		{"something is in progress", stophook.Facts{Settings: settings(), Session: bound, Work: &stophook.Work{InProgress: 1, Print: "p"}}, true, stophook.WorkLeft},
 		{"ready tasks are not asked about", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckReady = false }), Session: bound, Work: ready}, false, stophook.AllBlocked},
@@ -49,10 +50,10 @@ func TestDecide(t *testing.T) {
 		{"it says done while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>EPIC COMPLETE</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
 		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Work: ready}, true, stophook.WorkLeft},
 		{"the tracker does not answer", stophook.Facts{Settings: settings(), Session: bound}, true, stophook.Unknown},
-		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: stophook.Input{Again: true}, Session: stophook.Session{Epic: "e", Row: 8}, Work: ready, Client: stophook.Limits{MaxBlocks: 8}}, false, stophook.ClientCap},
-		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Row: 8}, Work: ready, Client: stophook.Limits{MaxBlocks: 8}}, true, stophook.WorkLeft},
+		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: session.Input{Again: true}, Session: session.Session{Epic: "e", Row: 8}, Work: ready, Client: stophook.Limits{MaxBlocks: 8}}, false, stophook.ClientCap},
+		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Row: 8}, Work: ready, Client: stophook.Limits{MaxBlocks: 8}}, true, stophook.WorkLeft},
 		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Work: ready, Client: stophook.Limits{Fresh: true}}, true, stophook.WorkLeft},
-		{"for the third time", stophook.Facts{Settings: settings(), Session: stophook.Session{Epic: "e", Unknown: 2}}, false, stophook.Unknown},
+		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unknown: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -74,10 +75,10 @@ func TestBlocksAreBounded(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		set := settings()
 		set.MaxCycles = 1 + rnd.IntN(20)
-		s := stophook.Session{ID: "s", Epic: "e"}
+		s := session.Session{ID: "s", Epic: "e"}
 		blocks, still, print := 0, 0, ""
 		for range 500 {
-			f := stophook.Facts{Settings: set, Session: s, Input: stophook.Input{Waiting: rnd.IntN(8) / 7, LastMessage: []string{"", "x", "<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}[rnd.IntN(4)]}}
+			f := stophook.Facts{Settings: set, Session: s, Input: session.Input{Waiting: rnd.IntN(8) / 7, LastMessage: []string{"", "x", "<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}[rnd.IntN(4)]}}
 			if rnd.IntN(6) > 0 {
 				f.Work = &stophook.Work{Ready: rnd.IntN(2), InProgress: rnd.IntN(2), Blocked: 1, Print: fmt.Sprint(rnd.IntN(3))}
 			}
@@ -141,29 +142,10 @@ func TestWorkOf(t *testing.T) {
 	require.Equal(t, "1 ready", a.String())
 }
 
-// TestBind: a model that is sent back can not begin its counts anew; a person who starts a
-// session again that was let go does.
-func TestBind(t *testing.T) {
+// TestLetGo: a session that may end is no longer held; only a person begins it again.
+func TestLetGo(t *testing.T) {
 	t.Parallel()
-	held := stophook.Session{ID: "s", Epic: "e", Cycles: 7, Still: 2, Held: true}
-	require.Equal(t, held, held.Bind("s", "e"))
-	fresh := stophook.Session{ID: "s", Epic: "e"}
-	for _, s := range []stophook.Session{{}, {ID: "s", Epic: "e", Cycles: 7}, {ID: "s", Epic: "e", Held: true, Cancelled: true, Cycles: 7}, {ID: "t", Epic: "e", Held: true, Cycles: 7}} {
-		require.Equal(t, fresh, s.Bind("s", "e"))
-	}
-	require.Equal(t, stophook.Session{ID: "s", Epic: "f"}, held.Bind("s", "f"))
-	let := stophook.Decide(stophook.Facts{Settings: settings(), Session: stophook.Session{ID: "s", Epic: "e", Still: 2, Print: "p", Held: true}, Work: &stophook.Work{Ready: 1, Print: "p"}})
-	require.False(t, let.Session.Held)
-}
-
-func TestEpicOf(t *testing.T) {
-	t.Parallel()
-	for prompt, want := range map[string]string{
-		"/run-tasks e-1": "e-1", "$run-tasks e-1 please": "e-1", " /orch:run-tasks\te-1\nmore": "e-1", "<hook_context>x</hook_context>\n\n/run-tasks e-1\n": "e-1",
-		"": "", "run the tasks of e-1": "", "what does /run-tasks e-1 do?": "", "/run-tasks": "", "/run-tasks-now e-1": "", "You are running /run-tasks for epic e-1": "",
-	} {
-		got, ok := stophook.EpicOf(prompt)
-		require.Equal(t, want, got, prompt)
-		require.Equal(t, want != "", ok, prompt)
-	}
+	held := session.Session{ID: "s", Epic: "e", Still: 2, Print: "p", Held: true}
+	require.False(t, stophook.Decide(stophook.Facts{Settings: settings(), Session: held, Work: &stophook.Work{Ready: 1, Print: "p"}}).Session.Held)
+	require.True(t, stophook.Decide(stophook.Facts{Settings: settings(), Session: held, Input: session.Input{Waiting: 1}, Work: &stophook.Work{Ready: 1, Print: "p"}}).Session.Held)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // The statuses of a criteria loop.
@@ -51,27 +53,27 @@ func NewLoop(spec string, criteria, steps []string) Loop {
 	return l
 }
 
-// ReadLoop reads the file at path. It fails with fs.ErrNotExist, and with ErrState
+// ReadLoop reads the file at path. It fails with fs.ErrNotExist, and with session.ErrState
 // when what is there is no loop; that is never replaced.
 func ReadLoop(path string) (Loop, error) {
-	data, err := readState(path)
+	data, err := session.ReadState(path)
 	if err != nil {
 		return Loop{}, err
 	}
 	return ParseLoop(data)
 }
 
-// ParseLoop reads a loop's JSON. It fails with ErrState.
+// ParseLoop reads a loop's JSON. It fails with session.ErrState.
 func ParseLoop(data []byte) (Loop, error) {
 	var l Loop
 	if err := json.Unmarshal(data, &l); err != nil {
-		return Loop{}, fmt.Errorf("%w: %w", ErrState, err)
+		return Loop{}, fmt.Errorf("%w: %w", session.ErrState, err)
 	}
 	if err := json.Unmarshal(data, &l.extra); err != nil || l.extra == nil {
-		return Loop{}, fmt.Errorf("%w: not an object", ErrState)
+		return Loop{}, fmt.Errorf("%w: not an object", session.ErrState)
 	}
 	if !slices.Contains([]string{LoopInProgress, LoopCompleted, LoopCancelled}, l.Status) {
-		return Loop{}, fmt.Errorf("%w: status %q is none of %s, %s, %s", ErrState, l.Status, LoopInProgress, LoopCompleted, LoopCancelled)
+		return Loop{}, fmt.Errorf("%w: status %q is none of %s, %s, %s", session.ErrState, l.Status, LoopInProgress, LoopCompleted, LoopCancelled)
 	}
 	for _, name := range []string{"spec", "criteria", "criteriaStatus", "exit_signal", "steps", "completedSteps", "remainingSteps", "iteration", "status", "circuitBreaker"} {
 		delete(l.extra, name)
@@ -91,7 +93,7 @@ func (l Loop) Write(path string) error {
 	if err != nil {
 		return fmt.Errorf("writing the loop: %w", err)
 	}
-	return writeState(path, append(data, '\n'))
+	return session.WriteState(path, append(data, '\n'))
 }
 
 // Unmet lists the criteria that are not true, in their order.
@@ -153,7 +155,7 @@ func (l *Loop) Iterate() {
 // DecideLoop says whether a session that runs a criteria loop may stop: only when all
 // criteria are true and the exit signal is. s keeps the count of its stops; print
 // is that of the loop's file, so that one which nobody changes is let go.
-func DecideLoop(in Input, set Settings, s Session, l Loop, print string, client Limits) Answer {
+func DecideLoop(in session.Input, set Settings, s session.Session, l Loop, print string, client Limits) Answer {
 	if !in.Again {
 		s.Row = 0
 	}

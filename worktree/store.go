@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 // Options is what a Store is made of; all of it has to be set.
@@ -80,7 +81,7 @@ func Open(o Options) (*Store, error) {
 		}
 	}
 	return &Store{
-		repo: o.Repo, root: root, epic: git.Slug(o.Epic), lock: o.Lock, now: o.Now,
+		repo: o.Repo, root: root, epic: slug.Of(o.Epic), lock: o.Lock, now: o.Now,
 		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{},
 	}, nil
 }
@@ -117,15 +118,12 @@ func inside(path, dir string) bool {
 	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// Slug is id as one component of a path and of a reference name, see [git.Slug].
-func Slug(id string) string { return git.Slug(id) }
-
 // EpicBranch is the full name of the branch that the epic's tasks land on.
 func (s *Store) EpicBranch() string { return "refs/heads/epic/" + s.epic }
 
 // Name is what the things of attempt n at task are called.
 func (s *Store) Name(task string, n int) Names {
-	slug := git.Slug(task)
+	slug := slug.Of(task)
 	number := "/" + strconv.Itoa(n)
 	return Names{
 		Dir:    filepath.Join(s.root, dirPrefix+slug),

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -49,7 +50,7 @@ func TestNames(t *testing.T) {
 	o.Epic = "../e pic"
 	s, err := worktree.Open(o)
 	require.NoError(t, err)
-	epic := git.Slug("../e pic")
+	epic := slug.Of("../e pic")
 	require.Equal(t, "refs/heads/epic/"+epic, s.EpicBranch())
 	require.Equal(t, worktree.Names{
 		Dir: o.Root + "/agent-bd-1.2", Branch: "refs/heads/orch/" + epic + "/bd-1.2/3", Attic: "refs/orch/" + epic + "/attic/bd-1.2/3",
@@ -214,7 +215,7 @@ func TestHostileIDs(t *testing.T) {
 	o := w.options()
 	for i, id := range ids {
 		o.Epic = ids[len(ids)-1-i]
-		o.Root = w.dir + ".worktrees/" + worktree.Slug(o.Epic)
+		o.Root = w.dir + ".worktrees/" + slug.Of(o.Epic)
 		s, err := worktree.Open(o)
 		require.NoError(t, err)
 		require.NoError(t, s.Add(t.Context(), id, 1, base), "%q", id)

@@ -183,3 +183,6 @@ func headIs(gitDir, branch string) bool {
 	head, err := os.ReadFile(filepath.Join(gitDir, "HEAD"))
 	return err == nil && strings.TrimSpace(string(head)) == "ref: "+branch
 }
+
+// Short is a reference's name without refs/heads/.
+func Short(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

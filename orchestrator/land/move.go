@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 // Move moves branch from one commit to another and verifies the lease, in one
@@ -24,7 +25,7 @@ func Move(ctx context.Context, repo *git.Repo, branch string, from, to git.Commi
 // content hold the same lease. It fails with [git.ErrRefMoved] when another one acquires at
 // the same moment, else as git does.
 func Acquire(ctx context.Context, repo *git.Repo, epic string, content []byte) (git.Ref, error) {
-	lease := git.Ref{Name: "refs/orch/" + git.Slug(epic) + "/lease"}
+	lease := git.Ref{Name: "refs/orch/" + slug.Of(epic) + "/lease"}
 	old, err := repo.Resolve(ctx, lease.Name)
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return git.Ref{}, err

@@ -2,7 +2,13 @@
 // work. Each client is a value of [Client], made in a package of its own.
 package client
 
-import "github.com/beadsorch/orch/stophook/settings"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/stophook/settings"
+)
 
 // Client is one agent client, as its hooks and commands see it.
 type Client struct {
@@ -33,6 +39,26 @@ type Client struct {
 	Block func(prompt string, fresh bool) any
 	// Context is what gives a session a text at an event, as JSON.
 	Context func(event, text string) any
+}
+
+// QuickProgram answers as orch stop-hook does, and sooner; not everybody who has orch has it.
+const QuickProgram = "orch-stop-hook"
+
+// Quick is the client whose stops are asked of [QuickProgram]. What was installed without
+// it counts as the same.
+func (c Client) Quick() Client {
+	const slow = "orch stop-hook"
+	c.Hooks = slices.Clone(c.Hooks)
+	for n, h := range c.Hooks {
+		if rest, ok := strings.CutPrefix(h.Command, slow); ok {
+			c.Hooks[n].Command, c.Hooks[n].Also = QuickProgram+rest, h.Command
+		}
+	}
+	c.Files = maps.Clone(c.Files)
+	for path, text := range c.Files {
+		c.Files[path] = strings.ReplaceAll(text, `"`+slow, `"`+QuickProgram)
+	}
+	return c
 }
 
 // Block is the answer that all clients understand, and beside which Codex takes nothing.

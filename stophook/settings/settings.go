@@ -20,6 +20,12 @@ type Hook struct {
 	Event   string // the client's name of it, such as Stop
 	Command string // as a shell runs it
 	Timeout int    // how long it may take, in the client's own unit
+	Also    string // another command that counts as this one; "" for none
+}
+
+// Is reports whether a command is this hook's.
+func (h Hook) Is(command string) bool {
+	return command == h.Command || h.Also != "" && command == h.Also
 }
 
 // ErrSettings says that a settings file is no JSON object of the shape that the client
@@ -37,7 +43,7 @@ func Install(settings []byte, hooks []Hook) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if slices.Contains(there, h.Command) {
+		if slices.ContainsFunc(there, h.Is) {
 			continue
 		}
 		if settings, err = add(settings, h); err != nil {
@@ -254,7 +260,7 @@ func removeOne(settings []byte, h Hook) (out []byte, found bool, err error) {
 			var entry struct {
 				Command string `json:"command"`
 			}
-			if json.Unmarshal(e.value.of(settings), &entry) != nil || entry.Command != h.Command {
+			if json.Unmarshal(e.value.of(settings), &entry) != nil || !h.Is(entry.Command) {
 				continue
 			}
 			switch {

@@ -1,4 +1,4 @@
-package stophook_test
+package session_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 func transcripts() map[string]string {
@@ -33,13 +33,13 @@ func TestLastSaid(t *testing.T) {
 	path := filepath.Join(dir, "transcript.jsonl")
 	for text, want := range transcripts() {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		require.Equal(t, want, stophook.LastSaid(path), text[:min(len(text), 300)])
+		require.Equal(t, want, session.LastSaid(path), text[:min(len(text), 300)])
 	}
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"assistant.message","data":{"content":"x"}}`), 0o600))
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	for _, bad := range []string{"link", "fifo", "none", "."} {
-		require.Empty(t, stophook.LastSaid(filepath.Join(dir, bad)), bad)
+		require.Empty(t, session.LastSaid(filepath.Join(dir, bad)), bad)
 	}
 }
 
@@ -50,6 +50,6 @@ func FuzzLastSaid(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "transcript.jsonl")
 	f.Fuzz(func(t *testing.T, text string) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		require.True(t, utf8.ValidString(stophook.LastSaid(path)))
+		require.True(t, utf8.ValidString(session.LastSaid(path)))
 	})
 }

@@ -1,4 +1,4 @@
-package git_test
+package slug_test
 
 import (
 	"fmt"
@@ -9,12 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
-func ExampleSlug() {
-	fmt.Println(git.Slug("bd-a3f8.1"))
-	fmt.Println(git.Slug("../Fix the login"))
+func ExampleOf() {
+	fmt.Println(slug.Of("bd-a3f8.1"))
+	fmt.Println(slug.Of("../Fix the login"))
 	// Output:
 	// bd-a3f8.1
 	// fix-the-login-61a57038f76a
@@ -32,7 +32,7 @@ func hostileIDs() []string {
 		strings.Repeat("../", 100), strings.Repeat("a.", 40), "a.b.c", "a_b", "_a", "a-", "a--b", "x-0123456789ab", "id-000000000000", "<script>", "DROP TABLE", "\u2028",
 	}
 	for _, id := range ids { // what looks like the slug of another id
-		ids = append(ids, git.Slug(id))
+		ids = append(ids, slug.Of(id))
 	}
 	return ids
 }
@@ -42,7 +42,7 @@ func TestSlugsAreDistinctAndHarmless(t *testing.T) {
 	require.GreaterOrEqual(t, len(hostileIDs()), 200)
 	from := map[string]string{}
 	for _, id := range hostileIDs() {
-		slug := git.Slug(id)
+		slug := slug.Of(id)
 		if other, taken := from[slug]; taken {
 			require.Equal(t, other, id, "both are %s", slug)
 		}
@@ -54,7 +54,7 @@ func TestSlugsAreDistinctAndHarmless(t *testing.T) {
 		require.NoError(t, exec.Command("git", "check-ref-format", "refs/heads/epic/"+slug).Run(), slug)
 	}
 	for _, id := range []string{"bd-a3f8", "bd-a3f8.1", "PROJ-12", "a_b", "HEAD", strings.Repeat("a", 64)} {
-		require.Equal(t, id, git.Slug(id))
+		require.Equal(t, id, slug.Of(id))
 	}
 }
 
@@ -72,7 +72,7 @@ func FuzzSlug(f *testing.F) {
 		f.Add(id, id+"x")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		requireHarmless(t, git.Slug(a))
-		require.Equal(t, a == b, git.Slug(a) == git.Slug(b))
+		requireHarmless(t, slug.Of(a))
+		require.Equal(t, a == b, slug.Of(a) == slug.Of(b))
 	})
 }

@@ -1,0 +1,96 @@
+// Command orch-stop-hook is orch stop-hook for clients that ask it all day: a session that
+// is nobody's is let go at once, and any other question is handed to orch. It is a program
+// of its own because starting orch takes longer than the answer.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// patience is how long a client may take to say what it asks.
+const patience = 2 * time.Second
+
+func main() {
+	input, silent := look()
+	if silent {
+		return
+	}
+	if err := handOver(input); err != nil { // it fails open: a session must not hang on a hook
+		fmt.Fprintf(os.Stderr, "orch-stop-hook: %v; the session may end\n", err)
+	}
+}
+
+// look reads what the client says; silent means that nothing is to be said to it. With
+// flags other than --client it reads nothing.
+func look() (input []byte, silent bool) {
+	if len(os.Args) > 1 && (len(os.Args) != 3 || os.Args[1] != "--client") {
+		return nil, false
+	}
+	var seen bytes.Buffer
+	felt := make(chan bool, 1)
+	go func() {
+		in, err := session.ReadInput(io.TeeReader(os.Stdin, &seen))
+		dir, dirErr := os.Getwd()
+		felt <- errors.Join(err, dirErr) != nil || session.Felt(in, session.Project(in, os.Getenv, dir))
+	}()
+	select {
+	case f := <-felt:
+		return seen.Bytes(), !f
+	case <-time.After(patience):
+		fmt.Fprintln(os.Stderr, "orch-stop-hook: the client says nothing; the session may end")
+		return nil, true
+	}
+}
+
+// handOver becomes orch stop-hook, with the same arguments and what was read as its input.
+func handOver(input []byte) error {
+	orch, err := find()
+	if err != nil {
+		return err
+	}
+	if input != nil {
+		if err := feed(input); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("starting %s: %w", orch, syscall.Exec(orch, append([]string{"orch", "stop-hook"}, os.Args[1:]...), os.Environ()))
+}
+
+// find looks for orch beside this program, then on PATH.
+func find() (string, error) {
+	dirs := filepath.SplitList(os.Getenv("PATH"))
+	if self, err := os.Executable(); err == nil {
+		dirs = append([]string{filepath.Dir(self)}, dirs...)
+	}
+	for _, dir := range dirs {
+		path := filepath.Join(dir, "orch")
+		if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", errors.New("orch is not on PATH")
+}
+
+// feed makes input what is read from standard input from now on.
+func feed(input []byte) error {
+	f, err := os.CreateTemp("", "orch-stop-hook-")
+	if err != nil {
+		return fmt.Errorf("keeping what the client said: %w", err)
+	}
+	_, err = f.WriteAt(input, 0)
+	if err = errors.Join(err, os.Remove(f.Name()), unix.Dup2(int(f.Fd()), 0)); err != nil {
+		return fmt.Errorf("keeping what the client said: %w", err)
+	}
+	return nil
+}
