@@ -17,10 +17,13 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/install"
 	"github.com/beadsorch/orch/stophook/session"
+	"github.com/beadsorch/orch/stophook/settings"
+	"github.com/beadsorch/orch/templates"
 )
 
 // initCmd puts orch into a client, and takes it out.
@@ -53,9 +56,9 @@ those of all clients, or of one with --client.`,
 			case plugin != "":
 				return a.writePlugin(plugin)
 			case shim:
-				return a.initialize(k, yes, shimWants())
+				return a.initialize(k, yes, shimWants)
 			}
-			return a.initialize(k, yes, install.Client(k))
+			return a.initialize(k, yes, nil)
 		},
 	}
 	c.Flags().StringVar(&name, "client", "claude", "the `client`: "+clientNames())
@@ -71,14 +74,65 @@ those of all clients, or of one with --client.`,
 
 // shimWants is the hook file of teams that have it configured, and the command. What the
 // file did before is kept, and undo gives it back.
-func shimWants() []install.Want {
+func shimWants(string) ([]install.Want, error) {
 	shim := install.Whole(claude.ShimFile, claude.Shim)
 	shim.Over, shim.Program = true, true
 	wants := []install.Want{shim}
 	for path, text := range claude.Client().Files {
 		wants = append(wants, install.Whole(path, text))
 	}
-	return wants
+	return wants, nil
+}
+
+// clientWants is all that is installed for a client: its hooks and commands; for Claude
+// Code also the agents' definitions, and what a hand-written stop hook is replaced by.
+func clientWants(k client.Client, root string) ([]install.Want, error) {
+	wants := install.Client(k)
+	if k.Name != "claude" {
+		return wants, nil
+	}
+	for _, agent := range templates.Agents() {
+		text, err := templates.AgentFile(agent)
+		if err != nil {
+			return nil, err
+		}
+		want := install.Whole(".claude/agents/"+agent.Name+".md", text)
+		want.Yields = true
+		wants = append(wants, want)
+	}
+	return takeOver(wants, k, root), nil
+}
+
+// takeOver replaces a stop hook that a team has written by hand, .claude/hooks/stop.sh: two
+// would fight. The file stays; the checks in it become rules of a gate, where there is none.
+func takeOver(wants []install.Want, k client.Client, root string) []install.Want {
+	text, err := os.ReadFile(filepath.Join(root, k.Settings))
+	script, scriptErr := os.ReadFile(filepath.Join(root, claude.ShimFile))
+	commands, hooksErr := settings.Commands(text, k.Hooks[0].Event)
+	if errors.Join(err, scriptErr, hooksErr) != nil || string(script) == claude.Shim {
+		return wants
+	}
+	var theirs []settings.Hook
+	for _, c := range commands {
+		if strings.Contains(c, claude.ShimFile) {
+			theirs = append(theirs, settings.Hook{Event: k.Hooks[0].Event, Command: c})
+		}
+	}
+	if len(theirs) == 0 {
+		return wants
+	}
+	add := wants[0].Text
+	wants[0].Text = func(before []byte) ([]byte, error) {
+		rest, err := settings.Remove(before, theirs)
+		if err != nil {
+			return nil, err
+		}
+		return add(rest)
+	}
+	return append(wants, install.Want{Path: settingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
+		after, _ := config.AddGate(settingsFile, before, claude.Checks(string(script)))
+		return after, nil
+	}})
 }
 
 // writePlugin writes orch as a plugin of Claude Code.
@@ -114,10 +168,17 @@ var errNoRepository = &userError{Code: "NO_REPOSITORY", What: "this is not a git
 // initFile is where init keeps what the files were.
 func initFile(common string) string { return filepath.Join(common, "orch", "init.json") }
 
-func (a initCmd) initialize(k client.Client, yes bool, wants []install.Want) error {
+func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) ([]install.Want, error)) error {
 	root, common := session.Repository(a.Dir)
 	if root == "" {
 		return errNoRepository
+	}
+	if wanted == nil {
+		wanted = func(root string) ([]install.Want, error) { return clientWants(k, root) }
+	}
+	wants, err := wanted(root)
+	if err != nil {
+		return err
 	}
 	edits, err := install.Edits(root, initFile(common), wants)
 	if err != nil {
@@ -172,13 +233,34 @@ func (a initCmd) sayInit(text string, files []string) error {
 	return nil
 }
 
+// The lines of a diff that are shown: of what stays, beside what changes; and of a new file
+// that is longer than a screen.
+const (
+	diffContext = 3
+	diffHead    = 8
+	diffScreen  = 32
+)
+
 // showDiff prints what changes, a line each.
 func (a initCmd) showDiff(e install.Edit) {
-	fmt.Fprintf(a.Stdout, "%s\n", e.Path)
+	fmt.Fprintln(a.Stdout, e.Path)
 	for _, d := range diff.Do(string(e.Before), string(e.Text)) {
 		mark := map[diffmatchpatch.Operation]string{diffmatchpatch.DiffInsert: "+", diffmatchpatch.DiffDelete: "-", diffmatchpatch.DiffEqual: " "}[d.Type]
-		for line := range strings.Lines(d.Text) {
-			fmt.Fprintf(a.Stdout, "  %s %s\n", mark, strings.TrimRight(line, "\r\n"))
+		lines := slices.Collect(strings.Lines(d.Text))
+		from, to := len(lines), len(lines) // what is left out
+		switch {
+		case d.Type == diffmatchpatch.DiffEqual && len(lines) > 2*diffContext+1:
+			from, to = diffContext, len(lines)-diffContext
+		case e.Before == nil && len(lines) > diffScreen:
+			from, to = diffHead, len(lines)
+		}
+		for n, line := range lines {
+			if n == from && from < to {
+				fmt.Fprintf(a.Stdout, "  %s … %d more lines\n", mark, to-from)
+			}
+			if n < from || n >= to {
+				fmt.Fprintf(a.Stdout, "  %s %s\n", mark, strings.TrimRight(line, "\r\n"))
+			}
 		}
 	}
 	fmt.Fprintln(a.Stdout)
@@ -203,10 +285,15 @@ func (a initCmd) undoInit(clients ...client.Client) error {
 	if root == "" {
 		return errNoRepository
 	}
-	wants := shimWants()
+	wants, err := shimWants(root)
 	for _, k := range clients {
-		wants = append(wants, install.Client(k.Quick())...) // which takes out either
+		more, moreErr := clientWants(k.Quick(), root) // which takes out either
+		wants, err = append(wants, more...), errors.Join(err, moreErr)
 	}
+	if err != nil {
+		return err
+	}
+	wants = append(wants, install.Want{Path: settingsFile}) // where takeOver has put a gate
 	back, changed, err := install.Undo(root, initFile(common), wants)
 	if err != nil {
 		return initError(err)

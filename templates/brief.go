@@ -12,7 +12,7 @@ import (
 	"text/template"
 )
 
-//go:embed brief.md.tmpl run-tasks.md.tmpl
+//go:embed brief.md.tmpl run-tasks.md.tmpl agent.md.tmpl
 var files embed.FS
 
 // MaxBriefBytes is the size that no brief is over.
