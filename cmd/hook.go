@@ -230,6 +230,7 @@ func (a hookCmd) switchHook(ctx context.Context, id string, on bool) error {
 
 func newHookEvaluateCmd(a hookCmd) *cobra.Command {
 	var file string
+	var debug bool
 	c := &cobra.Command{
 		Use:   "evaluate TASK",
 		Short: "have a task's hooks decide by a context",
@@ -237,8 +238,9 @@ func newHookEvaluateCmd(a hookCmd) *cobra.Command {
 filesModified, validationResults, completionPromises, agentOutput, draftContent,
 draftType) and asks the task's hooks in their order.`,
 		Args: exactly(1, "a task"),
-		RunE: func(c *cobra.Command, args []string) error { return a.evaluateHooks(c.Context(), args[0], file) },
+		RunE: func(c *cobra.Command, args []string) error { return a.evaluateHooks(c.Context(), args[0], file, debug) },
 	}
+	c.Flags().BoolVar(&debug, "debug", false, "say also what each hook that was asked said, on standard error")
 	c.Flags().StringVar(&file, "context", "-", "the `file` with the context; - is standard input")
 	return c
 }
@@ -246,7 +248,7 @@ draftType) and asks the task's hooks in their order.`,
 // maxContext bounds a context, in bytes.
 const maxContext = 16 << 20
 
-func (a hookCmd) evaluateHooks(ctx context.Context, task, file string) error {
+func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug bool) error {
 	store, err := a.hooks()
 	if err != nil {
 		return err
@@ -275,6 +277,12 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string) error {
 	}
 	doc := map[string]any{"hookId": e.HookID, "taskId": task, "iteration": in.Iteration, "action": e.Action, "reason": e.Reason, "nextPrompt": nil,
 		"checkpointCreated": false, "metadata": map[string]any{}}
+	if debug {
+		doc["asked"] = append([]registry.Asked{}, e.Asked...)
+		for _, asked := range e.Asked {
+			fmt.Fprintf(a.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), harness.Clause(asked.Reason, 200))
+		}
+	}
 	if e.NextPrompt != "" {
 		doc["nextPrompt"] = e.NextPrompt
 	}

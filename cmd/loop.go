@@ -32,7 +32,7 @@ const criterionTime = 10 * time.Minute
 func newLoopCmd(a loopCmd) *cobra.Command {
 	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: atMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(newLoopStartCmd(a), newLoopVerifyCmd(a),
+	c.AddCommand(newLoopStartCmd(a), newLoopVerifyCmd(a), newLoopTakeCmd(a),
 		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.Loop, []string) error { return nil }),
 		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", 1, func(l *stophook.Loop, args []string) error { return l.Step(strings.Join(args, " ")) }),
 		loopVerb(a, "cancel", "end the loop; its progress is kept", 0, func(l *stophook.Loop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
@@ -119,6 +119,33 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 		return err
 	}
 	return a.sayLoop(l)
+}
+
+func newLoopTakeCmd(a loopCmd) *cobra.Command {
+	var f sessionFlag
+	c := &cobra.Command{
+		Use:   "take",
+		Short: "have the loop hold this session, in place of the one that began it",
+		Args:  atMost(0, "no argument"),
+		RunE: func(*cobra.Command, []string) error {
+			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.app)) }, false)
+		},
+	}
+	c.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
+	return c
+}
+
+// takeLoop gives the loop to a session. One that has it already keeps its counts.
+func (a loopCmd) takeLoop(id string) error {
+	if id == "" {
+		return errNoSession
+	}
+	path := filepath.Join(a.project(), loopSession)
+	s, err := readLoopSession(path)
+	if err != nil || s.ID == id {
+		return err
+	}
+	return session.Save(path, session.Session{ID: id})
 }
 
 func loopError(err error) error {

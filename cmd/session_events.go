@@ -81,7 +81,11 @@ func (a sessionCmd) announcement(_ context.Context, in session.Input, project st
 	if err != nil {
 		return "", err
 	}
-	return l.Resume(), nil
+	text := l.Resume()
+	if s, err := readLoopSession(filepath.Join(project, loopSession)); text != "" && err == nil && s.ID != "" && s.ID != in.Session {
+		text += "\nIt belongs to another session, and does not hold this one. Only if the person wants it to go on here: `orch loop take`."
+	}
+	return text, nil
 }
 
 // promptBinding binds a session whose prompt asks for it. What keeps it from being bound is

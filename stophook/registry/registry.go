@@ -101,8 +101,18 @@ type Runner func(ctx context.Context, argv []string, timeout time.Duration, stdi
 
 // Evaluation is the decision on a task, and the hook that made it.
 type Evaluation struct {
-	HookID string // "default" when none is registered
+	HookID string  // "default" when none is registered
+	Asked  []Asked // all that were asked, in order
 	Result
+}
+
+// Asked is what one hook said.
+type Asked struct {
+	HookID string        `json:"hookId"`
+	Action Action        `json:"action"`
+	Reason string        `json:"reason"`
+	Failed bool          `json:"failed"` // it could not decide
+	Took   time.Duration `json:"took"`
 }
 
 // Evaluate asks a task's hooks in the order of their registration. The first that completes
@@ -110,7 +120,7 @@ type Evaluation struct {
 // hook that can not decide escalates, with its error. The hooks come back with their
 // counts.
 func Evaluate(ctx context.Context, hooks []Hook, c Context, run Runner, now func() time.Time) (Evaluation, []Hook) {
-	decided := Evaluation{"default", Result{Action: Continue, Reason: "No hooks registered for this task"}}
+	decided := Evaluation{HookID: "default", Result: Result{Action: Continue, Reason: "No hooks registered for this task"}}
 	if len(hooks) > 0 {
 		decided.Reason = "All hooks of this task are disabled"
 	}
@@ -124,8 +134,9 @@ func Evaluate(ctx context.Context, hooks []Hook, c Context, run Runner, now func
 		if err != nil {
 			r = Result{Action: Escalate, Reason: "Hook evaluation failed: " + err.Error(), Metadata: map[string]any{"error": err.Error()}}
 		}
-		after[n].Metrics.count(r, err != nil, now().Sub(began))
-		decided = Evaluation{h.ID, r}
+		took := now().Sub(began)
+		after[n].Metrics.count(r, err != nil, took)
+		decided = Evaluation{h.ID, append(decided.Asked, Asked{h.ID, r.Action, r.Reason, err != nil, took}), r}
 		if r.Action != Continue {
 			break
 		}
