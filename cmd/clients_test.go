@@ -7,10 +7,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/codex"
 )
 
@@ -192,7 +194,7 @@ func TestDoctorAsksCodex(t *testing.T) {
 	out, _ = f.run(nil, "orch", "doctor")
 	require.Contains(t, out, "Codex does not trust it, and would skip it without a word")
 
-	listed, err := codex.List(t.Context(), f.client("codex"), f.dir, f.env)
+	listed, err := codex.List(t.Context(), proc.New(proc.Options{Now: time.Now}).Run, f.client("codex"), f.dir, f.env)
 	require.NoError(t, err)
 	require.Len(t, listed, 3)
 	for _, l := range listed {

@@ -201,7 +201,7 @@ func (w *workspace) trusted(ctx context.Context, k client.Client) (says, fix str
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	listed, err := codex.List(ctx, binary, w.root(), w.pick(append(systemEnv, "CODEX_*")...))
+	listed, err := codex.List(ctx, w.sys.Run, binary, w.root(), w.pick(append(systemEnv, "CODEX_*")...))
 	if err != nil {
 		return "whether Codex trusts it is not known: " + firstLine(err.Error()), ""
 	}

@@ -1,14 +1,13 @@
 package codex
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
-	"time"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // Listed is one hook as the client itself sees it.
@@ -24,34 +23,16 @@ type Listed struct {
 // maxReply bounds what is read of the client's answer, in bytes.
 const maxReply = 4 << 20
 
-// List asks the client which hooks it knows for a folder, and whether it trusts them. That
-// starts `codex app-server`, which speaks JSON-RPC, and spends no token. It fails when the
-// client does not answer as expected before ctx ends.
-func List(ctx context.Context, binary, dir string, env []string) ([]Listed, error) {
-	c := exec.CommandContext(ctx, binary, "app-server")
-	c.Dir, c.Env, c.WaitDelay = dir, env, 2*time.Second
-	in, err := c.StdinPipe()
-	if err != nil {
-		return nil, fmt.Errorf("asking codex for its hooks: %w", err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("asking codex for its hooks: %w", err)
-	}
-	if err := c.Start(); err != nil {
-		return nil, fmt.Errorf("asking codex for its hooks: %w", err)
-	}
-	hooks, err := ask(in, out, dir)
-	if ended := errors.Join(in.Close(), c.Wait()); err != nil { // how it ends does not matter once it has answered
-		return nil, errors.Join(err, ended)
-	}
-	return hooks, nil
-}
+// ErrSilent says that the client did not tell which hooks it knows.
+var ErrSilent = errors.New("codex did not say which hooks it knows")
 
-// ask holds the conversation: an introduction, and one question.
-func ask(in io.Writer, out io.Reader, dir string) ([]Listed, error) {
+// List asks the client which hooks it knows for a folder, and whether it trusts them. That
+// starts `codex app-server`, which speaks JSON-RPC, and spends no token. The client ends
+// when its input does, so that is held open for two seconds. It fails with [ErrSilent].
+func List(ctx context.Context, run proc.Runner, binary, dir string, env []string) ([]Listed, error) {
 	type object = map[string]any
-	e := json.NewEncoder(in)
+	var in bytes.Buffer
+	e := json.NewEncoder(&in)
 	for _, message := range []object{
 		{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": object{"clientInfo": object{"name": "orch", "title": "orch", "version": "1"}}},
 		{"jsonrpc": "2.0", "method": "initialized"},
@@ -61,37 +42,39 @@ func ask(in io.Writer, out io.Reader, dir string) ([]Listed, error) {
 			return nil, fmt.Errorf("asking codex for its hooks: %w", err)
 		}
 	}
-	lines := bufio.NewScanner(io.LimitReader(out, maxReply))
-	lines.Buffer(nil, maxReply)
-	for lines.Scan() {
-		if hooks, ok, err := reply(lines.Bytes()); ok || err != nil {
-			return hooks, err
-		}
+	res, err := run(ctx, proc.Cmd{Dir: dir, Argv: []string{"sh", "-c", `{ cat; sleep 2; } | "$0" app-server`, binary}, Env: env, Stdin: in.Bytes(), MaxOutputBytes: maxReply})
+	hooks, silent := Replied(res.Stdout)
+	if silent != nil {
+		return nil, errors.Join(silent, err)
 	}
-	return nil, errors.Join(errors.New("codex did not say which hooks it knows"), lines.Err())
+	return hooks, nil // how it ends does not matter once it has answered
 }
 
-// reply reads one line; ok says that it answers the question.
-func reply(line []byte) (hooks []Listed, ok bool, err error) {
-	var r struct {
-		ID     json.RawMessage `json:"id"`
-		Result struct {
-			Data []struct {
-				Hooks []Listed `json:"hooks"`
-			} `json:"data"`
-		} `json:"result"`
-		Error *struct {
-			Message string `json:"message"`
-		} `json:"error"`
+// Replied finds the answer among the lines that the client printed. It fails with
+// [ErrSilent].
+func Replied(stdout []byte) (hooks []Listed, err error) {
+	for line := range bytes.Lines(stdout) {
+		var r struct {
+			ID     json.RawMessage `json:"id"`
+			Result struct {
+				Data []struct {
+					Hooks []Listed `json:"hooks"`
+				} `json:"data"`
+			} `json:"result"`
+			Error *struct {
+				Message string `json:"message"`
+			} `json:"error"`
+		}
+		if json.Unmarshal(line, &r) != nil || string(r.ID) != "2" {
+			continue
+		}
+		if r.Error != nil {
+			return nil, fmt.Errorf("%w: %s", ErrSilent, r.Error.Message)
+		}
+		for _, d := range r.Result.Data {
+			hooks = append(hooks, d.Hooks...)
+		}
+		return hooks, nil
 	}
-	if json.Unmarshal(line, &r) != nil || string(r.ID) != "2" {
-		return nil, false, nil
-	}
-	if r.Error != nil {
-		return nil, false, fmt.Errorf("codex did not say which hooks it knows: %s", r.Error.Message)
-	}
-	for _, d := range r.Result.Data {
-		hooks = append(hooks, d.Hooks...)
-	}
-	return hooks, true, nil
+	return nil, ErrSilent
 }
