@@ -40,7 +40,7 @@ func look() (input []byte, silent bool) {
 	var seen bytes.Buffer
 	felt := make(chan bool, 1)
 	go func() {
-		in, err := session.ReadInput(io.TeeReader(os.Stdin, &seen))
+		in, err := session.ReadInput(io.TeeReader(session.Clip(os.Stdin), &seen))
 		dir, dirErr := os.Getwd()
 		felt <- errors.Join(err, dirErr) != nil || session.Felt(in, session.Project(in, os.Getenv, dir))
 	}()

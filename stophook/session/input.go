@@ -33,18 +33,16 @@ type Input struct {
 	Waiting int
 }
 
-// maxInput bounds what is read of a client's input, in bytes: a message may be long.
-const maxInput = 16 << 20
-
 // ErrInput says that what came is not the JSON object that a client sends.
 var ErrInput = errors.New("not the input of a hook")
 
-// ReadInput reads one JSON object and no further: it never waits for the end of r.
+// ReadInput reads one JSON object and no further: it never waits for the end of r. It takes
+// little memory whatever comes: of a long string the middle is left out, as [Clip] does.
 // Names are those of Claude Code, Codex and Gemini CLI, and of Copilot CLI in its own
 // spelling. Unknown fields are passed over, absent ones stay empty; a field of another
 // type than expected counts as absent. It fails with ErrInput.
 func ReadInput(r io.Reader) (Input, error) {
-	b := bufio.NewReader(io.LimitReader(r, maxInput))
+	b := bufio.NewReader(Clip(r))
 	if bom, err := b.Peek(3); err == nil && bytes.Equal(bom, []byte("\xef\xbb\xbf")) {
 		if _, err := b.Discard(3); err != nil {
 			return Input{}, fmt.Errorf("%w: %w", ErrInput, err)
