@@ -45,28 +45,28 @@ const DefaultTimeout = 10 * time.Minute
 // Rule is one question. A field that its type does not know has to be zero.
 type Rule struct {
 	// Name is what people and agents see, one short line.
-	Name string
+	Name string `json:"name"`
 	// Type is one of the types above.
-	Type string
+	Type string `json:"type"`
 	// Command is what `sh -c` runs, for command and custom.
-	Command string
+	Command string `json:"command,omitempty"`
 	// Timeout is for command and custom; 0 means DefaultTimeout.
-	Timeout time.Duration
+	Timeout time.Duration `json:"timeout,omitempty"`
 	// Path is a glob of slash-separated paths below the directory: * and ? stay within one
 	// folder, ** crosses folders. For files_changed and content_pattern; for coverage it is the report.
-	Path string
+	Path string `json:"path,omitempty"`
 	// Pattern is a regular expression (RE2), for content_pattern.
-	Pattern string
+	Pattern string `json:"pattern,omitempty"`
 	// Target is what a content_pattern looks into; "" means the file when there is a Path,
 	// else the output.
-	Target string
+	Target string `json:"target,omitempty"`
 	// Absent turns content_pattern and files_changed round: what they look for must not be there.
-	Absent bool
+	Absent bool `json:"absent,omitempty"`
 	// Min is the least coverage that passes, in percent.
-	Min float64
+	Min float64 `json:"min,omitempty"`
 	// Format is that of the coverage report: "go", "lcov", "cobertura", "jacoco", or "" to
 	// find out by its content.
-	Format string
+	Format string `json:"format,omitempty"`
 }
 
 // RuleError says which field of a rule is not well-formed.

@@ -1,0 +1,332 @@
+package iteration
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/stophook"
+)
+
+// Signal says what comes after an iteration.
+type Signal string
+
+// The signals.
+const (
+	Continue Signal = "CONTINUE" // go on: next
+	Complete Signal = "COMPLETE" // the work is done, and the rules say so
+	Blocked  Signal = "BLOCKED"  // the agent can not go on without a person
+	Escalate Signal = "ESCALATE" // a guard has tripped, or the agent asks for help
+)
+
+// The guards. Each is also a reason code.
+const (
+	MaxIterations     = "MAX_ITERATIONS"     // as many as there may be
+	CircuitBreaker    = "CIRCUIT_BREAKER"    // red so many times in a row
+	QualityRegression = "QUALITY_REGRESSION" // the score fell over three iterations by more than ten
+	Stuck             = "STUCK"              // the same rule came first of those unmet five times in a row
+)
+
+const (
+	regressionSpan = 3  // iterations
+	regressionDrop = 10 // points in all
+	stuckSpan      = 5  // iterations
+)
+
+// Config is how a loop iterates. It can be changed in flight.
+type Config struct {
+	// MaxIterations is how many there may be; at least 1.
+	MaxIterations int `json:"maxIterations"`
+	// CompletionPromises are the promises that the agent may end with; none means all.
+	CompletionPromises []string `json:"completionPromises,omitempty"`
+	// ValidationRules are asked after each iteration.
+	ValidationRules []validation.Rule `json:"validationRules,omitempty"`
+	// CircuitBreakerThreshold is after how many red validations in a row the loop ends; 0
+	// means 3.
+	CircuitBreakerThreshold int `json:"circuitBreakerThreshold,omitempty"`
+}
+
+// Check fails with [ErrConfig] for a config that no loop can have.
+func (c Config) Check() error {
+	if c.MaxIterations < 1 {
+		return fmt.Errorf("%w: maxIterations is %d, and has to be 1 or more", ErrConfig, c.MaxIterations)
+	}
+	if c.CircuitBreakerThreshold < 0 {
+		return fmt.Errorf("%w: circuitBreakerThreshold is %d, and has to be 1 or more", ErrConfig, c.CircuitBreakerThreshold)
+	}
+	for _, r := range c.ValidationRules {
+		if err := r.Check(); err != nil {
+			return fmt.Errorf("%w: %w", ErrConfig, err)
+		}
+	}
+	return nil
+}
+
+// promises are the completion promises without their marks.
+func (c Config) promises() (out []string) {
+	for _, p := range c.CompletionPromises {
+		out = append(out, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(p), "<promise>"), "</promise>"))
+	}
+	return out
+}
+
+// threshold is the circuit breaker's.
+func (c Config) threshold() int {
+	if c.CircuitBreakerThreshold == 0 {
+		return 3
+	}
+	return c.CircuitBreakerThreshold
+}
+
+// Entry is one iteration that was validated.
+type Entry struct {
+	Iteration       int       `json:"iteration"`
+	Timestamp       time.Time `json:"timestamp"` // UTC
+	ValidationScore int       `json:"validationScore"`
+	Passed          bool      `json:"passed"`
+	FirstUnmet      string    `json:"firstUnmet,omitempty"` // the rule that came first of those that did not pass
+	Signal          Signal    `json:"signal"`
+	CheckpointID    string    `json:"checkpointId,omitempty"` // of the iteration's own
+}
+
+// Loop is one run of the protocol on a task.
+type Loop struct {
+	TaskID           string          `json:"taskId"`
+	Config           Config          `json:"config"`
+	Iteration        int             `json:"iterationNumber"` // from 1
+	History          []Entry         `json:"history"`         // oldest first
+	AgentContext     json.RawMessage `json:"agentContext,omitempty"`
+	ConsecutiveFails int             `json:"consecutiveFailures"` // red validations in a row
+	LastFailure      string          `json:"lastFailureReason,omitempty"`
+	Validated        bool            `json:"validated"`       // the current iteration was
+	Last             *Outcome        `json:"last,omitempty"`  // of the newest validation
+	Done             Signal          `json:"done,omitempty"`  // how it ended; "" while it goes on
+	Guard            string          `json:"guard,omitempty"` // that has tripped
+}
+
+// Outcome is what a validation came to.
+type Outcome struct {
+	Signal          Signal        `json:"completionSignal"`
+	DetectedPromise string        `json:"detectedPromise,omitempty"`
+	Reason          string        `json:"reason,omitempty"` // of a promise, or of a guard
+	Guard           string        `json:"guard,omitempty"`
+	Feedback        []string      `json:"feedback"`
+	Passed          bool          `json:"validationPassed"`
+	Score           int           `json:"validationScore"`
+	Rules           []RuleOutcome `json:"results"`
+}
+
+// RuleOutcome is one rule of a validation.
+type RuleOutcome struct {
+	Rule    string `json:"ruleName"`
+	Passed  bool   `json:"passed"`
+	Errored bool   `json:"errored,omitempty"`
+	Message string `json:"message"`
+}
+
+// The ways in which a step is refused; nothing has changed then.
+var (
+	ErrConfig    = errors.New("no config for an iteration loop")
+	ErrMaximum   = errors.New("the maximum of iterations is reached")
+	ErrDone      = errors.New("the loop has ended")
+	ErrNotYet    = errors.New("this iteration has not been validated")
+	ErrNotPassed = errors.New("the work has not passed")
+)
+
+// Start is a loop at its first iteration. It fails with [ErrConfig].
+func Start(task string, c Config) (Loop, error) {
+	if err := c.Check(); err != nil {
+		return Loop{}, err
+	}
+	return Loop{TaskID: task, Config: c, Iteration: 1, History: []Entry{}}, nil
+}
+
+// Validate ends an iteration: the verdict of the rules, and what the agent has said, make a
+// signal. A guard that trips overrides whatever was promised; COMPLETE with red rules goes
+// on, with the feedback; green rules without a promise go on too. Validating an iteration
+// again replaces what was said of it. It fails with [ErrDone].
+func (l Loop) Validate(v validation.Verdict, output string, now time.Time) (Loop, Outcome, error) {
+	if l.Done != "" {
+		return l, Outcome{}, fmt.Errorf("%w: %s", ErrDone, l.Done)
+	}
+	if l.Validated { // the one before of the same iteration does not count
+		l = l.unvalidate()
+	}
+	o := Outcome{Signal: Continue, Passed: v.Passed, Score: v.Score, Feedback: []string{}}
+	unmet := ""
+	for _, c := range v.Checks {
+		o.Rules = append(o.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored, Message: message(c)})
+		if !c.Passed && unmet == "" {
+			unmet = c.Rule
+		}
+	}
+	l.ConsecutiveFails++
+	if v.Passed {
+		l.ConsecutiveFails, l.LastFailure = 0, ""
+	} else {
+		o.Feedback = append(o.Feedback, v.Feedback())
+		l.LastFailure = l.failure(v)
+	}
+	l.promised(&o, output)
+	l.History = append(slices.Clone(l.History), Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, FirstUnmet: unmet})
+	if guard, why := l.guard(v.Passed, o.Signal); guard != "" {
+		o.Signal, o.Guard, o.Reason = Escalate, guard, why
+		o.Feedback = append(o.Feedback, why)
+	}
+	l.History[len(l.History)-1].Signal = o.Signal
+	l.Validated, l.Last, l.Guard = true, &o, o.Guard
+	return l, o, nil
+}
+
+// failure names the first rule that did not pass.
+func (l Loop) failure(v validation.Verdict) string {
+	for _, c := range v.Checks {
+		if !c.Passed {
+			return c.Rule + ": " + c.Why
+		}
+	}
+	return ""
+}
+
+func message(c validation.Check) string {
+	if c.Why == "" {
+		return map[bool]string{true: "passed", false: "did not pass"}[c.Passed]
+	}
+	return c.Why
+}
+
+// promised finds the agent's promise and makes it the signal, as far as the rules allow.
+func (l Loop) promised(o *Outcome, output string) {
+	known := l.Config.promises()
+	p, ok := stophook.Find(output, known...)
+	if ok && p.Signal == stophook.Complete && len(known) > 0 && !slices.Contains(known, p.Text) {
+		ok = false // not one that this loop ends with
+	}
+	if !ok {
+		if o.Passed {
+			o.Feedback = append(o.Feedback, "All rules pass. If the whole task is done, end with <promise>COMPLETE</promise>; else go on.")
+		}
+		return
+	}
+	o.DetectedPromise, o.Reason = p.Text, p.Reason
+	switch p.Signal {
+	case stophook.Complete:
+		if o.Passed {
+			o.Signal = Complete
+		} else {
+			o.Feedback = append(o.Feedback, "You said that the work is complete. It is not: mend what did not pass first.")
+		}
+	case stophook.Blocked:
+		o.Signal = Blocked
+	case stophook.Escalate:
+		o.Signal = Escalate
+	}
+}
+
+// guard is the first guard that has tripped; "" for none. A loop that is complete by its
+// rules has nothing to be guarded from but the maximum that was lowered below it.
+func (l Loop) guard(passed bool, s Signal) (guard, why string) {
+	last := l.History
+	switch {
+	case l.Iteration > l.Config.MaxIterations, l.Iteration == l.Config.MaxIterations && s == Continue:
+		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", l.Config.MaxIterations)
+	case !passed && l.ConsecutiveFails >= l.Config.threshold():
+		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", l.ConsecutiveFails, l.LastFailure)
+	case regressed(last):
+		return QualityRegression, fmt.Sprintf("Quality regression: the score fell over the last %d iterations, from %d to %d.",
+			regressionSpan, last[len(last)-regressionSpan].ValidationScore, last[len(last)-1].ValidationScore)
+	case stuck(last):
+		return Stuck, fmt.Sprintf("%q came first of the rules that did not pass %d times in a row.", last[len(last)-1].FirstUnmet, stuckSpan)
+	}
+	return "", ""
+}
+
+// regressed reports whether the score fell with each of the last iterations, by more than
+// regressionDrop in all.
+func regressed(h []Entry) bool {
+	if len(h) < regressionSpan {
+		return false
+	}
+	h = h[len(h)-regressionSpan:]
+	for i := 1; i < len(h); i++ {
+		if h[i].ValidationScore >= h[i-1].ValidationScore {
+			return false
+		}
+	}
+	return h[0].ValidationScore-h[len(h)-1].ValidationScore > regressionDrop
+}
+
+// stuck reports whether the same rule came first of those unmet, iteration after iteration.
+func stuck(h []Entry) bool {
+	if len(h) < stuckSpan {
+		return false
+	}
+	h = h[len(h)-stuckSpan:]
+	return h[0].FirstUnmet != "" && !slices.ContainsFunc(h, func(e Entry) bool { return e.FirstUnmet != h[0].FirstUnmet })
+}
+
+// unvalidate takes the newest validation back.
+func (l Loop) unvalidate() Loop {
+	l.History = slices.Clone(l.History[:len(l.History)-1])
+	l.ConsecutiveFails = 0
+	for _, e := range slices.Backward(l.History) {
+		if e.Passed {
+			break
+		}
+		l.ConsecutiveFails++
+	}
+	l.Validated, l.Last, l.Guard = false, nil, ""
+	return l
+}
+
+// Next goes on to the next iteration: the agent's context and the history carry over, what
+// the rules said does not. It fails with [ErrMaximum], [ErrNotYet] or [ErrDone].
+func (l Loop) Next() (Loop, error) {
+	switch {
+	case l.Done != "":
+		return l, fmt.Errorf("%w: %s", ErrDone, l.Done)
+	case !l.Validated:
+		return l, ErrNotYet
+	case l.Iteration >= l.Config.MaxIterations:
+		return l, fmt.Errorf("%w: %d", ErrMaximum, l.Config.MaxIterations)
+	case l.Last.Signal != Continue:
+		return l, fmt.Errorf("%w: the last validation said %s", ErrDone, l.Last.Signal)
+	}
+	l.Iteration++
+	l.Validated, l.Last = false, nil
+	return l, nil
+}
+
+// End completes a loop whose last validation said so, or gives up one that was blocked or
+// escalated. It fails with [ErrNotYet] or [ErrNotPassed]; ending it again changes nothing.
+func (l Loop) End() (Loop, error) {
+	switch {
+	case l.Done != "":
+		return l, nil
+	case !l.Validated:
+		return l, ErrNotYet
+	case l.Last.Signal == Continue:
+		return l, fmt.Errorf("%w: the last validation said CONTINUE", ErrNotPassed)
+	}
+	l.Done = l.Last.Signal
+	return l, nil
+}
+
+// Limit sets the maximum of iterations in flight; below the current one the next validation
+// escalates. It fails with [ErrConfig] or [ErrDone].
+func (l Loop) Limit(n int) (Loop, error) {
+	if l.Done != "" {
+		return l, fmt.Errorf("%w: %s", ErrDone, l.Done)
+	}
+	c := l.Config
+	c.MaxIterations = n
+	if err := c.Check(); err != nil {
+		return l, err
+	}
+	l.Config = c
+	return l, nil
+}
