@@ -35,6 +35,7 @@ func newRoot(a *app) *cobra.Command {
 		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
 		newTasksCmd(tasksCmd{a}), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
+	root.AddCommand(a.iterationCommands()...)
 	return root
 }
 

@@ -1,0 +1,117 @@
+package iterate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/harness"
+)
+
+func checkpointCommand(h Host) *cobra.Command {
+	c := &cobra.Command{Use: "checkpoint", Short: "points that an agent can go on from: create, resume, list, expire, cleanup", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var id string
+	resume := verb("resume", "what to go on with, from the newest checkpoint that has not expired", 1, func(ctx context.Context, args []string) error {
+		return h.read(ctx, args[0], func(b *checkpoint.Book) error {
+			point, err := b.Newest(id)
+			if err != nil {
+				return err
+			}
+			return h.sayResume(b, point)
+		})
+	})
+	resume.Flags().StringVar(&id, "checkpoint", "", "the `id` of another one")
+	var keep int
+	cleanup := verb("cleanup", "forget what has expired, and all but the newest", 1, func(ctx context.Context, args []string) error {
+		return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+			n, err := b.CleanUp(keep)
+			if err != nil {
+				return err
+			}
+			return h.Print(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "removed": n}, fmt.Sprintf("%d removed\n", n))
+		})
+	})
+	cleanup.Flags().IntVar(&keep, "keep", 5, "how many stay")
+	c.AddCommand(createCommand(h), resume, cleanup,
+		verb("list", "all checkpoints, oldest first", 1, func(ctx context.Context, args []string) error {
+			return h.read(ctx, args[0], func(b *checkpoint.Book) error { return h.sayPoints(args[0], b.List()) })
+		}),
+		verb("expire TASK ID", "keep a checkpoint from being gone on from", 2, func(ctx context.Context, args []string) error {
+			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+				if err := b.Expire(args[1]); err != nil {
+					return err
+				}
+				return h.Print(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": args[1], "expired": true}, args[1]+" has expired\n")
+			})
+		}),
+	)
+	return c
+}
+
+func createCommand(h Host) *cobra.Command {
+	var point checkpoint.Checkpoint
+	var free, draft string
+	var life time.Duration
+	c := verb("create", "make a checkpoint now", 1, func(ctx context.Context, args []string) error {
+		point.TaskID = args[0]
+		if free != "" {
+			point.AgentContext = json.RawMessage(free)
+		}
+		var err error
+		if point.DraftContent, err = h.text(draft); err != nil {
+			return h.Fail(Problem{Code: "NO_INPUT", What: "the draft can not be read", Why: err.Error(), Err: err, Kind: NotFound})
+		}
+		if life > 0 {
+			point.ExpiresAt = h.Now().Add(life).UTC()
+		}
+		return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+			made, err := b.Create(point)
+			if err != nil {
+				return err
+			}
+			return h.Print(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": made.ID, "sequence": made.Sequence, "iterationNumber": made.IterationNumber}, made.ID+"\n")
+		})
+	})
+	c.Flags().StringVar(&point.Trigger, "trigger", checkpoint.Manual, "why it is made")
+	c.Flags().StringVar(&point.ExecutionPhase, "phase", "", "what the agent is at, such as implementation")
+	c.Flags().IntVar(&point.ExecutionStep, "step", 0, "which step of that")
+	c.Flags().StringVar(&free, "context", "", "what the agent wants to know again, as `JSON`")
+	c.Flags().StringArrayVar(&point.FilesModified, "file", nil, "a file that it has modified")
+	c.Flags().StringVar(&draft, "draft", "", "a `file` with a draft; - is standard input")
+	c.Flags().StringVar(&point.DraftType, "draft-type", "", "what kind of draft that is")
+	c.Flags().DurationVar(&life, "expires-in", 0, "after how long it expires; 0 is never")
+	return c
+}
+
+func (h Host) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
+	words := b.Instructions(c)
+	doc := map[string]any{"schema": "orch.resume/1", "checkpoint": c, "taskId": c.TaskID, "agentContext": c.AgentContext, "resumeInstructions": words}
+	text := words
+	if c.AgentContext != nil {
+		text += "Context: " + harness.Clean(string(c.AgentContext)) + "\n"
+	}
+	if l, err := b.Loop(); err == nil {
+		doc["iterationNumber"], doc["iterationHistory"], doc["iterationConfig"] = l.Iteration, l.History, l.Config
+	}
+	if c.DraftContent != "" {
+		text += "Draft:\n" + harness.Clean(c.DraftContent) + "\n"
+	}
+	return h.Print(doc, text)
+}
+
+func (h Host) sayPoints(task string, points []checkpoint.Checkpoint) error {
+	var text strings.Builder
+	for _, c := range points {
+		state := ""
+		if c.Expired || !c.ExpiresAt.IsZero() && !h.Now().Before(c.ExpiresAt) {
+			state = "  expired"
+		}
+		fmt.Fprintf(&text, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, harness.Clause(c.Trigger, 40), state)
+	}
+	return h.Print(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, text.String())
+}

@@ -1,0 +1,235 @@
+package iterate
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+func iterationCommand(h Host) *cobra.Command {
+	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(startCommand(h), validateCommand(h),
+		verb("next", "go on to the next iteration; refused past the maximum", 1, func(ctx context.Context, args []string) error {
+			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+				point, err := b.Next()
+				if err != nil {
+					return err
+				}
+				return h.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
+			})
+		}),
+		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
+			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+				l, err := b.End()
+				if err != nil {
+					return err
+				}
+				score := 0
+				if n := len(l.History); n > 0 {
+					score = l.History[n-1].ValidationScore
+				}
+				return h.sayLoop(b, map[string]any{"finalScore": score, "totalIterations": l.Iteration}, "ended with "+string(l.Done)+" in")
+			})
+		}),
+		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
+			return h.read(ctx, args[0], func(b *checkpoint.Book) error { return h.sayLoop(b, nil, "") })
+		}),
+		verb("limit TASK N", "set the maximum of iterations, in flight", 2, func(ctx context.Context, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil {
+				return h.Fail(Problem{Code: "BAD_VALUE", What: args[1] + " is no number of iterations", Fix: []string{"orch iteration limit " + args[0] + " 10"}})
+			}
+			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+				if _, err := b.Limit(n); err != nil {
+					return err
+				}
+				return h.sayLoop(b, nil, "the maximum is set:")
+			})
+		}),
+	)
+	return c
+}
+
+// verb is a command with a fixed number of arguments, of which the first is the task.
+func verb(use, short string, args int, do func(context.Context, []string) error) *cobra.Command {
+	if !strings.Contains(use, " ") {
+		use += " TASK"
+	}
+	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), args) }}
+}
+
+func startCommand(h Host) *cobra.Command {
+	var config iteration.Config
+	var rules []string
+	c := verb("start", "begin a loop on a task", 1, func(ctx context.Context, args []string) error {
+		own, err := parseRules(rules)
+		if err != nil {
+			return h.Fail(Problem{Code: "BAD_VALUE", What: err.Error(), Err: err, Fix: []string{`--rule "tests_pass=go test ./..."`}})
+		}
+		return h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
+			c, err := p.Config(ctx)
+			if err != nil {
+				return err
+			}
+			if config.MaxIterations != 0 {
+				c.MaxIterations = config.MaxIterations
+			}
+			if len(config.CompletionPromises) > 0 {
+				c.CompletionPromises = config.CompletionPromises
+			}
+			if len(own) > 0 {
+				c.ValidationRules = own
+			}
+			c.CircuitBreakerThreshold = config.CircuitBreakerThreshold
+			point, err := b.Start(args[0], c)
+			if err != nil {
+				return err
+			}
+			return h.sayLoop(b, map[string]any{"checkpointId": point.ID}, "started:")
+		})
+	})
+	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
+agent:NAME names one of workflow.agents (me by default), and the rules are those of
+workflow.gate.`
+	c.Flags().IntVar(&config.MaxIterations, "max-iterations", 0, "how many there may be")
+	c.Flags().StringArrayVar(&config.CompletionPromises, "promise", nil, "a promise that completes it, in place of those that are known")
+	c.Flags().IntVar(&config.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (3)")
+	c.Flags().StringArrayVar(&rules, "rule", nil, "a rule NAME=COMMAND, in place of the gate's")
+	return c
+}
+
+func parseRules(texts []string) (rules []validation.Rule, err error) {
+	for _, text := range texts {
+		name, command, ok := strings.Cut(text, "=")
+		r := validation.Rule{Name: strings.TrimSpace(name), Type: validation.Command, Command: strings.TrimSpace(command)}
+		if !ok {
+			return nil, fmt.Errorf("the rule %q has no command", text)
+		}
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func validateCommand(h Host) *cobra.Command {
+	var file string
+	c := verb("validate", "run the rules on the work, and say what comes next", 1, func(ctx context.Context, args []string) error {
+		output, err := h.text(file)
+		if err != nil {
+			return h.Fail(Problem{Code: "NO_INPUT", What: "the agent's output can not be read", Why: err.Error(), Err: err, Kind: NotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}})
+		}
+		signal := iteration.Continue
+		err = h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
+			l, err := b.Loop()
+			if err != nil {
+				return err
+			}
+			v, err := judge(ctx, p, l.Config.ValidationRules, output, h.Now)
+			if err != nil {
+				return err
+			}
+			o, err := b.Validate(v, output)
+			if err != nil {
+				return err
+			}
+			signal = o.Signal
+			return h.sayOutcome(args[0], l.Iteration, o)
+		})
+		if err == nil && (signal == iteration.Blocked || signal == iteration.Escalate) {
+			return h.NeedsYou
+		}
+		return err
+	})
+	c.Long = `Validate runs the loop's rules in the task's worktree (or here, where it has none),
+finds the promise in what the agent has said, and prints the signal: CONTINUE (orch
+iteration next), COMPLETE, BLOCKED or ESCALATE (orch iteration complete). Exit 3 means
+that a person has to look at it.`
+	c.Flags().StringVar(&file, "output", "", "the `file` with what the agent has said; - is standard input")
+	return c
+}
+
+// maxText bounds a text from a file, in bytes.
+const maxText = 4 << 20
+
+// text is that of a file, of standard input for -, or none.
+func (h Host) text(file string) (string, error) {
+	switch file {
+	case "":
+		return "", nil
+	case "-":
+		b, err := io.ReadAll(io.LimitReader(h.Stdin, maxText))
+		return string(b), err
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxText))
+	return string(b), err
+}
+
+func (h Host) sayOutcome(task string, n int, o iteration.Outcome) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s  iteration %d of %s, score %d\n", o.Signal, n, task, o.Score)
+	for _, r := range o.Rules {
+		mark := map[bool]string{true: "✓", false: "✗"}[r.Passed]
+		if r.Errored {
+			mark = "!"
+		}
+		fmt.Fprintf(&text, " %s %s  %s\n", mark, r.Rule, harness.Clause(r.Message, 200))
+	}
+	for _, line := range o.Feedback {
+		fmt.Fprintf(&text, "\n%s\n", strings.TrimRight(harness.Clean(line), "\n"))
+	}
+	next := map[iteration.Signal]string{iteration.Continue: "orch iteration next " + task}[o.Signal]
+	if next == "" {
+		next = "orch iteration complete " + task
+	}
+	fmt.Fprintf(&text, "\nnext: %s\n", next)
+	return h.Print(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
+		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "results": o.Rules, "next": next}, text.String())
+}
+
+// sayLoop prints how a loop stands, with what else there is to say.
+func (h Host) sayLoop(b *checkpoint.Book, more map[string]any, did string) error {
+	l, err := b.Loop()
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for _, r := range l.Config.ValidationRules {
+		names = append(names, r.Name)
+	}
+	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "history": l.History,
+		"consecutiveFailures": l.ConsecutiveFails, "lastFailureReason": l.LastFailure, "validated": l.Validated, "done": l.Done, "guard": l.Guard, "rules": names,
+		"agentContext": l.AgentContext}
+	for key, value := range more {
+		doc[key] = value
+	}
+	text := fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID)
+	if len(names) > 0 {
+		text += "; rules: " + strings.Join(names, ", ")
+	}
+	text = strings.TrimSpace(text) + "\n"
+	for _, e := range l.History {
+		mark := map[bool]string{true: "✓", false: "✗"}[e.Passed]
+		text += fmt.Sprintf(" %s %3d  score %3d  %-8s %s\n", mark, e.Iteration, e.ValidationScore, e.Signal, harness.Clause(e.FirstUnmet, 100))
+	}
+	if l.Done != "" {
+		text += "ended with " + string(l.Done) + "\n"
+	}
+	return h.Print(doc, text)
+}

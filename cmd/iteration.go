@@ -1,0 +1,118 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/iterate"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/slug"
+)
+
+// iterationCommands are orch iteration and orch checkpoint.
+func (a *app) iterationCommands() []*cobra.Command {
+	return iterate.Commands(iterate.Host{
+		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, NeedsYou: exitWith(exitNeedsYou),
+		Print: func(doc map[string]any, text string) error {
+			if a.json {
+				writeJSON(a.Stdout, doc)
+				return nil
+			}
+			fmt.Fprint(a.Stdout, text)
+			return nil
+		},
+		Fail: func(p iterate.Problem) error {
+			exit := map[iterate.Kind]int{iterate.Usage: exitUsage, iterate.NotFound: exitNotFound, iterate.Held: exitHeld}[p.Kind]
+			return &userError{Code: p.Code, What: p.What, Why: p.Why, Fix: p.Fix, Exit: exit, Err: p.Err}
+		},
+	})
+}
+
+// iterationPlace finds a task's loop: in the attempt that an agent calls from, in the open
+// attempt of an epic, or for a task that orch does not drive in a folder of its own. The
+// work is in the attempt's worktree, or here.
+func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, error) {
+	w, err := a.open(ctx)
+	if err != nil {
+		return iterate.Place{}, err
+	}
+	p := iterate.Place{Dir: a.Dir, Env: w.gateEnv(), Run: w.sys.RunGuarded, Book: filepath.Join(w.dir, "iterations", slug.Of(task)),
+		Config: func(ctx context.Context) (iteration.Config, error) { return w.iterationConfig(ctx, task) }}
+	base := "HEAD"
+	if dir := a.env("ORCH_ATTEMPT_DIR"); dir != "" && a.env("ORCH_TASK") == task {
+		p.Book, p.Dir = filepath.Join(dir, "iterations"), orElse(a.env("ORCH_WORKTREE"), a.Dir)
+	}
+	if pic, t, err := a.look(ctx, []string{task}); err == nil && t != nil && t.Last().Open() {
+		store, err := pic.store(pic.state.Epic)
+		if err != nil {
+			return p, err
+		}
+		last := t.Last()
+		p.Book = filepath.Join(orchestrator.AttemptDir(pic.dir, t.ID, last.Number), "iterations")
+		p.Dir, base = store.Name(string(t.ID), last.Number).Dir, string(last.Base)
+	}
+	p.Changed = func(ctx context.Context) ([]string, error) { return w.changedIn(ctx, p.Dir, base) }
+	return p, nil
+}
+
+// iterationConfig is how the agent of a task iterates: the one that its label agent:NAME
+// names, and me without one.
+func (w *workspace) iterationConfig(ctx context.Context, task string) (iteration.Config, error) {
+	name := "me"
+	if issues, err := w.survey(ctx); err == nil { // a task that the tracker does not know has no label
+		if i := slices.IndexFunc(issues, func(i beads.Issue) bool { return i.ID == task }); i >= 0 {
+			name = agentLabel(issues[i].Labels)
+		}
+	}
+	d, ok := w.cfg.Agents[name]
+	if !ok {
+		return iteration.Config{}, &userError{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", core.TaskID(name)), Exit: exitUsage,
+			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
+	}
+	c := iteration.Config{MaxIterations: d.MaxIterations, CompletionPromises: d.CompletionPromises}
+	if !d.Enabled {
+		c.MaxIterations = 1
+	}
+	for _, r := range w.cfg.Gate {
+		if len(d.ValidationRules) == 0 || slices.Contains(d.ValidationRules, r.Name) {
+			c.ValidationRules = append(c.ValidationRules, r)
+		}
+	}
+	return c, nil
+}
+
+// agentLabel is the agent that labels name; me where none does.
+func agentLabel(labels []string) string {
+	for _, l := range labels {
+		if name, ok := strings.CutPrefix(l, "agent:"); ok && name != "" {
+			return name
+		}
+	}
+	return "me"
+}
+
+// changedIn lists the files in a folder that differ from a commit, new ones included.
+func (w *workspace) changedIn(ctx context.Context, dir, base string) (files []string, err error) {
+	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", base, "--"}, {"ls-files", "--others", "--exclude-standard", "-z"}} {
+		res, err := w.sys.Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: w.pick(append(systemEnv, gitEnv...)...)})
+		if err != nil {
+			return nil, fmt.Errorf("listing what has changed: %w", err)
+		}
+		for file := range strings.SplitSeq(strings.Trim(string(res.Stdout), "\x00"), "\x00") {
+			if file != "" {
+				files = append(files, file)
+			}
+		}
+	}
+	slices.Sort(files)
+	return slices.Compact(files), nil
+}
