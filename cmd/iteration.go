@@ -67,7 +67,7 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 // iterationConfig is how the agent of a task iterates: the one that its label agent:NAME
 // names, and me without one.
 func (w *workspace) iterationConfig(ctx context.Context, task string) (iteration.Config, error) {
-	name := "me"
+	name := defaultAgent
 	if issues, err := w.survey(ctx); err == nil { // a task that the tracker does not know has no label
 		if i := slices.IndexFunc(issues, func(i beads.Issue) bool { return i.ID == task }); i >= 0 {
 			name = agentLabel(issues[i].Labels)
@@ -97,7 +97,7 @@ func agentLabel(labels []string) string {
 			return name
 		}
 	}
-	return "me"
+	return defaultAgent
 }
 
 // changedIn lists the files in a folder that differ from a commit, new ones included.

@@ -86,7 +86,27 @@ func (a *app) settings(root string) (config.Config, config.Origins, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return config.Config{}, nil, fmt.Errorf("reading the settings: %w", err)
 	}
-	return config.Load(path, data, a.Env)
+	agents, err := agentFiles(root)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	return config.Load(path, data, a.Env, agents...)
+}
+
+// defaultAgent is who does a task whose label names nobody.
+const defaultAgent = "me"
+
+// agentFiles are the definitions of agents that the repository has as files.
+func agentFiles(root string) (files []config.AgentFile, err error) {
+	paths, err := filepath.Glob(filepath.Join(root, ".claude", "agents", "*.md"))
+	for _, path := range paths {
+		text, readErr := os.ReadFile(path)
+		if readErr != nil {
+			return nil, fmt.Errorf("reading the agents: %w", readErr)
+		}
+		files = append(files, config.AgentFile{Path: path, Text: text})
+	}
+	return files, err
 }
 
 // epicDir is where an epic's journal, logs and requests are.
@@ -293,8 +313,9 @@ func (w *workspace) deps(ctx context.Context, epic core.TaskID, t orchestrator.T
 
 func (w *workspace) limits(epic core.TaskID) core.Limits {
 	run, cap := w.cfg.Run, w.cfg.Limits
+	byAgent := agentIterations(w.cfg.Agents)
 	return core.Limits{
-		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: agentIterations, MaxIterations: run.MaxIterations,
+		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[defaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures, MaxCostUSD: cap.CostUSD, MaxTokens: cap.Tokens,
 		SurveyEvery: 5 * time.Second, Resumes: w.cfg.Agent.Harness != "command", Into: run.Into,
 		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
@@ -302,8 +323,18 @@ func (w *workspace) limits(epic core.TaskID) core.Limits {
 	}
 }
 
-// agentIterations is how often the default agent (me) may go on in one attempt.
-const agentIterations = 15
+// agentIterations is how often each agent may go on in one attempt; one that does not
+// iterate has one go.
+func agentIterations(agents map[string]config.Definition) map[string]int {
+	out := map[string]int{}
+	for name, d := range agents {
+		out[name] = d.MaxIterations
+		if !d.Enabled {
+			out[name] = 1
+		}
+	}
+	return out
+}
 
 // epics lists the epics that orch has a journal of, newest first.
 func (w *workspace) epics() ([]string, error) {

@@ -200,10 +200,17 @@ type Origin struct {
 }
 
 // Load reads the settings from data, which is the content of the file path, or nil when there
-// is none, and from env, "NAME=value". It fails with an [*Error] for the first thing
-// that it does not understand.
-func Load(path string, data []byte, env []string) (Config, Origins, error) {
+// is none, and from env, "NAME=value". Agents may be defined in files of their own, which
+// what is said in data overrides. It fails with an [*Error] for the first thing that it
+// does not understand.
+func Load(path string, data []byte, env []string, agents ...AgentFile) (Config, Origins, error) {
 	c := defaults()
+	named := map[string][]string{} // the rules that agents' files name
+	for _, f := range agents {
+		if err := c.define(f, named); err != nil {
+			return Config{}, nil, err
+		}
+	}
 	s := schema(&c)
 	if err := s.readFile(path, data); err != nil {
 		return Config{}, nil, err
@@ -215,5 +222,6 @@ func Load(path string, data []byte, env []string) (Config, Origins, error) {
 	if err := s.check(c, path, data); err != nil {
 		return Config{}, nil, err
 	}
+	c.keepKnown(named)
 	return c, s.origins(), nil
 }

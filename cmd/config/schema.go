@@ -129,14 +129,19 @@ func definitions(name string, at map[string]Definition) *setting {
 				if !known {
 					d = Definition{Enabled: true, MaxIterations: at["me"].MaxIterations}
 				}
-				f := settings{
-					boolean("enabled", &d.Enabled), whole("maxIterations", &d.MaxIterations, 1, math.MaxInt32),
-					list("completionPromises", &d.CompletionPromises), list("validationRules", &d.ValidationRules),
-				}.record(v, key+"."+name, nowhere)
+				f := d.settings().record(v, key+"."+name, nowhere)
 				at[name] = d
 				return f
 			})
 		},
+	}
+}
+
+// settings are what may be said of an agent.
+func (d *Definition) settings() settings {
+	return settings{
+		boolean("enabled", &d.Enabled), whole("maxIterations", &d.MaxIterations, 1, math.MaxInt32),
+		list("completionPromises", &d.CompletionPromises), list("validationRules", &d.ValidationRules),
 	}
 }
 

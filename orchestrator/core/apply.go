@@ -325,7 +325,7 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
 	case got.Signal == SignalBlocked, got.Signal == SignalEscalate:
 		t.end(Question, e.Text, e.At)
-	case got.Signal == SignalContinue && a.Iteration < limits.Iterations:
+	case got.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
 	case got.Signal == SignalContinue:
 		t.fail(MaxIterations, "", e.At)
@@ -374,7 +374,7 @@ func conflict(t *Task, e Event, limits Limits) {
 	a := t.last()
 	seen := a.Conflict != ""
 	a.Files, a.Conflict, a.Feedback = e.Files, e.Land.Old, e.Text
-	if seen || a.Iteration >= limits.Iterations {
+	if seen || a.Iteration >= limits.iterations(t) {
 		t.fail(MergeConflict, e.Text, e.At)
 		return
 	}

@@ -181,3 +181,19 @@ func TestCoolDown(t *testing.T) {
 	}
 	require.Equal(t, []time.Duration{2 * time.Minute, 4 * time.Minute, 8 * time.Minute}, waits)
 }
+
+// TestIterationsByAgent: the agent that a task's label names goes on as often as that agent
+// may; any other as often as the default.
+func TestIterationsByAgent(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.Iterations, limits.ByAgent = 2, map[string]int{"doc": 1}
+	doc := open("e.1")
+	doc.Agent = "doc"
+	s := started(t, limits, doc, open("e.2"))
+	for _, id := range []TaskID{"e.1", "e.2"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, Agent{Signal: SignalContinue}))
+	}
+	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+	require.True(t, s.Task("e.2").Last().Open(), "it may go on once more")
+}

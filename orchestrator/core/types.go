@@ -133,22 +133,31 @@ const (
 // Limits are the settings that Decide reads. They are written into the journal
 // at each start, so that a replay decides as the run did.
 type Limits struct {
-	MaxParallel    int           `json:"max_parallel"`     // agents at a time
-	Attempts       int           `json:"attempts"`         // charged attempts before a task is parked
-	Iterations     int           `json:"iterations"`       // of one attempt, before it is parked
-	MaxIterations  int           `json:"max_iterations"`   // of one run; 0: 100, or attempts times tasks where that is more
-	MaxDuration    time.Duration `json:"max_duration"`     // of one run; 0: none
-	MaxFailures    int           `json:"max_failures"`     // tasks parked in a row before the run stops; 0: none
-	MaxCostUSD     float64       `json:"max_cost_usd"`     // of one run; 0: none
-	MaxTokens      int64         `json:"max_tokens"`       // of one run; 0: none
-	SurveyEvery    time.Duration `json:"survey_every"`     // how often the tracker is read
-	Resumes        bool          `json:"resumes"`          // the harness can go on with a conversation
-	AllowRedBase   bool          `json:"allow_red_base"`   // go on although the gate is red on the untouched base
-	Into           string        `json:"into,omitempty"`   // branch that the finished epic is landed on
-	Actor          string        `json:"actor"`            // who claims, in the tracker
-	PoolBackOff    time.Duration `json:"pool_back_off"`    // cool-down when a rate limit names no time
-	CrashBackOff   time.Duration `json:"crash_back_off"`   // first wait after a crash; doubles
-	BreakerBackOff time.Duration `json:"breaker_back_off"` // wait before the probe of an agent that could not start
+	MaxParallel    int            `json:"max_parallel"`       // agents at a time
+	Attempts       int            `json:"attempts"`           // charged attempts before a task is parked
+	Iterations     int            `json:"iterations"`         // of one attempt, before it is parked
+	ByAgent        map[string]int `json:"by_agent,omitempty"` // Iterations of tasks whose label names an agent
+	MaxIterations  int            `json:"max_iterations"`     // of one run; 0: 100, or attempts times tasks where that is more
+	MaxDuration    time.Duration  `json:"max_duration"`       // of one run; 0: none
+	MaxFailures    int            `json:"max_failures"`       // tasks parked in a row before the run stops; 0: none
+	MaxCostUSD     float64        `json:"max_cost_usd"`       // of one run; 0: none
+	MaxTokens      int64          `json:"max_tokens"`         // of one run; 0: none
+	SurveyEvery    time.Duration  `json:"survey_every"`       // how often the tracker is read
+	Resumes        bool           `json:"resumes"`            // the harness can go on with a conversation
+	AllowRedBase   bool           `json:"allow_red_base"`     // go on although the gate is red on the untouched base
+	Into           string         `json:"into,omitempty"`     // branch that the finished epic is landed on
+	Actor          string         `json:"actor"`              // who claims, in the tracker
+	PoolBackOff    time.Duration  `json:"pool_back_off"`      // cool-down when a rate limit names no time
+	CrashBackOff   time.Duration  `json:"crash_back_off"`     // first wait after a crash; doubles
+	BreakerBackOff time.Duration  `json:"breaker_back_off"`   // wait before the probe of an agent that could not start
+}
+
+// iterations is how many one attempt at a task may have.
+func (l Limits) iterations(t *Task) int {
+	if n, ok := l.ByAgent[t.Agent]; ok {
+		return n
+	}
+	return l.Iterations
 }
 
 // Run is one life of the orchestrator.

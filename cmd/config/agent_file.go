@@ -1,0 +1,78 @@
+package config
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// AgentFile is an agent's definition as clients have it: Markdown with a head in YAML, in
+// which the key iteration says how it iterates. One without that key is not orch's affair.
+type AgentFile struct {
+	// Path is the file's; its name, less .md, is the agent's.
+	Path string
+	// Text is its content.
+	Text []byte
+}
+
+// head is the YAML between two lines of three dashes at the beginning; nil without it.
+func (f AgentFile) head() []byte {
+	text := bytes.ReplaceAll(bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
+	rest, ok := bytes.CutPrefix(text, []byte("---\n"))
+	if !ok {
+		return nil
+	}
+	head, _, ok := bytes.Cut(rest, []byte("\n---"))
+	if !ok {
+		return nil
+	}
+	return append([]byte("\n"), head...) // so that lines count as in the file
+}
+
+// define takes one agent from its file; the rules that it names go into named. It fails
+// with an [*Error] when what it says of iterations is not understood; a head that is no YAML
+// says nothing, since clients read such heads too.
+func (c *Config) define(f AgentFile, named map[string][]string) error {
+	name, head := strings.TrimSuffix(filepath.Base(f.Path), ".md"), f.head()
+	root, err := parse(f.Path, head)
+	if err != nil || root == nil || root.Kind != yaml.MappingNode || !agentName().MatchString(name) {
+		return nil
+	}
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value != "iteration" {
+			continue
+		}
+		d, known := c.Agents[name]
+		if !known {
+			d = Definition{Enabled: true, MaxIterations: c.Agents["me"].MaxIterations}
+		}
+		if fault := d.settings().record(root.Content[i+1], "iteration", nowhere); fault != nil {
+			return fault.inFile(f.Path, head)
+		}
+		named[name], d.ValidationRules = d.ValidationRules, nil
+		c.Agents[name] = d
+	}
+	return nil
+}
+
+// keepKnown has agents that were defined in files, and not in the settings, be validated by
+// those of the rules that they name which the gate has; by all of it where it has none.
+func (c *Config) keepKnown(named map[string][]string) {
+	for name, rules := range named {
+		d := c.Agents[name]
+		if len(d.ValidationRules) > 0 {
+			continue
+		}
+		for _, rule := range rules {
+			if slices.ContainsFunc(c.Gate, func(r validation.Rule) bool { return r.Name == rule }) {
+				d.ValidationRules = append(d.ValidationRules, rule)
+			}
+		}
+		c.Agents[name] = d
+	}
+}
