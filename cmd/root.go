@@ -33,7 +33,7 @@ func newRoot(a *app) *cobra.Command {
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
-		newTasksCmd(tasksCmd{a}), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
+		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), newStatsCmd(a), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	root.AddCommand(a.iterationCommands()...)
 	return root

@@ -20,6 +20,9 @@ type Client struct {
 	Settings string
 	// Hooks are the commands that the client runs.
 	Hooks []settings.Hook
+	// Servers is the file of the repository that tools are listed in, under mcpServers: it
+	// may be Settings; "" for none.
+	Servers string
 	// Files are those of the repository that are orch's as a whole, by their paths.
 	Files map[string]string
 	// Elsewhere are other files that the client takes hooks from: in the repository, or

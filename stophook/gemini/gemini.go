@@ -15,7 +15,7 @@ import (
 // Client is Gemini CLI.
 func Client() client.Client {
 	return client.Client{
-		Name: "gemini", Title: "Gemini CLI", Settings: ".gemini/settings.json",
+		Name: "gemini", Title: "Gemini CLI", Settings: ".gemini/settings.json", Servers: ".gemini/settings.json",
 		Hooks: []settings.Hook{
 			{Event: "AfterAgent", Command: "orch stop-hook --client gemini", Timeout: 30_000},
 			{Event: "SessionStart", Command: "orch session-start --client gemini", Timeout: 30_000},

@@ -58,7 +58,33 @@ func Client(c client.Client) []Want {
 	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
 		wants = append(wants, Whole(path, c.Files[path]))
 	}
-	return wants
+	if c.Servers == "" {
+		return wants
+	}
+	tools := Want{Path: c.Servers, Text: putTools, Take: dropTools}
+	if c.Servers == c.Settings {
+		wants[0].Text, wants[0].Take = both(wants[0].Text, putTools), both(wants[0].Take, dropTools)
+		return wants
+	}
+	return append(wants, tools)
+}
+
+// putTools lists orch's tools for a model; dropTools takes them out.
+func putTools(before []byte) ([]byte, error) {
+	return settings.Put(before, "mcpServers", "orch", map[string]any{"command": "orch", "args": []string{"mcp"}})
+}
+
+func dropTools(now []byte) ([]byte, error) { return settings.Drop(now, "mcpServers", "orch") }
+
+// both does one thing to a text after another.
+func both(first, second func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
+	return func(text []byte) ([]byte, error) {
+		text, err := first(text)
+		if err != nil {
+			return nil, err
+		}
+		return second(text)
+	}
 }
 
 // Edit is one file as it is and as it is to be.

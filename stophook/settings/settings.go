@@ -35,9 +35,7 @@ var ErrSettings = errors.New("not a client's settings")
 // Install adds the hooks that are missing. An empty file becomes a new one. It fails with
 // ErrSettings.
 func Install(settings []byte, hooks []Hook) ([]byte, error) {
-	if len(bytes.TrimSpace(settings)) == 0 {
-		settings = []byte("{\n}\n")
-	}
+	settings = orObject(settings)
 	for _, h := range hooks {
 		there, err := Commands(settings, h.Event)
 		if err != nil {
@@ -51,6 +49,14 @@ func Install(settings []byte, hooks []Hook) ([]byte, error) {
 		}
 	}
 	return settings, nil
+}
+
+// orObject is the text, or an empty object where there is none.
+func orObject(settings []byte) []byte {
+	if len(bytes.TrimSpace(settings)) == 0 {
+		return []byte("{\n}\n")
+	}
+	return settings
 }
 
 // Commands lists the commands that run at an event, in their order. It fails with

@@ -53,14 +53,16 @@ func (m *messages) blocks() (out []object) {
 		out = append(out, object{"type": "text", "text": m.reply.Text})
 	}
 	tool := func(name string, input object) {
-		input["description"] = "as scripted"
 		out = append(out, object{"type": "tool_use", "id": "toolu_" + name + m.id, "name": name, "input": input})
 	}
 	if m.reply.Bash != "" {
-		tool("Bash", object{"command": m.reply.Bash})
+		tool("Bash", object{"command": m.reply.Bash, "description": "as scripted"})
+	}
+	if m.reply.Tool != "" {
+		tool(m.reply.Tool, m.reply.Input)
 	}
 	if m.reply.Agent != "" {
-		tool("Agent", object{"prompt": m.reply.Agent, "subagent_type": "general-purpose"})
+		tool("Agent", object{"prompt": m.reply.Agent, "subagent_type": "general-purpose", "description": "as scripted"})
 	}
 	return out
 }

@@ -79,11 +79,13 @@ type Reply struct {
 	Text   string
 	Bash   string // a command for the client's shell tool; "" for none
 	Agent  string // the prompt of a subagent of Claude Code, in the background; "" for none
-	Status int    // an HTTP error instead; 0 for none
-	Tokens int    // of input that it says it was asked with; 0 counts them
+	Tool   string // another tool of Claude Code; "" for none
+	Input  map[string]any
+	Status int // an HTTP error instead; 0 for none
+	Tokens int // of input that it says it was asked with; 0 counts them
 }
 
-func (r Reply) calls() bool { return r.Bash != "" || r.Agent != "" }
+func (r Reply) calls() bool { return r.Bash != "" || r.Agent != "" || r.Tool != "" }
 
 // Model answers clients on loopback until the test ends.
 type Model struct {

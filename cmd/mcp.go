@@ -1,0 +1,36 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/mcp"
+)
+
+func newMCPCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "mcp",
+		Short: "serve orch's commands to a model, as tools of the Model Context Protocol",
+		Long: `Mcp speaks the Model Context Protocol on standard input and output. Its tools are
+the commands orch iteration, checkpoint, hook, task, next, land, status and stats: a
+client without the protocol has all of them there.`,
+		Example: "  claude mcp add orch -- orch mcp",
+		Args:    atMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			v, _ := version()
+			return mcp.Serve(c.Context(), v, a.call)
+		},
+	}
+}
+
+// call runs another command of orch, as if it had been typed in the same place.
+func (a *app) call(ctx context.Context, args []string, stdin []byte) (document []byte, exit int) {
+	var out bytes.Buffer
+	p := a.Process
+	p.Args = append([]string{"orch"}, args...)
+	p.Stdin, p.Stdout = bytes.NewReader(stdin), &out
+	exit = Run(ctx, p)
+	return out.Bytes(), exit
+}

@@ -1,0 +1,130 @@
+// Package mcp gives a model orch's commands as tools, by the Model Context Protocol.
+//
+// A tool is a command line that the model fills in: the same core answers both, and what a
+// command prints with --json is the tool's result. A command that fails is a tool error
+// that says what to send instead; nothing is written then.
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// Call runs one orch command with --json: its arguments, and what it reads. It gives the
+// document that was printed, and the exit code.
+type Call func(ctx context.Context, args []string, stdin []byte) (document []byte, exit int)
+
+// Server is a server with all tools. version is orch's own.
+func Server(version string, call Call) *mcp.Server {
+	s := mcp.NewServer(&mcp.Implementation{Name: "orch", Title: "orch", Version: version}, &mcp.ServerOptions{Instructions: instructions})
+	addTasks(s, call)
+	addIterations(s, call)
+	addCheckpoints(s, call)
+	addHooks(s, call)
+	addEpics(s, call)
+	return s
+}
+
+const instructions = `orch decides by state, not by words. To work on one task: iteration_start, do the work,
+iteration_validate with what you have said, and go by completionSignal: CONTINUE means iteration_next
+and another round with the feedback; COMPLETE, BLOCKED and ESCALATE mean iteration_complete. Save what
+you want to know again with checkpoint_create; after a fresh start begin with checkpoint_resume. To
+lead an epic: epic_next hands out tasks, epic_land checks and lands one.`
+
+// Serve answers one client on standard input and output, until it hangs up.
+func Serve(ctx context.Context, version string, call Call) error {
+	err := Server(version, call).Run(ctx, &mcp.StdioTransport{})
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// line is a command line.
+type line struct {
+	args  []string
+	stdin []byte
+}
+
+// flag adds a flag unless its value is empty.
+func (l *line) flag(name, value string) {
+	if value != "" {
+		l.args = append(l.args, "--"+name+"="+value)
+	}
+}
+
+// number adds a flag unless it is 0.
+func (l *line) number(name string, value int) {
+	if value != 0 {
+		l.flag(name, fmt.Sprint(value))
+	}
+}
+
+// all adds a flag for each value.
+func (l *line) all(name string, values []string) {
+	for _, v := range values {
+		l.flag(name, v)
+	}
+}
+
+// command is a line with its words; what a client has sent is behind a --, so that it is
+// never taken for an option.
+func command(words ...string) *line { return &line{args: words} }
+
+// add makes a tool of a command. In says what a model may send; Out what it gets. Exit
+// codes in fine are results, not errors.
+func add[In, Out any](s *mcp.Server, call Call, name, description string, fill func(In) (*line, []string), fine ...int) {
+	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
+		var out Out
+		l, operands := fill(in)
+		for _, o := range operands {
+			if strings.ContainsRune(o, 0) || strings.TrimSpace(o) == "" {
+				return nil, out, errors.New("an id is empty. Send the id of a task or an epic, such as bd-a3f8")
+			}
+		}
+		args := append(append(append([]string{}, l.args...), "--json", "--"), operands...)
+		document, exit := call(ctx, args, l.stdin)
+		if err := failure(document, exit, fine); err != nil {
+			return nil, out, err
+		}
+		if err := json.Unmarshal(document, &out); err != nil {
+			return nil, out, fmt.Errorf("orch %s printed what is no result: %w", strings.Join(l.args, " "), err)
+		}
+		return nil, out, nil
+	})
+}
+
+// failure is the error that a command printed; nil where it went well.
+func failure(document []byte, exit int, fine []int) error {
+	if exit == 0 {
+		return nil
+	}
+	var e struct {
+		Schema  string   `json:"schema"`
+		Code    string   `json:"code"`
+		Message string   `json:"message"`
+		Why     string   `json:"why"`
+		Fix     []string `json:"fix"`
+	}
+	if err := json.Unmarshal(document, &e); err != nil || e.Schema != "orch.error/1" {
+		for _, code := range fine {
+			if code == exit && err == nil {
+				return nil
+			}
+		}
+		return fmt.Errorf("orch ended with exit code %d and said nothing of use", exit)
+	}
+	text := e.Message + " [" + e.Code + "]"
+	if e.Why != "" {
+		text += ". " + e.Why
+	}
+	if len(e.Fix) > 0 {
+		text += ". What helps: " + strings.Join(e.Fix, "; ")
+	}
+	return errors.New(text)
+}

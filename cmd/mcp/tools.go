@@ -1,0 +1,284 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// exitNeedsYou is the exit code of a command that ended well, and that a person has to look
+// at.
+const exitNeedsYou = 3
+
+type taskIn struct {
+	TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
+}
+
+func addTasks(s *mcp.Server, call Call) {
+	add[taskIn, struct {
+		Task any `json:"task"`
+	}](s, call, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in taskIn) (*line, []string) {
+		return command("task", "get"), []string{in.TaskID}
+	})
+	type updateIn struct {
+		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Status string `json:"status" jsonschema:"open, in_progress or blocked; a task is closed by landing its work"`
+		Note   string `json:"note,omitempty" jsonschema:"why, or how far it is"`
+	}
+	add[updateIn, struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+	}](s, call, "task_update", "Say where a task stands.", func(in updateIn) (*line, []string) {
+		l := command("task", "update", "--status="+in.Status)
+		l.flag("note", in.Note)
+		return l, []string{in.TaskID}
+	})
+	type storeIn struct {
+		TaskID  string `json:"taskId" jsonschema:"the task that it is for"`
+		Type    string `json:"type,omitempty" jsonschema:"implementation, test_plan, security_review, documentation, other"`
+		Title   string `json:"title,omitempty" jsonschema:"a title"`
+		Content string `json:"content" jsonschema:"the whole text"`
+	}
+	add[storeIn, struct {
+		WorkProductID string `json:"workProductId"`
+		Path          string `json:"path"`
+		Bytes         int    `json:"bytes"`
+	}](s, call, "work_product_store", "Keep a work product of a task beside its commits: a report, a review, a plan.", func(in storeIn) (*line, []string) {
+		l := command("task", "store", "--file=-")
+		l.flag("type", in.Type)
+		l.flag("title", in.Title)
+		l.stdin = []byte(in.Content)
+		return l, []string{in.TaskID}
+	})
+}
+
+// loop is how an iteration loop stands.
+type loop struct {
+	TaskID          string   `json:"taskId"`
+	Iteration       int      `json:"iterationNumber"`
+	Max             int      `json:"maxIterations"`
+	CheckpointID    string   `json:"checkpointId,omitempty"`
+	Validated       bool     `json:"validated" jsonschema:"the current iteration was"`
+	Done            string   `json:"done,omitempty" jsonschema:"how the loop ended: COMPLETE, BLOCKED or ESCALATE; empty while it goes on"`
+	Guard           string   `json:"guard,omitempty" jsonschema:"the guard that has ended it"`
+	Rules           []string `json:"rules"`
+	Fails           int      `json:"consecutiveFailures"`
+	LastFailure     string   `json:"lastFailureReason,omitempty"`
+	FinalScore      int      `json:"finalScore,omitempty"`
+	TotalIterations int      `json:"totalIterations,omitempty"`
+	History         any      `json:"history"`
+	AgentContext    any      `json:"agentContext,omitempty"`
+}
+
+func addIterations(s *mcp.Server, call Call) {
+	type rule struct {
+		Name    string `json:"name" jsonschema:"a short name, such as tests_pass"`
+		Command string `json:"command" jsonschema:"what a shell runs; exit 0 passes"`
+	}
+	type startIn struct {
+		TaskID    string   `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Max       int      `json:"maxIterations,omitempty" jsonschema:"how many there may be; by default as the task's agent has it"`
+		Promises  []string `json:"completionPromises,omitempty" jsonschema:"promises that complete it, in place of <promise>COMPLETE</promise>"`
+		Rules     []rule   `json:"validationRules,omitempty" jsonschema:"in place of the rules of the repository's gate"`
+		Threshold int      `json:"circuitBreakerThreshold,omitempty" jsonschema:"after how many red validations in a row it ends; 3 by default"`
+	}
+	add[startIn, loop](s, call, "iteration_start", "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it.", func(in startIn) (*line, []string) {
+		l := command("iteration", "start")
+		l.number("max-iterations", in.Max)
+		l.number("circuit-breaker", in.Threshold)
+		l.all("promise", in.Promises)
+		for _, r := range in.Rules {
+			l.flag("rule", r.Name+"="+r.Command)
+		}
+		return l, []string{in.TaskID}
+	})
+	type validateIn struct {
+		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one"`
+	}
+	add[validateIn, struct {
+		TaskID    string   `json:"taskId"`
+		Iteration int      `json:"iterationNumber"`
+		Passed    bool     `json:"validationPassed"`
+		Score     int      `json:"validationScore"`
+		Signal    string   `json:"completionSignal" jsonschema:"CONTINUE, COMPLETE, BLOCKED or ESCALATE"`
+		Promise   string   `json:"detectedPromise,omitempty"`
+		Reason    string   `json:"reason,omitempty"`
+		Guard     string   `json:"guard,omitempty"`
+		Feedback  []string `json:"feedback"`
+		Results   any      `json:"results"`
+	}](s, call, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
+		l := command("iteration", "validate", "--output=-")
+		l.stdin = []byte(in.Output)
+		return l, []string{in.TaskID}
+	}, exitNeedsYou)
+	for name, description := range map[string]string{
+		"next":     "Go on to the next iteration. Refused past the maximum.",
+		"complete": "End the loop: as complete, or given up where a guard or you have ended it.",
+		"status":   "How the loop stands, with its history.",
+	} {
+		add[taskIn, loop](s, call, "iteration_"+name, description, func(in taskIn) (*line, []string) { return command("iteration", name), []string{in.TaskID} })
+	}
+}
+
+func addCheckpoints(s *mcp.Server, call Call) {
+	type createIn struct {
+		TaskID  string   `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Trigger string   `json:"trigger,omitempty" jsonschema:"why it is made"`
+		Phase   string   `json:"executionPhase,omitempty" jsonschema:"what you are at, such as implementation"`
+		Step    int      `json:"executionStep,omitempty" jsonschema:"which step of that"`
+		Context any      `json:"agentContext,omitempty" jsonschema:"what you want to know again, any JSON"`
+		Files   []string `json:"filesModified,omitempty" jsonschema:"files that you have modified"`
+		Draft   string   `json:"draftContent,omitempty" jsonschema:"a draft that is in no file yet"`
+		Kind    string   `json:"draftType,omitempty" jsonschema:"what kind of draft that is"`
+	}
+	add[createIn, struct {
+		CheckpointID string `json:"checkpointId"`
+		Sequence     int    `json:"sequence"`
+		Iteration    int    `json:"iterationNumber"`
+	}](s, call, "checkpoint_create", "Make a checkpoint that you, or a fresh session, can go on from.", func(in createIn) (*line, []string) {
+		l := command("checkpoint", "create")
+		l.flag("trigger", in.Trigger)
+		l.flag("phase", in.Phase)
+		l.number("step", in.Step)
+		l.all("file", in.Files)
+		l.flag("draft-type", in.Kind)
+		if in.Context != nil {
+			if text, err := json.Marshal(in.Context); err == nil { // it came as JSON
+				l.flag("context", string(text))
+			}
+		}
+		if in.Draft != "" {
+			l.flag("draft", "-")
+			l.stdin = []byte(in.Draft)
+		}
+		return l, []string{in.TaskID}
+	})
+	type resumeIn struct {
+		TaskID       string `json:"taskId" jsonschema:"the task's id in the tracker"`
+		CheckpointID string `json:"checkpointId,omitempty" jsonschema:"another one than the newest"`
+	}
+	add[resumeIn, struct {
+		TaskID       string `json:"taskId"`
+		Instructions string `json:"resumeInstructions"`
+		Iteration    int    `json:"iterationNumber,omitempty"`
+		Checkpoint   any    `json:"checkpoint"`
+		AgentContext any    `json:"agentContext,omitempty"`
+		History      any    `json:"iterationHistory,omitempty"`
+		Config       any    `json:"iterationConfig,omitempty"`
+	}](s, call, "checkpoint_resume", "What to go on with, from the newest checkpoint that has not expired.", func(in resumeIn) (*line, []string) {
+		l := command("checkpoint", "resume")
+		l.flag("checkpoint", in.CheckpointID)
+		return l, []string{in.TaskID}
+	})
+	add[taskIn, struct {
+		Checkpoints any `json:"checkpoints"`
+	}](s, call, "checkpoint_list", "All checkpoints of a task, oldest first.", func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
+	type cleanupIn struct {
+		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Keep   int    `json:"keep,omitempty" jsonschema:"how many stay; 5 by default"`
+	}
+	add[cleanupIn, struct {
+		Removed int `json:"removed"`
+	}](s, call, "checkpoint_cleanup", "Forget what has expired, and all but the newest.", func(in cleanupIn) (*line, []string) {
+		l := command("checkpoint", "cleanup")
+		l.number("keep", in.Keep)
+		return l, []string{in.TaskID}
+	})
+}
+
+func addHooks(s *mcp.Server, call Call) {
+	type registerIn struct {
+		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Type   string `json:"hookType,omitempty" jsonschema:"default, validation, promise, tdd, security, checkpoint, max-iterations"`
+		Max    int    `json:"maxIterations,omitempty" jsonschema:"for max-iterations"`
+	}
+	add[registerIn, struct {
+		HookID string `json:"hookId"`
+		TaskID string `json:"taskId"`
+		Type   string `json:"hookType"`
+	}](s, call, "hook_register", "Add a hook that decides after each iteration of a task.", func(in registerIn) (*line, []string) {
+		l := command("hook", "register")
+		l.flag("type", in.Type)
+		l.number("max", in.Max)
+		return l, []string{in.TaskID}
+	})
+	type evaluateIn struct {
+		TaskID     string   `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Iteration  int      `json:"iteration" jsonschema:"its number, from 1"`
+		Phase      string   `json:"executionPhase,omitempty"`
+		Files      []string `json:"filesModified,omitempty"`
+		Validation []any    `json:"validationResults,omitempty" jsonschema:"as iteration_validate gives them"`
+		Promises   []string `json:"completionPromises,omitempty"`
+		Output     string   `json:"agentOutput,omitempty" jsonschema:"what you have said"`
+		Draft      string   `json:"draftContent,omitempty"`
+		Kind       string   `json:"draftType,omitempty"`
+	}
+	add[evaluateIn, struct {
+		HookID     string `json:"hookId"`
+		Action     string `json:"action" jsonschema:"complete, continue or escalate"`
+		Reason     string `json:"reason"`
+		NextPrompt any    `json:"nextPrompt"`
+		Checkpoint any    `json:"checkpointData,omitempty"`
+		Metadata   any    `json:"metadata,omitempty"`
+	}](s, call, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
+		l := command("hook", "evaluate")
+		text, err := json.Marshal(in)
+		if err != nil {
+			text = []byte(fmt.Sprintf("%q", err.Error())) // it came as JSON; what is none is refused
+		}
+		l.stdin = text
+		return l, []string{in.TaskID}
+	})
+	add[taskIn, struct {
+		Count int `json:"hookCount"`
+		Hooks any `json:"hooks"`
+	}](s, call, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
+	add[taskIn, struct {
+		Cleared int `json:"hooksCleared"`
+	}](s, call, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
+}
+
+func addEpics(s *mcp.Server, call Call) {
+	type epicIn struct {
+		Epic string `json:"epic" jsonschema:"the epic's id in the tracker"`
+	}
+	type nextIn struct {
+		Epic     string `json:"epic" jsonschema:"the epic's id in the tracker"`
+		Parallel int    `json:"maxParallel,omitempty" jsonschema:"tasks under way at the same time"`
+	}
+	add[nextIn, struct {
+		Tasks   any    `json:"tasks"`
+		Done    bool   `json:"done" jsonschema:"nothing is left to hand out, and nothing is under way"`
+		Counts  any    `json:"counts"`
+		Reason  string `json:"reason"`
+		Promise string `json:"promise,omitempty"`
+	}](s, call, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
+		l := command("next")
+		l.number("max-parallel", in.Parallel)
+		return l, []string{in.Epic}
+	})
+	add[taskIn, struct {
+		Task     string `json:"task"`
+		Landed   bool   `json:"landed"`
+		Commit   string `json:"commit,omitempty"`
+		State    string `json:"state"`
+		Reason   string `json:"reason,omitempty"`
+		Feedback string `json:"feedback,omitempty"`
+		Files    any    `json:"files,omitempty"`
+		Next     string `json:"next"`
+	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
+	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), []string{in.Epic} })
+	add[epicIn, map[string]any](s, call, "progress_summary", "How far an epic is: counts, time, cost, and what needs a person.", func(in epicIn) (*line, []string) { return command("status"), []string{in.Epic} })
+	type statsIn struct {
+		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
+	}
+	add[statsIn, struct {
+		Agents any `json:"agents"`
+	}](s, call, "agent_performance_get", "What each agent needed in all runs: iterations, time, tokens, and what failed.", func(in statsIn) (*line, []string) {
+		l := command("stats")
+		l.flag("agent", in.Agent)
+		return l, nil
+	})
+}

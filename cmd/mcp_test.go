@@ -1,0 +1,188 @@
+package cmd
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
+)
+
+// tools is a client of orch mcp, over its standard input and output.
+type tools struct {
+	t *testing.T
+	*mcp.ClientSession
+}
+
+func connect(t *testing.T, f *fixture) tools {
+	t.Helper()
+	c := exec.Command(filepath.Join(f.bin, "orch"), "mcp")
+	c.Dir, c.Env = f.dir, f.env
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: c}, nil)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return tools{t, s}
+}
+
+// call gives a tool's result, and the text of its error.
+func (c tools) call(name string, in map[string]any) (out map[string]any, failed string) {
+	c.t.Helper()
+	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: in})
+	require.NoError(c.t, err, name)
+	text, err := json.Marshal(r.Content)
+	require.NoError(c.t, err)
+	if r.IsError {
+		return nil, string(text)
+	}
+	doc, err := json.Marshal(r.StructuredContent)
+	require.NoError(c.t, err)
+	require.NoError(c.t, json.Unmarshal(doc, &out))
+	return out, ""
+}
+
+func (c tools) must(name string, in map[string]any) map[string]any {
+	c.t.Helper()
+	out, failed := c.call(name, in)
+	require.Empty(c.t, failed, name)
+	return out
+}
+
+// TestMCP is a whole loop by tools: a failing test, the code, and the promise; then an
+// epic's task that is handed out and landed.
+func TestMCP(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", "! grep -Hns wrong done.txt")
+	f.task("task one")
+	c := connect(t, f)
+	listed, err := c.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	var names []string
+	for _, tool := range listed.Tools {
+		require.NotEmpty(t, tool.Description)
+		require.NotNil(t, tool.InputSchema)
+		require.NotNil(t, tool.OutputSchema)
+		names = append(names, tool.Name)
+	}
+	want := strings.Fields(`task_get task_update work_product_store iteration_start iteration_validate iteration_next iteration_complete iteration_status
+		checkpoint_create checkpoint_resume checkpoint_list checkpoint_cleanup hook_register hook_evaluate hook_list hook_clear progress_summary
+		agent_performance_get epic_next epic_land epic_status`)
+	slices.Sort(names)
+	slices.Sort(want)
+	require.Equal(t, want, names)
+
+	task := map[string]any{"taskId": "e-1.1"}
+	require.Equal(t, "task one", c.must("task_get", task)["task"].(map[string]any)["title"])
+	handed := c.must("epic_next", map[string]any{"epic": "e-1", "maxParallel": 1})["tasks"].([]any)[0].(map[string]any)
+	dir := handed["dir"].(string)
+
+	f.write(filepath.Join(dir, "done.txt"), "wrong\n")
+	started := c.must("iteration_start", task)
+	require.Equal(t, float64(15), started["maxIterations"])
+	require.Equal(t, []any{"gate"}, started["rules"])
+	red := c.must("iteration_validate", map[string]any{"taskId": "e-1.1", "agentOutput": "<promise>COMPLETE</promise>"})
+	require.Equal(t, "CONTINUE", red["completionSignal"])
+	require.NotEmpty(t, red["feedback"])
+	require.NotEmpty(t, c.must("checkpoint_create", map[string]any{"taskId": "e-1.1", "executionPhase": "red", "agentContext": map[string]any{"test": "done.txt"}, "filesModified": []string{"done.txt"}})["checkpointId"])
+	require.Equal(t, float64(2), c.must("iteration_next", task)["iterationNumber"])
+	f.write(filepath.Join(dir, "done.txt"), "done\n")
+	f.must("git", "-C", dir, "add", "-A")
+	f.must("git", "-C", dir, "commit", "-qm", "done")
+	require.Equal(t, "COMPLETE", c.must("iteration_validate", map[string]any{"taskId": "e-1.1", "agentOutput": "Green.\n<promise>COMPLETE</promise>"})["completionSignal"])
+	resumed := c.must("checkpoint_resume", task)
+	require.Equal(t, map[string]any{"test": "done.txt"}, resumed["agentContext"])
+	require.Contains(t, resumed["resumeInstructions"], "score 100")
+	require.Equal(t, "COMPLETE", c.must("iteration_complete", task)["done"])
+	require.Len(t, c.must("iteration_status", task)["history"], 2)
+	require.Len(t, c.must("checkpoint_list", task)["checkpoints"], 3)
+	require.Equal(t, float64(2), c.must("checkpoint_cleanup", map[string]any{"taskId": "e-1.1", "keep": 1})["removed"])
+	require.NotEmpty(t, c.must("work_product_store", map[string]any{"taskId": "e-1.1", "type": "implementation", "title": "x", "content": "all of it"})["path"])
+
+	require.NotEmpty(t, c.must("hook_register", map[string]any{"taskId": "e-1.1", "hookType": "promise"})["hookId"])
+	require.Equal(t, "complete", c.must("hook_evaluate", map[string]any{"taskId": "e-1.1", "iteration": 1, "agentOutput": "<promise>COMPLETE</promise>"})["action"])
+	require.Len(t, c.must("hook_list", task)["hooks"], 1)
+	require.Equal(t, float64(1), c.must("hook_clear", task)["hooksCleared"])
+
+	landed := c.must("epic_land", task)
+	require.Equal(t, true, landed["landed"], landed)
+	require.Equal(t, "done", f.must("git", "show", "epic/e-1:done.txt"))
+	require.Contains(t, c.must("epic_status", map[string]any{"epic": "e-1"}), "counts")
+	require.NotEmpty(t, c.must("progress_summary", map[string]any{"epic": "e-1"}))
+	require.Equal(t, "me", c.must("agent_performance_get", nil)["agents"].([]any)[0].(map[string]any)["agent"])
+}
+
+// TestClaudeCodeUsesTheTools: the real client, given the server, does a whole loop by its
+// tools: red, code, lint, COMPLETE.
+func TestClaudeCodeUsesTheTools(t *testing.T) {
+	t.Parallel()
+	task := map[string]any{"taskId": "mine"}
+	said := map[string]any{"taskId": "mine", "agentOutput": "It works.\n<promise>COMPLETE</promise>"}
+	steps := []modeltest.Reply{
+		{Tool: "mcp__orch__iteration_start", Input: map[string]any{"taskId": "mine", "maxIterations": 5, "validationRules": []any{
+			map[string]any{"name": "tests", "command": "grep right code.txt"}, map[string]any{"name": "lint", "command": "! grep -n tab code.txt"}}}},
+		{Tool: "mcp__orch__iteration_validate", Input: said},
+		{Bash: "echo 'right tab' > code.txt"},
+		{Tool: "mcp__orch__iteration_next", Input: task},
+		{Tool: "mcp__orch__iteration_validate", Input: said},
+		{Bash: "echo 'right' > code.txt"},
+		{Tool: "mcp__orch__iteration_next", Input: task},
+		{Tool: "mcp__orch__iteration_validate", Input: said},
+		{Tool: "mcp__orch__iteration_complete", Input: task},
+		{Text: "All done."},
+	}
+	f, model := claudeFixture(t, func(r modeltest.Request) modeltest.Reply { return steps[min(r.Turn(), len(steps)-1)] })
+	config := filepath.Join(t.TempDir(), "mcp.json")
+	f.write(config, `{"mcpServers": {"orch": {"command": "`+filepath.Join(f.bin, "orch")+`", "args": ["mcp"]}}}`)
+	out, code := f.session("do the task", "--mcp-config", config, "--allowedTools", "Bash,mcp__orch")
+	require.Zero(t, code, out)
+	status := f.must("orch", "iteration", "status", "mine")
+	require.Contains(t, status, "ended with COMPLETE", out)
+	require.Contains(t, status, "iteration 3 of 5")
+	requests := model.Requests()
+	whole := requests[len(requests)-1].All()
+	require.Contains(t, whole, "It is not: mend what did not pass first", "the feedback reached the model")
+	require.Contains(t, whole, "FAILED lint")
+}
+
+// TestMCPBadInput: each is a tool error that says what to send; nothing is written, and the
+// server goes on.
+func TestMCPBadInput(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", "true")
+	f.task("task one")
+	c := connect(t, f)
+	for _, tt := range []struct {
+		tool string
+		in   map[string]any
+		says string
+	}{
+		{"task_get", map[string]any{}, "taskId"},
+		{"task_get", map[string]any{"taskId": ""}, "an id is empty"},
+		{"task_get", map[string]any{"taskId": 7}, "taskId"},
+		{"task_get", map[string]any{"taskId": "nonsense"}, "NOT_FOUND"},
+		{"task_get", map[string]any{"taskId": "--help"}, "NOT_FOUND"},
+		{"task_update", map[string]any{"taskId": "e-1.1", "status": "closed"}, "orch land e-1.1"},
+		{"task_update", map[string]any{"taskId": "e-1.1", "status": "--json"}, "no status to set"},
+		{"iteration_status", map[string]any{"taskId": "e-1.1"}, "orch iteration start e-1.1"},
+		{"iteration_next", map[string]any{"taskId": "e-1.1"}, "NO_LOOP"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "maxIterations": -3}, "BAD_VALUE"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "", "command": "true"}}}, "BAD_VALUE"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "nonsense": 1}, "nonsense"},
+		{"checkpoint_resume", map[string]any{"taskId": "e-1.1"}, "orch checkpoint create e-1.1"},
+		{"hook_register", map[string]any{"taskId": "e-1.1", "hookType": "nonsense"}, "BAD_HOOK"},
+		{"epic_next", map[string]any{"epic": "nonsense"}, "nonsense"},
+		{"epic_land", map[string]any{"taskId": "e-1.1"}, "What helps"},
+		{"work_product_store", map[string]any{"taskId": "e-1.1", "content": ""}, "BAD_VALUE"},
+	} {
+		_, failed := c.call(tt.tool, tt.in)
+		require.Contains(t, failed, tt.says, "%s %v", tt.tool, tt.in)
+	}
+	_, code := f.run(nil, "orch", "iteration", "status", "e-1.1")
+	require.Equal(t, exitNotFound, code, "nothing was begun")
+	require.Equal(t, "open", c.must("task_update", map[string]any{"taskId": "e-1.1", "status": "open", "note": "later"})["status"])
+}
