@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -62,6 +64,43 @@ func requireResumed(t *testing.T, model *modeltest.Model) {
 		}
 	}
 	t.Fatal("the gate's output reached no conversation")
+}
+
+// TestFreshContext: an agent that says its context is full goes on in a fresh session with
+// the same small prompt, and finds its work in git. What is sent does not grow with the
+// number of cycles.
+func TestFreshContext(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("SKIPPED in -short: 20 sessions of the real client")
+	}
+	const cycles = 20
+	f, model := claudeFixture(t, func(r modeltest.Request) modeltest.Reply {
+		switch {
+		case r.Turn() == 0:
+			return modeltest.Reply{Bash: "echo more >> work.txt && git add -A && git commit -qm more && wc -l < work.txt"}
+		case strings.Contains(r.Last(), fmt.Sprint(cycles)):
+			return modeltest.Reply{Text: "<promise>COMPLETE</promise>"}
+		}
+		return modeltest.Reply{Text: "<promise>CONTEXT LIMIT - CHECKPOINT</promise>"}
+	})
+	text, err := os.ReadFile(filepath.Join(f.dir, "project.yaml"))
+	require.NoError(t, err)
+	f.write(filepath.Join(f.dir, "project.yaml"), string(text)+"  agents: {me: {maxIterations: 30}}\n")
+	f.task("task one")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Zero(t, code, out)
+	require.Equal(t, cycles, strings.Count(f.must("git", "show", "epic/e-1:work.txt"), "more"))
+	var first []int
+	for _, r := range model.Requests() {
+		if r.Turn() == 0 {
+			first = append(first, r.Bytes)
+		}
+	}
+	require.Len(t, first, cycles)
+	for n, bytes := range first[1:] {
+		require.Less(t, bytes, first[1]*11/10, "cycle %d", n+2)
+	}
 }
 
 // TestClaudeCodeWithoutItsModel: an API that is overloaded costs no task an

@@ -309,7 +309,7 @@ func (x *Effects) keep(ctx context.Context, t *core.Task, d core.Decision, e cor
 			e.Reason += "; keeping its work: " + err.Error()
 		}
 	}
-	if !e.Agent.Changed && e.Agent.End == core.EndedItself && e.Text == "" {
+	if !e.Agent.Changed && e.Agent.End == core.EndedItself && e.Text == "" && e.Agent.Signal != core.SignalFresh {
 		e.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return e

@@ -327,7 +327,9 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.end(Question, e.Text, e.At)
 	case got.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
-	case got.Signal == SignalContinue:
+	case got.Signal == SignalFresh && a.Iteration < limits.iterations(t):
+		a.Feedback, a.Session, a.Tokens = freshFeedback, "", 0
+	case got.Signal == SignalContinue, got.Signal == SignalFresh:
 		t.fail(MaxIterations, "", e.At)
 	case len(got.Unmerged) > 0:
 		a.Files = got.Unmerged
@@ -340,6 +342,9 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.move(Queued, e.At)
 	}
 }
+
+// freshFeedback is what an agent is told that goes on where a full context ended another.
+const freshFeedback = "An earlier session of yours ended since its context was full. What it did is committed in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."
 
 func (s State) dequeue(ids ...TaskID) State {
 	s.Queue = slices.DeleteFunc(slices.Clone(s.Queue), func(id TaskID) bool { return slices.Contains(ids, id) })

@@ -270,11 +270,14 @@ func iterations(s State, now time.Time) (ds []Decision) {
 		}
 		free--
 		why := "the agent asked to go on"
+		if a.Session == "" && s.Run.Limits.Resumes {
+			why = "in a fresh session: the context was full"
+		}
 		if len(a.Files) > 0 {
 			why = "conflict in " + FirstOf(a.Files)
 		}
 		ds = append(ds, Decision{Act: Iterate, Event: Event{Kind: IterationStarted, Task: t.ID, Attempt: a.Number, Reason: why,
-			Agent: &Agent{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes}}})
+			Agent: &Agent{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes && a.Session != ""}}})
 	}
 	return ds
 }

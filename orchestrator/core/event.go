@@ -159,6 +159,7 @@ const (
 	SignalBlocked  = "BLOCKED"
 	SignalEscalate = "ESCALATE"
 	SignalContinue = "CONTINUE"
+	SignalFresh    = "CHECKPOINT" // its context is full: it goes on in a fresh session
 )
 
 // FirstOf names the first of the files, and how many more there are.

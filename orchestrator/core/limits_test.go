@@ -197,3 +197,19 @@ func TestIterationsByAgent(t *testing.T) {
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 	require.True(t, s.Task("e.2").Last().Open(), "it may go on once more")
 }
+
+// TestFullContext: an agent whose context is full goes on in the same worktree, in a session
+// of its own, as often as it may go on at all.
+func TestFullContext(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.Iterations, limits.Resumes = 2, true
+	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full"}))
+	require.True(t, s.Task("e.1").Last().Open())
+	ds := Decide(s, noon.Add(time.Second))
+	require.Len(t, ds, 1)
+	require.Equal(t, Iterate, ds[0].Act)
+	require.Equal(t, Agent{Iteration: 2, Base: s.Task("e.1").Last().Base}, *ds[0].Agent)
+	s = after(t, s, ds[0].Event, endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full too"}))
+	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+}
