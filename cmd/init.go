@@ -18,6 +18,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/cmd/detect"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/install"
@@ -89,7 +91,7 @@ func shimWants(string) ([]install.Want, error) {
 func clientWants(k client.Client, root string) ([]install.Want, error) {
 	wants := install.Client(k)
 	if k.Name != "claude" {
-		return wants, nil
+		return append(wants, gateWant(detect.Rules(os.DirFS(root)))), nil
 	}
 	for _, agent := range templates.Agents() {
 		text, err := templates.AgentFile(agent)
@@ -100,17 +102,29 @@ func clientWants(k client.Client, root string) ([]install.Want, error) {
 		want.Yields = true
 		wants = append(wants, want)
 	}
-	return takeOver(wants, k, root), nil
+	wants, checks := takeOver(wants, k, root)
+	if len(checks) == 0 {
+		checks = detect.Rules(os.DirFS(root))
+	}
+	return append(wants, gateWant(checks)), nil
+}
+
+// gateWant gives the settings a gate, where they have none.
+func gateWant(rules []validation.Rule) install.Want {
+	return install.Want{Path: settingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
+		after, _ := config.AddGate(settingsFile, before, rules)
+		return after, nil
+	}}
 }
 
 // takeOver replaces a stop hook that a team has written by hand, .claude/hooks/stop.sh: two
-// would fight. The file stays; the checks in it become rules of a gate, where there is none.
-func takeOver(wants []install.Want, k client.Client, root string) []install.Want {
+// would fight. The file stays; the checks in it are for the gate.
+func takeOver(wants []install.Want, k client.Client, root string) ([]install.Want, []validation.Rule) {
 	text, err := os.ReadFile(filepath.Join(root, k.Settings))
 	script, scriptErr := os.ReadFile(filepath.Join(root, claude.ShimFile))
 	commands, hooksErr := settings.Commands(text, k.Hooks[0].Event)
 	if errors.Join(err, scriptErr, hooksErr) != nil || string(script) == claude.Shim {
-		return wants
+		return wants, nil
 	}
 	var theirs []settings.Hook
 	for _, c := range commands {
@@ -119,7 +133,7 @@ func takeOver(wants []install.Want, k client.Client, root string) []install.Want
 		}
 	}
 	if len(theirs) == 0 {
-		return wants
+		return wants, nil
 	}
 	add := wants[0].Text
 	wants[0].Text = func(before []byte) ([]byte, error) {
@@ -129,10 +143,11 @@ func takeOver(wants []install.Want, k client.Client, root string) []install.Want
 		}
 		return add(rest)
 	}
-	return append(wants, install.Want{Path: settingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
-		after, _ := config.AddGate(settingsFile, before, claude.Checks(string(script)))
-		return after, nil
-	}})
+	var checks []validation.Rule
+	for n, command := range claude.Checks(string(script)) {
+		checks = append(checks, validation.Rule{Name: fmt.Sprintf("check_%d", n+1), Type: validation.Command, Command: command})
+	}
+	return wants, checks
 }
 
 // writePlugin writes orch as a plugin of Claude Code.
@@ -293,7 +308,6 @@ func (a initCmd) undoInit(clients ...client.Client) error {
 	if err != nil {
 		return err
 	}
-	wants = append(wants, install.Want{Path: settingsFile}) // where takeOver has put a gate
 	back, changed, err := install.Undo(root, initFile(common), wants)
 	if err != nil {
 		return initError(err)

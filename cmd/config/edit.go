@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // AddGate puts rules that run commands into settings that have no gate, and leaves every
 // other line as it is. ok is false when there is a gate, or no place for one: then the
 // text is not changed.
-func AddGate(path string, data []byte, commands []string) (out []byte, ok bool) {
+func AddGate(path string, data []byte, rules []validation.Rule) (out []byte, ok bool) {
 	line, indent, ok := gatePlace(path, data)
-	if !ok || len(commands) == 0 {
+	if !ok || len(rules) == 0 {
 		return data, false
 	}
 	var block strings.Builder
@@ -26,15 +28,15 @@ func AddGate(path string, data []byte, commands []string) (out []byte, ok bool) 
 	}
 	pad := strings.Repeat(" ", indent)
 	block.WriteString(pad + "gate:\n")
-	for n, c := range commands {
-		fmt.Fprintf(&block, "%s  - {name: check_%d, type: command, command: %s}\n", pad, n+1, strconv.Quote(c))
+	for _, r := range rules {
+		fmt.Fprintf(&block, "%s  - {name: %s, type: command, command: %s}\n", pad, r.Name, strconv.Quote(r.Command))
 	}
 	at := len(data)
 	if line > 0 {
 		at = lineEnd(data, line)
 	}
 	out = append(append(append([]byte{}, data[:at]...), block.String()...), data[at:]...)
-	if c, _, err := Load(path, out, nil); err != nil || len(c.Gate) != len(commands) {
+	if c, _, err := Load(path, out, nil); err != nil || len(c.Gate) != len(rules) {
 		return data, false
 	}
 	return out, true

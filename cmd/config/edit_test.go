@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 func TestAddGate(t *testing.T) {
@@ -24,7 +25,7 @@ func TestAddGate(t *testing.T) {
 		"a: [":                    "",
 		"workflow:\n\trun: {}\n":  "",
 	} {
-		got, ok := config.AddGate("project.yaml", []byte(before), []string{"npm test"})
+		got, ok := config.AddGate("project.yaml", []byte(before), []validation.Rule{{Name: "check_1", Command: "npm test"}})
 		require.Equal(t, want != "", ok, before)
 		if !ok {
 			want = before
@@ -33,7 +34,7 @@ func TestAddGate(t *testing.T) {
 	}
 	_, ok := config.AddGate("project.yaml", nil, nil)
 	require.False(t, ok)
-	got, ok := config.AddGate("project.yaml", nil, []string{`sh -c "x: #y"`, "make"})
+	got, ok := config.AddGate("project.yaml", nil, []validation.Rule{{Name: "a", Command: `sh -c "x: #y"`}, {Name: "b", Command: "make"}})
 	require.True(t, ok)
 	c, _, err := config.Load("project.yaml", got, nil)
 	require.NoError(t, err)

@@ -1,0 +1,53 @@
+package detect_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/cmd/detect"
+)
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"nothing":            {map[string]string{"README.md": "go test"}, nil},
+		"Go":                 {map[string]string{"go.mod": "module x"}, []string{"go build ./...", "go test ./...", "go vet ./..."}},
+		"Go with a linter":   {map[string]string{"go.mod": "", ".golangci.yml": ""}, []string{"go build ./...", "go test ./...", "golangci-lint run"}},
+		"Rust":               {map[string]string{"Cargo.toml": ""}, []string{"cargo build --all-targets", "cargo test", "cargo clippy --all-targets -- -D warnings"}},
+		"Maven":              {map[string]string{"pom.xml": "", "mvnw": ""}, []string{"./mvnw -q -B test-compile", "./mvnw -q -B test"}},
+		"Gradle":             {map[string]string{"build.gradle.kts": ""}, []string{"gradle testClasses", "gradle test"}},
+		"npm":                {map[string]string{"package.json": `{"scripts":{"test":"jest","lint":"eslint .","build":"tsc"}}`}, []string{"npm run build", "npm run test", "npm run lint"}},
+		"npm's own default":  {map[string]string{"package.json": `{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}`}, nil},
+		"pnpm":               {map[string]string{"package.json": `{"scripts":{"test":"vitest","build":"vite build","typecheck":"tsc --noEmit"}}`, "pnpm-lock.yaml": ""}, []string{"pnpm run typecheck", "pnpm run test"}},
+		"Python":             {map[string]string{"pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n[tool.mypy]\n"}, []string{"python -m mypy .", "python -m pytest -q", "ruff check ."}},
+		"Python without any": {map[string]string{"pyproject.toml": "[project]\n"}, nil},
+		"make":               {map[string]string{"Makefile": "build: x\n\tcc x\ntest:\n\t./t\nlint := no\n"}, []string{"make build", "make test"}},
+		"Go comes first":     {map[string]string{"go.mod": "", "Makefile": "test:\n", "package.json": `{"scripts":{"test":"x"}}`}, []string{"go build ./...", "go test ./...", "go vet ./..."}},
+		"not JSON":           {map[string]string{"package.json": "{"}, nil},
+	} {
+		root := fstest.MapFS{}
+		for path, text := range c.files {
+			root[path] = &fstest.MapFile{Data: []byte(text)}
+		}
+		var got []string
+		for _, r := range detect.Rules(root) {
+			require.NoError(t, r.Check())
+			got = append(got, r.Command)
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}
+
+func FuzzRules(f *testing.F) {
+	f.Add(`{"scripts":{"test":"x"}}`, "test:\n", "[tool.ruff]")
+	f.Fuzz(func(t *testing.T, pkg, makefile, project string) {
+		for _, r := range detect.Rules(fstest.MapFS{"package.json": {Data: []byte(pkg)}, "Makefile": {Data: []byte(makefile)}, "pyproject.toml": {Data: []byte(project)}}) {
+			require.NoError(t, r.Check())
+		}
+	})
+}
