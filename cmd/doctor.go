@@ -121,7 +121,7 @@ func (w *workspace) checkAgent(ctx context.Context) finding {
 
 func (w *workspace) checkGate() finding {
 	if len(w.cfg.Gate) == 0 {
-		return finding{"gate", false, "none: whatever an agent commits would land", `workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
+		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
 	return finding{"gate", true, fmt.Sprintf("%d %s", len(w.cfg.Gate), plural(len(w.cfg.Gate), "rule", "rules")), ""}
 }

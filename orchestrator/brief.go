@@ -57,8 +57,15 @@ func (x *Effects) landedFor(s core.State, t *core.Task) (out []templates.LandedT
 
 func (x *Effects) gateCommands() (out []string) {
 	for _, r := range x.Gate {
+		if r.Off {
+			continue
+		}
 		if r.Command != "" {
-			out = append(out, r.Command)
+			command := r.Command
+			if r.Dir != "" {
+				command = "cd " + r.Dir + " && " + command
+			}
+			out = append(out, command)
 			continue
 		}
 		out = append(out, fmt.Sprintf("%s (%s)", r.Name, r.Type))

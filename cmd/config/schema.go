@@ -88,14 +88,17 @@ func rules(name string, at *[]validation.Rule) *setting {
 }
 
 func rule(n *yaml.Node, key string) (r validation.Rule, f *fault) {
+	enabled := true
 	fields := settings{
 		word("name", &r.Name), word("type", &r.Type, validation.Types()...), word("command", &r.Command), word("path", &r.Path),
 		word("pattern", &r.Pattern), word("target", &r.Target), word("format", &r.Format), boolean("absent", &r.Absent),
 		number("min", &r.Min, 100), duration("timeout", &r.Timeout, 1),
+		word("dir", &r.Dir), boolean("parallel", &r.Parallel), boolean("enabled", &enabled),
 	}
 	if f := fields.record(n, key, nowhere); f != nil {
 		return r, f
 	}
+	r.Off = !enabled
 	var bad *validation.RuleError
 	if err := r.Check(); errors.As(err, &bad) {
 		at := n

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ var errTimeout = errors.New("the rule's time is up")
 // command passes with exit status 0.
 func (r Rule) command(ctx context.Context, run proc.Runner, in Input) Check {
 	// People read both streams as one, in the order in which they were written.
-	c, _ := r.shell(ctx, run, proc.Cmd{Dir: in.Dir, Env: in.Env, Argv: []string{"sh", "-c", "exec 2>&1\n" + r.Command}})
+	c, _ := r.shell(ctx, run, proc.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", "exec 2>&1\n" + r.Command}})
 	return c
 }
 
@@ -38,7 +39,7 @@ func (r Rule) custom(ctx context.Context, run proc.Runner, in Input) Check {
 	if err != nil {
 		return errored("the context has no JSON: %v", err)
 	}
-	c, res := r.shell(ctx, run, proc.Cmd{Dir: in.Dir, Env: in.Env, Argv: []string{"sh", "-c", r.Command}, Stdin: input})
+	c, res := r.shell(ctx, run, proc.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", r.Command}, Stdin: input})
 	if !c.Passed {
 		c.Errored = true
 		return c

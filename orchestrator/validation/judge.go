@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -62,24 +64,40 @@ func errored(form string, args ...any) Check {
 	return Check{Errored: true, Why: fmt.Sprintf(form, args...)}
 }
 
-// Judge asks all the rules, one after the other, whatever they answer. Commands are run by
-// run. It fails only when ctx ends, with its cause: a rule that can not be asked has errored.
+// Judge asks all the rules but those that are off, one after the other, whatever they
+// answer; rules next to each other that may run in parallel do. Commands are run by run. It
+// fails only when ctx ends, with its cause: a rule that can not be asked has errored.
 func Judge(ctx context.Context, run proc.Runner, rules []Rule, in Input) (Verdict, error) {
-	checks := make([]Check, 0, len(rules))
+	rules = slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Off })
+	checks := make([]Check, len(rules))
+	for from := 0; from < len(rules); {
+		to := from + 1
+		for rules[from].Parallel && to < len(rules) && rules[to].Parallel {
+			to++
+		}
+		var group sync.WaitGroup
+		for n := from; n < to; n++ {
+			group.Go(func() { checks[n] = rules[n].timed(ctx, run, in) })
+		}
+		group.Wait()
+		if ctx.Err() != nil {
+			return Verdict{}, fmt.Errorf("judging %s: %w", rules[from].Name, context.Cause(ctx))
+		}
+		from = to
+	}
+	return sum(checks), nil
+}
+
+// timed asks one rule, and says how long that took.
+func (r Rule) timed(ctx context.Context, run proc.Runner, in Input) Check {
 	now := in.Now
 	if now == nil {
 		now = func() time.Time { return time.Time{} }
 	}
-	for _, r := range rules {
-		began := now()
-		c := r.judge(ctx, run, in)
-		if ctx.Err() != nil {
-			return Verdict{}, fmt.Errorf("judging %s: %w", r.Name, context.Cause(ctx))
-		}
-		c.Rule, c.Command, c.Took = r.Name, r.Command, now().Sub(began)
-		checks = append(checks, c)
-	}
-	return sum(checks), nil
+	began := now()
+	c := r.judge(ctx, run, in)
+	c.Rule, c.Command, c.Took = r.Name, r.Command, now().Sub(began)
+	return c
 }
 
 func (r Rule) judge(ctx context.Context, run proc.Runner, in Input) Check {

@@ -354,3 +354,35 @@ func ExampleJudge() {
 	//
 	// Passed: no_todo
 }
+
+// TestParallel: rules next to each other that may run side by side do: each of these waits
+// for the other. One that may not waits for them.
+func TestParallel(t *testing.T) {
+	t.Parallel()
+	meet := func(mine, other string) string {
+		return "touch " + mine + "; while [ ! -e " + other + " ]; do sleep 0.01; done"
+	}
+	rules := []validation.Rule{
+		{Name: "a", Type: validation.Command, Command: meet("a", "b"), Parallel: true, Timeout: 20 * time.Second},
+		{Name: "b", Type: validation.Command, Command: meet("b", "a"), Parallel: true, Timeout: 20 * time.Second},
+		{Name: "off", Type: validation.Command, Command: "false", Off: true},
+		{Name: "after", Type: validation.Command, Command: "test -e a && test -e b"},
+	}
+	v, err := validation.Judge(t.Context(), run, rules, validation.Input{Dir: t.TempDir(), Env: env()})
+	require.NoError(t, err)
+	require.True(t, v.Passed, v.Feedback())
+	require.Len(t, v.Checks, 3, "one that is off is not asked")
+	require.Equal(t, "after", v.Checks[2].Rule)
+}
+
+// TestDir: a command runs in its folder; one that is outside, or is not there, is no pass.
+func TestDir(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"web/package.json": "{}"})
+	in := validation.Input{Dir: dir, Env: env()}
+	require.Equal(t, passes, resultOf(judgeOne(t, validation.Rule{Type: validation.Command, Command: "test -e package.json", Dir: "web"}, in)))
+	require.Equal(t, errs, resultOf(judgeOne(t, validation.Rule{Type: validation.Command, Command: "true", Dir: "none"}, in)))
+	for _, bad := range []string{"..", "/etc", "a/../../b"} {
+		require.Equal(t, errs, resultOf(judgeOne(t, validation.Rule{Type: validation.Command, Command: "true", Dir: bad}, in)), bad)
+	}
+}

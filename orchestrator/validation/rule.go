@@ -64,6 +64,12 @@ type Rule struct {
 	Absent bool `json:"absent,omitempty"`
 	// Min is the least coverage that passes, in percent.
 	Min float64 `json:"min,omitempty"`
+	// Dir is where command and custom run, a folder below the directory; "" is the directory.
+	Dir string `json:"dir,omitempty"`
+	// Parallel lets the rule run beside others that may, next to it in the list.
+	Parallel bool `json:"parallel,omitempty"`
+	// Off leaves the rule out.
+	Off bool `json:"off,omitempty"`
 	// Format is that of the coverage report: "go", "lcov", "cobertura", "jacoco", or "" to
 	// find out by its content.
 	Format string `json:"format,omitempty"`
@@ -91,7 +97,7 @@ func Types() []string { return []string{Command, ContentPattern, Coverage, Files
 func fieldsOf(kind string) (fields []string, needed int) {
 	switch kind {
 	case Command, Custom:
-		return []string{"command", "timeout"}, 1
+		return []string{"command", "timeout", "dir"}, 1
 	case ContentPattern:
 		return []string{"pattern", "path", "target", "absent"}, 1
 	case Coverage:
@@ -161,6 +167,7 @@ func (r Rule) set() (fields []string) {
 		{"absent", r.Absent},
 		{"min", r.Min != 0},
 		{"format", r.Format != ""},
+		{"dir", r.Dir != ""},
 	} {
 		if f.set {
 			fields = append(fields, f.name)
@@ -182,6 +189,9 @@ func (r Rule) valueFault() (field, why string) {
 	}
 	if _, err := regexp.Compile(r.Pattern); err != nil {
 		return "pattern", "is no regular expression: " + err.Error()
+	}
+	if r.Dir != "" && !fs.ValidPath(r.Dir) {
+		return "dir", "is no folder below the directory"
 	}
 	if why := r.pathFault(); why != "" {
 		return "path", why
