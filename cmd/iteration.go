@@ -46,7 +46,12 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 		return iterate.Place{}, err
 	}
 	p := iterate.Place{Dir: a.Dir, Env: w.gateEnv(), Run: w.sys.RunGuarded, Book: filepath.Join(w.dir, "iterations", slug.Of(task)),
-		Config: func(ctx context.Context) (iteration.Config, error) { return w.iterationConfig(ctx, task) }}
+		Config: func(ctx context.Context) (iteration.Config, error) { return w.iterationConfig(ctx, task) },
+		Blocked: func(ctx context.Context) bool {
+			i, ok := w.issue(ctx, task)
+			return ok && i.Status == beads.StatusBlocked
+		},
+	}
 	base := "HEAD"
 	if dir := a.env("ORCH_ATTEMPT_DIR"); dir != "" && a.env("ORCH_TASK") == task {
 		p.Book, p.Dir = filepath.Join(dir, "iterations"), orElse(a.env("ORCH_WORKTREE"), a.Dir)
@@ -68,10 +73,8 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 // names, and me without one.
 func (w *workspace) iterationConfig(ctx context.Context, task string) (iteration.Config, error) {
 	name := defaultAgent
-	if issues, err := w.survey(ctx); err == nil { // a task that the tracker does not know has no label
-		if i := slices.IndexFunc(issues, func(i beads.Issue) bool { return i.ID == task }); i >= 0 {
-			name = agentLabel(issues[i].Labels)
-		}
+	if i, ok := w.issue(ctx, task); ok {
+		name = agentLabel(i.Labels)
 	}
 	d, ok := w.cfg.Agents[name]
 	if !ok {
@@ -88,6 +91,16 @@ func (w *workspace) iterationConfig(ctx context.Context, task string) (iteration
 		}
 	}
 	return c, nil
+}
+
+// issue is what the tracker says of a task; ok is false where it does not know it, or does
+// not answer.
+func (w *workspace) issue(ctx context.Context, task string) (beads.Issue, bool) {
+	issues, err := w.survey(ctx)
+	if err != nil {
+		return beads.Issue{}, false
+	}
+	return beads.NewIndex(issues).Issue(task)
 }
 
 // agentLabel is the agent that labels name; me where none does.

@@ -44,6 +44,8 @@ type Place struct {
 	Run proc.Runner
 	// Changed lists the files that the work has changed.
 	Changed func(ctx context.Context) ([]string, error)
+	// Blocked reports whether a person has set the task to blocked in the tracker.
+	Blocked func(ctx context.Context) bool
 	// Config is how the task's agent iterates, by the settings.
 	Config func(ctx context.Context) (iteration.Config, error)
 }

@@ -140,6 +140,9 @@ func validateCommand(h Host) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if p.Blocked(ctx) {
+				output = stopped
+			}
 			o, err := b.Validate(v, output)
 			if err != nil {
 				return err
@@ -159,6 +162,10 @@ that a person has to look at it.`
 	c.Flags().StringVar(&file, "output", "", "the `file` with what the agent has said; - is standard input")
 	return c
 }
+
+// stopped is what counts as said when a person has set the task to blocked: it ends the loop
+// at the next look, whatever the agent says.
+const stopped = "<promise>BLOCKED</promise>\nReason: the task was set to blocked in the tracker"
 
 // maxText bounds a text from a file, in bytes.
 const maxText = 4 << 20
