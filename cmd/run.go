@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/stophook"
 )
 
@@ -114,6 +116,9 @@ func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, cha
 	}
 	if err != nil {
 		return err
+	}
+	if err := w.keepSnapshot(epic, o.State(), sum); err != nil {
+		fmt.Fprintf(w.Stderr, "%s\n", firstLine(err.Error()))
 	}
 	w.sayEnd(o.State(), sum)
 	return exitWith(exitOf(o.State(), sum, sig))
@@ -239,6 +244,16 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 		return exitFailed
 	}
 	return exitNeedsYou
+}
+
+// keepSnapshot writes the readable files that tell how the epic stands; they are there
+// before any promise is.
+func (w *workspace) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) error {
+	files, err := snapshot.Files(s, sum, w.Now())
+	if err != nil {
+		return err
+	}
+	return snapshot.Write(filepath.Join(w.epicDir(epic), "snapshot"), files)
 }
 
 // sayEnd prints how the run ended: a summary for people, then exactly one

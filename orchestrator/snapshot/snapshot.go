@@ -1,0 +1,140 @@
+// Package snapshot writes how an epic stands in files that people and other tools read:
+// orchestrator-state.json, focus.md, history.md and issues/ID.md. They are made from the
+// journal, which stays the only truth.
+package snapshot
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/slug"
+)
+
+// State is orchestrator-state.json.
+type State struct {
+	Schema     string      `json:"schema"`
+	Epic       core.TaskID `json:"epic"`
+	Run        int         `json:"run"`
+	Phase      string      `json:"phase"` // the state of the task in focus, or of the run: done, blocked, stopped
+	Iteration  int         `json:"iteration"`
+	Promise    string      `json:"promise"`
+	Reason     string      `json:"reason"`
+	Counts     core.Counts `json:"counts"`
+	Focus      core.TaskID `json:"focus,omitempty"`
+	Tip        core.Commit `json:"tip"`
+	WrittenUTC time.Time   `json:"written"`
+}
+
+// Files are the files of a snapshot by their paths.
+func Files(s core.State, sum core.Summary, now time.Time) (map[string]string, error) {
+	focus := inFocus(s)
+	doc := State{Schema: "orch.snapshot/1", Epic: s.Epic, Run: s.Run.Number, Phase: phase(s, sum, focus), Iteration: s.Run.Iterations, Promise: string(sum.Promise),
+		Reason: sum.Reason, Counts: sum.Counts, Tip: s.Tip, WrittenUTC: now.UTC()}
+	files := map[string]string{"focus.md": "# Focus\n\nNothing: " + line(sum.Reason) + "\n"}
+	if focus != nil {
+		doc.Focus = focus.ID
+		files["focus.md"] = "# Focus\n\n" + issue(focus)
+	}
+	text, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("writing the snapshot: %w", err)
+	}
+	files["orchestrator-state.json"] = string(text) + "\n"
+	history := "# History\n\n"
+	for _, t := range s.Tasks {
+		if t.Epic || t.Outside {
+			continue
+		}
+		files[filepath.Join("issues", slug.Of(string(t.ID))+".md")] = issue(t)
+		if t.State == core.Landed {
+			history += fmt.Sprintf("- %s  %s  %.12s  %s\n", t.Since.UTC().Format("2006-01-02 15:04"), t.ID, t.Commit, line(t.Title))
+		}
+	}
+	files["history.md"] = history
+	return files, nil
+}
+
+// inFocus is the task that is looked at first: one that an agent is at, else the first that
+// needs a person.
+func inFocus(s core.State) *core.Task {
+	for _, state := range []core.TaskState{core.Validating, core.Queued, core.Running, core.Parked} {
+		for _, t := range s.Tasks {
+			if t.State == state && !t.Epic && !t.Outside {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func phase(s core.State, sum core.Summary, focus *core.Task) string {
+	switch {
+	case sum.Counts.Total > 0 && sum.Counts.Done == sum.Counts.Total:
+		return "done"
+	case focus != nil && focus.State == core.Parked:
+		return "blocked"
+	case focus != nil:
+		return string(focus.State)
+	case s.Run.Ended.IsZero():
+		return "running"
+	}
+	return "stopped"
+}
+
+// issue is one task.
+func issue(t *core.Task) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "## %s  %s\n\n- state: %s\n", t.ID, line(t.Title), t.State)
+	if t.Code != "" {
+		fmt.Fprintf(&b, "- why: %s %s\n", t.Code, line(t.Why))
+	}
+	if t.Commit != "" {
+		fmt.Fprintf(&b, "- commit: %s\n", t.Commit)
+	}
+	for _, a := range t.Attempts {
+		word := "open"
+		switch {
+		case a.Failure != "":
+			word = string(a.Failure)
+		case !a.Open():
+			word = "ended"
+		}
+		fmt.Fprintf(&b, "- attempt %d: %s, %d iterations %s\n", a.Number, word, a.Iteration, line(a.Why))
+	}
+	return b.String()
+}
+
+// line is text from outside as one line that is not too long.
+func line(s string) string { return harness.Clause(s, 200) }
+
+// Write replaces the snapshot in dir as a whole: a reader finds the old one or the new one.
+func Write(dir string, files map[string]string) error {
+	fresh, old := dir+".new", dir+".old"
+	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(old)); err != nil {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	for path, text := range files {
+		path = filepath.Join(fresh, path)
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text), 0o600)
+		}
+		if err != nil {
+			return fmt.Errorf("writing the snapshot: %w", err)
+		}
+	}
+	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	if err := errors.Join(os.Rename(fresh, dir), os.RemoveAll(old)); err != nil {
+		return fmt.Errorf("writing the snapshot: %w", err)
+	}
+	return nil
+}
