@@ -60,6 +60,10 @@ func runLine(e core.Event, s core.State) (l line, ok bool) {
 		}
 	case core.DrainStarted:
 		return line{"drain", "", e.Reason + "; no new work is started", true}, true
+	case core.RunPaused:
+		return line{"paused", "", orElse(e.Reason, "by a person") + "; what runs goes on to its end", true}, true
+	case core.RunContinued:
+		return line{"go on", "", orElse(e.Reason, "by a person"), false}, true
 	case core.KillStarted:
 		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
 	case core.BreakerOpened:

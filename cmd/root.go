@@ -30,7 +30,7 @@ func newRoot(a *app) *cobra.Command {
 	root.AddCommand(
 		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
-		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newStopCmd(a),
+		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
 		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), newStatsCmd(a), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),

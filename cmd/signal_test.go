@@ -152,3 +152,26 @@ func TestSecondRunIsToldWhoHoldsIt(t *testing.T) {
 	out, code = run.end()
 	require.Zero(t, code, out)
 }
+
+// TestPause: while a run is paused what runs goes on to its end and lands, and nothing more
+// starts; then it goes on.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	f := patientFixture(t)
+	_, code := f.run(nil, "orch", "pause")
+	require.Equal(t, exitNotFound, code, "there is no run")
+	run := f.start("run", f.epic)
+	run.until("start: first")
+	require.Contains(t, f.must("orch", "pause"), "is paused")
+	run.until("paused: asked by orch pause")
+	require.Contains(t, f.must("orch", "status"), "paused; orch continue goes on")
+	f.letGo("e-1.1")
+	run.until("ev=task_landed task=e-1.1")
+	require.NotContains(t, run.text.String(), "start: second")
+	f.must("orch", "continue")
+	run.until("go on: asked by orch continue")
+	run.until("start: second")
+	f.letGo("e-1.2")
+	out, code := run.end()
+	require.Zero(t, code, out)
+}

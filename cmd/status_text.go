@@ -48,6 +48,9 @@ func (p *picture) runText(now time.Time) string {
 		if eta := core.ETA(p.state, now); eta > 0 {
 			text += " · eta " + span(eta)
 		}
+		if r.Paused {
+			text += " · paused; orch continue goes on"
+		}
 		return text
 	case r.Ended.IsZero():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, arg(p.state.Epic))

@@ -101,6 +101,28 @@ func (a *app) said(p *picture, what string) error {
 	return nil
 }
 
+func newPauseCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pause [EPIC]",
+		Short: "start no agent in the run that goes on, until orch continue; what runs goes on to its end",
+		Args:  atMost(1, "at most one epic"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.tell(c.Context(), args, "is paused", core.Event{Kind: core.RunPaused, Reason: "asked by orch pause"})
+		},
+	}
+}
+
+func newContinueCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "continue [EPIC]",
+		Short: "let a run that was paused go on",
+		Args:  atMost(1, "at most one epic"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.tell(c.Context(), args, "goes on", core.Event{Kind: core.RunContinued, Reason: "asked by orch continue"})
+		},
+	}
+}
+
 func newStopCmd(a *app) *cobra.Command {
 	var now bool
 	c := &cobra.Command{
@@ -114,6 +136,15 @@ func newStopCmd(a *app) *cobra.Command {
 }
 
 func (a *app) stop(ctx context.Context, args []string, now bool) error {
+	drain := core.Event{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "asked by orch stop"}
+	if now {
+		return a.tell(ctx, args, "stops", drain, core.Event{Kind: core.KillStarted, Reason: "asked by orch stop --now"})
+	}
+	return a.tell(ctx, args, "stops after what runs now", drain)
+}
+
+// tell leaves requests for the run of an epic that goes on.
+func (a *app) tell(ctx context.Context, args []string, what string, events ...core.Event) error {
 	p, _, err := a.look(ctx, args)
 	if err != nil {
 		return err
@@ -121,16 +152,10 @@ func (a *app) stop(ctx context.Context, args []string, now bool) error {
 	if !p.held {
 		return &userError{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: exitNotFound, Fix: []string{"orch status " + arg(p.state.Epic)}}
 	}
-	events := []core.Event{{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "asked by orch stop"}}
-	what := fmt.Sprintf("%s stops after what runs now", p.state.Epic)
-	if now {
-		events = append(events, core.Event{Kind: core.KillStarted, Reason: "asked by orch stop --now"})
-		what = fmt.Sprintf("%s stops", p.state.Epic)
-	}
 	for _, e := range events {
 		if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
 			return err
 		}
 	}
-	return a.said(p, what)
+	return a.said(p, fmt.Sprintf("%s %s", p.state.Epic, what))
 }

@@ -174,6 +174,9 @@ func footer(s core.State, now time.Time, activity func(core.TaskID) string, widt
 	if s.Run.Drain != "" {
 		head += "  draining"
 	}
+	if s.Run.Paused {
+		head += "  paused"
+	}
 	lines := []string{"", clip(head, width)}
 	for _, t := range s.Tasks {
 		if text, ok := doing(s, t, now, activity); ok && len(lines) < 10 {

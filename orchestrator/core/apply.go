@@ -33,6 +33,8 @@ func Apply(s State, e Event) State {
 		}
 	case KillStarted:
 		s.Run.Kill = true
+	case RunPaused, RunContinued:
+		s.Run.Paused = e.Kind == RunPaused
 	case TrackerRead, TrackerWritten, TrackerBusy, TrackerFailed:
 		return applyTracker(s, e)
 	case BaseCheckStarted:

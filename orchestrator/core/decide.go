@@ -259,7 +259,7 @@ func baseCheck(s State, _ time.Time) []Decision {
 
 // iterations starts the agent of an open attempt once more.
 func iterations(s State, now time.Time) (ds []Decision) {
-	if s.Run.Drain != "" || now.Before(s.Cooldown) || s.Run.Mode != Headless {
+	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != Headless {
 		return nil
 	}
 	free := s.places()
@@ -299,7 +299,7 @@ func (s State) places() int {
 
 // starts gives ready tasks to agents.
 func starts(s State, now time.Time) (ds []Decision) {
-	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
+	if s.Run.Drain != "" || s.Run.Paused || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
 		now.Before(s.Cooldown) || s.Tip == s.Base && s.Gate != GateGreen && !(s.Gate == GateRed && s.Run.Limits.AllowRedBase) {
 		return nil
 	}

@@ -15,6 +15,8 @@ const (
 	RunEnded          EventKind = "run_ended"
 	DrainStarted      EventKind = "drain_started"      // no new work is taken
 	KillStarted       EventKind = "kill_started"       // agents are interrupted
+	RunPaused         EventKind = "run_paused"         // no agent starts, until it goes on
+	RunContinued      EventKind = "run_continued"      //
 	TrackerRead       EventKind = "tracker_read"       // what changed since the last reading
 	TrackerWritten    EventKind = "tracker_written"    // the tracker has these statuses from us
 	BaseCheckStarted  EventKind = "base_check_started" //
@@ -59,7 +61,11 @@ func (k EventKind) Journaled() bool {
 
 // Personal reports whether a person may ask for the event.
 func (k EventKind) Personal() bool {
-	return k == TaskRetried || k == TaskSkipped || k == DrainStarted || k == KillStarted
+	switch k {
+	case TaskRetried, TaskSkipped, DrainStarted, KillStarted, RunPaused, RunContinued:
+		return true
+	}
+	return false
 }
 
 // Event is something that happened. Which fields are set depends on Kind.

@@ -213,3 +213,17 @@ func TestFullContext(t *testing.T) {
 	s = after(t, s, ds[0].Event, endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full too"}))
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 }
+
+// TestPause: no agent starts while a run is paused, and it does not end; it goes on when a
+// person says so.
+func TestPause(t *testing.T) {
+	t.Parallel()
+	require.True(t, RunPaused.Personal() && RunContinued.Personal() && RunPaused.Journaled())
+	s := after(t, started(t, testLimits(), open("e.1"), open("e.2")), Event{Kind: RunPaused})
+	require.Empty(t, acts(s, noon.Add(time.Second)))
+	s = after(t, s, Event{Kind: RunContinued})
+	require.Contains(t, acts(s, noon.Add(time.Second)), "start e.1")
+
+	s = after(t, s, startOf("e.1", 1), Event{Kind: RunPaused}, endOf("e.1", 1, Agent{Signal: SignalContinue}))
+	require.NotContains(t, acts(s, noon.Add(time.Second)), "iterate e.1")
+}

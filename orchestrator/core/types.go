@@ -167,6 +167,7 @@ type Run struct {
 	Started    time.Time  `json:"started"`              // UTC
 	Ended      time.Time  `json:"ended,omitzero"`       // zero while it goes on
 	Limits     Limits     `json:"limits"`               // the settings that it goes by
+	Paused     bool       `json:"paused,omitempty"`     // no agent starts, until a person says go on
 	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
 	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
 	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
