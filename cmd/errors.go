@@ -156,32 +156,11 @@ func noEpicError(e *core.ErrNotEpic) *userError {
 func nearest(id string, issues []beads.Issue) (best beads.Issue, ok bool) {
 	least := max(3, len(id)/2)
 	for _, i := range issues {
-		if d := distance(id, i.ID); d < least {
+		if d := config.Distance(id, i.ID); d < least {
 			best, least, ok = i, d, true
 		}
 	}
 	return best, ok
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func plural(n int, one, many string) string {

@@ -110,7 +110,7 @@ func printable(s string) string {
 func nearest(word string, known []string) string {
 	best, least := "", len(word)/3+2
 	for _, k := range known {
-		if d := distance(plain(word), plain(k)); d < least {
+		if d := Distance(plain(word), plain(k)); d < least {
 			best, least = k, d
 		}
 	}
@@ -122,8 +122,8 @@ func plain(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
 }
 
-// distance is Levenshtein's; of words over 64 bytes it is the length of the longer.
-func distance(a, b string) int {
+// Distance is how many letters a is from b (Levenshtein); of words over 64 bytes it is the length of the longer.
+func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 {
 		return max(len(a), len(b))
 	}
