@@ -21,7 +21,7 @@ import (
 // iterationCommands are orch iteration and orch checkpoint.
 func (a *app) iterationCommands() []*cobra.Command {
 	return iterate.Commands(iterate.Host{
-		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, NeedsYou: exitWith(exitNeedsYou),
+		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, Limit: a.limitTask, NeedsYou: exitWith(exitNeedsYou),
 		Print: func(doc map[string]any, text string) error {
 			if a.json {
 				writeJSON(a.Stdout, doc)
@@ -35,6 +35,15 @@ func (a *app) iterationCommands() []*cobra.Command {
 			return &userError{Code: p.Code, What: p.What, Why: p.Why, Fix: p.Fix, Exit: exit, Err: p.Err}
 		},
 	})
+}
+
+// limitTask leaves word for the run that drives a task.
+func (a *app) limitTask(ctx context.Context, task string, n int) (told bool, err error) {
+	p, t, err := a.look(ctx, []string{task})
+	if err != nil || t == nil {
+		return false, nil // orch has not driven it
+	}
+	return true, orchestrator.Ask(p.dir, core.Event{Kind: core.TaskLimited, Task: t.ID, Agent: &core.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
 }
 
 // iterationPlace finds a task's loop: in the attempt that an agent calls from, in the open

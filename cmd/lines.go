@@ -52,6 +52,8 @@ func runLine(e core.Event, s core.State) (l line, ok bool) {
 	switch e.Kind {
 	case core.TaskRetried:
 		return line{"retry", e.Task, orElse(e.Reason, "asked by a person"), false}, true
+	case core.TaskLimited:
+		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", e.Agent.Iteration), false}, true
 	case core.TaskSkipped:
 		return line{"skipped", e.Task, e.Reason, false}, true
 	case core.BaseChecked:

@@ -230,6 +230,10 @@ func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome)
 	if e.Agent.End != core.EndedItself {
 		return e
 	}
+	if out.Kind == harness.ContextFull {
+		e.Agent.Signal = core.SignalFresh
+		return e
+	}
 	if p, ok := stophook.Find(out.Text); ok {
 		e.Agent.Signal, e.Text = string(p.Signal), p.Reason
 		if e.Text == "" {
@@ -257,7 +261,7 @@ func endOf(exit proc.Exit, p Patience) (core.End, core.Code, string) {
 
 func endOfKind(k harness.Kind) (core.End, core.Code) {
 	switch k {
-	case harness.Ended:
+	case harness.Ended, harness.ContextFull:
 		return core.EndedItself, ""
 	case harness.RateLimited, harness.Unavailable:
 		return core.EndedLimit, core.UsageLimit

@@ -201,7 +201,7 @@ func (o *Orchestrator) takeAsked() error {
 		return err
 	}
 	for i, e := range events {
-		if e.Kind == core.TaskRetried || e.Kind == core.TaskSkipped {
+		if e.Task != "" { // about a task
 			if err := o.loop.request(Request{Event: e}); err != nil {
 				return err
 			}

@@ -24,6 +24,9 @@ type Host struct {
 	Now func() time.Time
 	// Place finds a task's loop and its work.
 	Place func(ctx context.Context, task string) (Place, error)
+	// Limit tells a run that drives the task what its attempts may have; told is false where
+	// none does.
+	Limit func(ctx context.Context, task string, n int) (told bool, err error)
 	// Print prints a document where JSON was asked for, else the text.
 	Print func(doc map[string]any, text string) error
 	// Fail is an error that says what to do about it.

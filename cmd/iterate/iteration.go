@@ -2,6 +2,7 @@ package iterate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,15 +50,35 @@ func iterationCommand(h Host) *cobra.Command {
 			if err != nil {
 				return h.Fail(Problem{Code: "BAD_VALUE", What: args[1] + " is no number of iterations", Fix: []string{"orch iteration limit " + args[0] + " 10"}})
 			}
-			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
-				if _, err := b.Limit(n); err != nil {
-					return err
-				}
-				return h.sayLoop(b, nil, "the maximum is set:")
-			})
+			return h.limit(ctx, args[0], n)
 		}),
 	)
 	return c
+}
+
+// limit sets the maximum of a task's loop, and of its attempts in a run; of one of them at
+// least.
+func (h Host) limit(ctx context.Context, task string, n int) error {
+	if n < 1 {
+		return h.problem(task, fmt.Errorf("%w: %d iterations are too few", iteration.ErrConfig, n))
+	}
+	told, err := h.Limit(ctx, task, n)
+	if err != nil {
+		return err
+	}
+	place, err := h.Place(ctx, task)
+	if err != nil {
+		return err
+	}
+	if _, err := checkpoint.Read(place.Book, h.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
+		return h.Print(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
+	}
+	return h.write(ctx, task, func(b *checkpoint.Book, _ Place) error {
+		if _, err := b.Limit(n); err != nil {
+			return err
+		}
+		return h.sayLoop(b, nil, "the maximum is set:")
+	})
 }
 
 // verb is a command with a fixed number of arguments, of which the first is the task.

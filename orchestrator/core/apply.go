@@ -172,6 +172,8 @@ func applyTask(s State, e Event) State {
 		case TaskFound:
 			t.Commit = e.Land.Commits[0]
 			t.move(Landed, e.At)
+		case TaskLimited:
+			t.Limit = e.Agent.Iteration
 		case TaskRetried:
 			t.release(e.At)
 			if e.Text != "" {

@@ -36,6 +36,10 @@ func missing(e Event) string {
 		if e.Task == "" || e.Agent == nil {
 			return "task and agent"
 		}
+	case TaskLimited:
+		if e.Task == "" || e.Agent == nil || e.Agent.Iteration < 1 {
+			return "task and number of iterations"
+		}
 	case AttemptHanded, AttemptStopped, AttemptCleaned, AgentExited, CleanStarted, TaskParked, TaskRetried, TaskSkipped:
 		if e.Task == "" {
 			return "task"

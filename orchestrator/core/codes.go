@@ -64,7 +64,7 @@ func Explanations() []Explanation {
 		{NoChange, "the agent ended and had changed nothing; that is never done", `orch logs TASK; add to its description, or orch skip TASK`},
 		{NoProgress, "no output, no change, no commit and no processor time for longer than limits.no_progress, or over limits.task_time", "orch logs TASK; a smaller task, or a longer limit"},
 		{Looping, "the same thing happened again and again without progress", `orch logs TASK, then orch retry TASK -m "a hint"`},
-		{MaxIterations, "the agent wanted to go on more often than its limit allows", `orch logs TASK, then orch retry TASK -m "a hint"`},
+		{MaxIterations, "the agent wanted to go on more often than its limit allows", `orch logs TASK, then orch retry TASK -m "a hint"; orch iteration limit TASK N raises the limit`},
 		{CircuitBreaker, "validation was red several times in a row", `orch logs TASK --gate, then orch retry TASK -m "a hint"`},
 		{Regression, "the score of the validation fell from iteration to iteration", `orch diff TASK, then orch retry TASK -m "a hint"`},
 		{AgentCrashed, "the agent's process ended badly in every attempt that the task had, or does not start at all", "orch logs TASK; orch doctor"},

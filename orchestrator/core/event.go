@@ -38,6 +38,7 @@ const (
 	TaskParked        EventKind = "task_parked"        // not without a person
 	TaskRetried       EventKind = "task_retried"       // a person
 	TaskSkipped       EventKind = "task_skipped"       // a person
+	TaskLimited       EventKind = "task_limited"       // a person: its attempts may have Agent.Iteration iterations
 	RequestRefused    EventKind = "request_refused"    // what a person asked for is not possible now
 	BreakerOpened     EventKind = "breaker_opened"     // the agent does not start
 	MetaWanted        EventKind = "meta_issue_wanted"  // too many tasks failed in a row
@@ -62,7 +63,7 @@ func (k EventKind) Journaled() bool {
 // Personal reports whether a person may ask for the event.
 func (k EventKind) Personal() bool {
 	switch k {
-	case TaskRetried, TaskSkipped, DrainStarted, KillStarted, RunPaused, RunContinued:
+	case TaskRetried, TaskSkipped, TaskLimited, DrainStarted, KillStarted, RunPaused, RunContinued:
 		return true
 	}
 	return false

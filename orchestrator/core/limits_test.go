@@ -227,3 +227,14 @@ func TestPause(t *testing.T) {
 	s = after(t, s, startOf("e.1", 1), Event{Kind: RunPaused}, endOf("e.1", 1, Agent{Signal: SignalContinue}))
 	require.NotContains(t, acts(s, noon.Add(time.Second)), "iterate e.1")
 }
+
+// TestTaskLimited: a person lowers or raises what a task's attempts may have, in flight.
+func TestTaskLimited(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.Iterations = 15
+	s := after(t, started(t, limits, open("e.1"), open("e.2")), startOf("e.1", 1), Event{Kind: TaskLimited, Task: "e.1", Agent: &Agent{Iteration: 1}}, endOf("e.1", 1, Agent{Signal: SignalContinue}))
+	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+	require.Error(t, Check(s, Event{Kind: TaskLimited, Task: "e.1", Agent: &Agent{}}))
+	require.Error(t, Check(s, Event{Kind: TaskLimited, Task: "e.9", Agent: &Agent{Iteration: 1}}))
+}

@@ -67,6 +67,7 @@ type Task struct {
 	Commit    Commit    `json:"commit,omitempty"`    // what landed it
 	Told      string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
 	Deleted   bool      `json:"deleted,omitempty"`   // no longer in the tracker
+	Limit     int       `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
 	Doubted   bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
 	Hints     []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
 	Give      string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
@@ -154,6 +155,9 @@ type Limits struct {
 
 // iterations is how many one attempt at a task may have.
 func (l Limits) iterations(t *Task) int {
+	if t.Limit > 0 {
+		return t.Limit
+	}
 	if n, ok := l.ByAgent[t.Agent]; ok {
 		return n
 	}

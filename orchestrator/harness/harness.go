@@ -66,6 +66,8 @@ const (
 	Auth Kind = "auth"
 	// UsageLimit means that the account's quota is used up until a reset, or for good.
 	UsageLimit Kind = "usage_limit"
+	// ContextFull means that the conversation is too long to go on: a fresh one can.
+	ContextFull Kind = "context_full"
 	// Crashed means anything else that kept the agent from finishing its turn.
 	Crashed Kind = "crashed"
 )

@@ -114,6 +114,8 @@ func (s *story) failed() harness.Outcome {
 	switch {
 	case s.last.Subtype == "error_max_turns", s.last.Subtype == "error_max_budget_usd":
 		return harness.Outcome{Kind: harness.Ended, Detail: detail}
+	case s.last.Terminal == "prompt_too_long":
+		return harness.Outcome{Kind: harness.ContextFull, Detail: detail}
 	case strings.HasPrefix(s.last.Terminal, "aborted_"):
 		return harness.Outcome{Kind: harness.Crashed, Detail: "interrupted (" + s.last.Terminal + ")"}
 	case s.last.Terminal == "api_error", s.api.status() != 0, stream.QuotaSpent(s.last.Text), stream.NotLoggedIn(s.last.Text):

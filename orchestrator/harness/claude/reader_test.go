@@ -70,7 +70,7 @@ func TestKinds(t *testing.T) {
 		{"nothing", "", 0, harness.Crashed, 0},
 		{"not this client", "Usage: claude [options]\n", 1, harness.Crashed, 0},
 		{"unknown session", `{"type":"result","subtype":"error_during_execution","is_error":true,"errors":["No conversation found with session ID: x"]}` + "\n", 1, harness.Crashed, 0},
-		{"prompt too long", `{"type":"result","subtype":"success","is_error":true,"terminal_reason":"prompt_too_long","result":"Prompt is too long"}` + "\n", 1, harness.Crashed, 0},
+		{"prompt too long", `{"type":"result","subtype":"success","is_error":true,"terminal_reason":"prompt_too_long","result":"Prompt is too long"}` + "\n", 1, harness.ContextFull, 0},
 	} {
 		r := feed(t, claude.Options{Now: func() time.Time { return now }}, test.stream)
 		got := r.Outcome(test.exit)

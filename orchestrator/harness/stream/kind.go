@@ -21,6 +21,10 @@ var (
 	loginText = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)please run /login|invalid api key|api key not valid|not logged in|oauth token|authentication failed|invalid auth method|no authentication information`)
 	})
+	// fullText is an error that says that the conversation is too long.
+	fullText = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)prompt is too long|context[ _](?:window|length)|maximum context|input is too long|exceeds the (?:context|maximum number of tokens)`)
+	})
 	// networkText is an error without a status that a later try can cure.
 	networkText = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)connect|network|timed? ?out|socket|fetch failed|overloaded|unavailable|high demand|stream disconnected|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|\b5\d\d\b`)
@@ -48,6 +52,8 @@ func KindOf(status int, text string) harness.Kind {
 		status = StatusIn(text)
 	}
 	switch {
+	case (status == 0 || status == 400 || status == 413) && fullText().MatchString(text):
+		return harness.ContextFull
 	case status == 402 || QuotaSpent(text):
 		return harness.UsageLimit
 	case status == 401 || status == 403 || NotLoggedIn(text):

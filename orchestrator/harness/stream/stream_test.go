@@ -34,6 +34,9 @@ func TestKindOf(t *testing.T) {
 		{0, "", harness.Unavailable},
 		{400, "the network of the request is wrong", harness.Crashed},
 		{0, "segmentation fault", harness.Crashed},
+		{400, "prompt is too long: 210000 tokens > 200000 maximum", harness.ContextFull},
+		{0, `{"error":{"code":"400","message":"This model's maximum context length is 128000 tokens"}}`, harness.ContextFull},
+		{503, "the context window service is down", harness.Unavailable},
 		{0, "line 401 of the code", harness.Crashed},
 	} {
 		require.Equal(t, c.want, stream.KindOf(c.status, c.text), "%d %s", c.status, c.text)

@@ -49,7 +49,7 @@ func Fuzz(f *testing.F, h harness.Harness) {
 	f.Fuzz(func(t *testing.T, text string, exitCode int) {
 		out := Read(t, h, text, exitCode)
 		require.Equal(t, out, Read(t, h, text, exitCode), "the same output, the same outcome")
-		require.Contains(t, []harness.Kind{harness.Ended, harness.RateLimited, harness.Unavailable, harness.Auth, harness.UsageLimit, harness.Crashed}, out.Kind)
+		require.Contains(t, []harness.Kind{harness.Ended, harness.RateLimited, harness.Unavailable, harness.Auth, harness.UsageLimit, harness.ContextFull, harness.Crashed}, out.Kind)
 		require.True(t, utf8.ValidString(out.Text) && utf8.ValidString(out.Detail))
 		require.False(t, strings.ContainsFunc(out.Detail, func(r rune) bool { return r < ' ' }), out.Detail)
 		require.GreaterOrEqual(t, out.RetryAfter, time.Duration(0))
