@@ -258,22 +258,9 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 		return &userError{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: exitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
 	}
 	in.TaskID = task
-	hooks, err := store.All(task)
+	e, _, err := a.decideByHooks(ctx, store, task, in)
 	if err != nil {
 		return err
-	}
-	sys := proc.New(proc.Options{Guard: []string{a.Self, guardCommand}, Now: a.Now})
-	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		res, err := sys.RunGuarded(ctx, proc.Cmd{Dir: a.project(), Argv: argv, Env: a.Env, Stdin: stdin, MaxOutputBytes: maxContext})
-		return res.Stdout, err
-	}
-	e, after := registry.Evaluate(ctx, hooks, in, run, a.Now)
-	if len(hooks) > 0 {
-		if err := store.Keep(ctx, after); err != nil {
-			return err
-		}
 	}
 	doc := map[string]any{"hookId": e.HookID, "taskId": task, "iteration": in.Iteration, "action": e.Action, "reason": e.Reason, "nextPrompt": nil,
 		"checkpointCreated": false, "metadata": map[string]any{}}
@@ -293,6 +280,26 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 		doc["metadata"] = e.Metadata
 	}
 	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, harness.Clause(e.Reason, 1000), harness.Clean(e.NextPrompt))
+}
+
+// decideByHooks asks a task's hooks and counts what they said; any says that it has some.
+func (a hookCmd) decideByHooks(ctx context.Context, store registry.Store, task string, in registry.Context) (e registry.Evaluation, any bool, err error) {
+	hooks, err := store.All(task)
+	if err != nil {
+		return e, false, err
+	}
+	sys := proc.New(proc.Options{Guard: []string{a.Self, guardCommand}, Now: a.Now})
+	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		res, err := sys.RunGuarded(ctx, proc.Cmd{Dir: a.project(), Argv: argv, Env: a.Env, Stdin: stdin, MaxOutputBytes: maxContext})
+		return res.Stdout, err
+	}
+	e, after := registry.Evaluate(ctx, hooks, in, run, a.Now)
+	if len(hooks) > 0 {
+		err = store.Keep(ctx, after)
+	}
+	return e, len(hooks) > 0, err
 }
 
 func (a hookCmd) readContext(file string) (c registry.Context, err error) {

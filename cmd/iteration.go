@@ -16,12 +16,14 @@ import (
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/stophook/registry"
 )
 
 // iterationCommands are orch iteration and orch checkpoint.
 func (a *app) iterationCommands() []*cobra.Command {
 	return iterate.Commands(iterate.Host{
-		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, Limit: a.limitTask, NeedsYou: exitWith(exitNeedsYou),
+		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, Limit: a.limitTask, Hooks: a.iterationHooks, NeedsYou: exitWith(exitNeedsYou),
 		Print: func(doc map[string]any, text string) error {
 			if a.json {
 				writeJSON(a.Stdout, doc)
@@ -35,6 +37,24 @@ func (a *app) iterationCommands() []*cobra.Command {
 			return &userError{Code: p.Code, What: p.What, Why: p.Why, Fix: p.Fix, Exit: exit, Err: p.Err}
 		},
 	})
+}
+
+// iterationHooks has a task's hooks decide on an iteration.
+func (a *app) iterationHooks(ctx context.Context, task string, n int, v validation.Verdict, output string, files []string) (iteration.Hook, error) {
+	h := hookCmd{a}
+	store, err := h.hooks()
+	if err != nil {
+		return iteration.Hook{}, err
+	}
+	in := registry.Context{TaskID: task, Iteration: n, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: output}
+	for _, c := range v.Checks {
+		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
+	}
+	e, some, err := h.decideByHooks(ctx, store, task, in)
+	if err != nil || !some {
+		return iteration.Hook{}, err
+	}
+	return iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
 }
 
 // limitTask leaves word for the run that drives a task.

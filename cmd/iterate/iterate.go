@@ -24,6 +24,8 @@ type Host struct {
 	Now func() time.Time
 	// Place finds a task's loop and its work.
 	Place func(ctx context.Context, task string) (Place, error)
+	// Hooks has the hooks of a task decide on an iteration; the zero Hook where it has none.
+	Hooks func(ctx context.Context, task string, n int, v validation.Verdict, output string, files []string) (iteration.Hook, error)
 	// Limit tells a run that drives the task what its attempts may have; told is false where
 	// none does.
 	Limit func(ctx context.Context, task string, n int) (told bool, err error)
@@ -133,11 +135,16 @@ func (h Host) read(ctx context.Context, task string, do func(*checkpoint.Book) e
 	return h.problem(task, do(b))
 }
 
-// rules are what a loop is validated by.
-func judge(ctx context.Context, p Place, rules []validation.Rule, output string, now func() time.Time) (validation.Verdict, error) {
+// judge asks the loop's rules, and then the task's hooks.
+func (h Host) judge(ctx context.Context, p Place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
 	files, err := p.Changed(ctx)
 	if err != nil {
-		return validation.Verdict{}, err
+		return v, hook, err
 	}
-	return validation.Judge(ctx, p.Run, rules, validation.Input{Dir: p.Dir, Env: p.Env, Output: output, Files: files, Now: now})
+	v, err = validation.Judge(ctx, p.Run, l.Config.ValidationRules, validation.Input{Dir: p.Dir, Env: p.Env, Output: output, Files: files, Now: h.Now})
+	if err != nil {
+		return v, hook, err
+	}
+	hook, err = h.Hooks(ctx, l.TaskID, l.Iteration, v, output, files)
+	return v, hook, err
 }

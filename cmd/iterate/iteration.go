@@ -157,14 +157,14 @@ func validateCommand(h Host) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := judge(ctx, p, l.Config.ValidationRules, output, h.Now)
+			v, hook, err := h.judge(ctx, p, l, output)
 			if err != nil {
 				return err
 			}
 			if p.Blocked(ctx) {
 				output = stopped
 			}
-			o, err := b.Validate(v, output)
+			o, err := b.Validate(v, output, hook)
 			if err != nil {
 				return err
 			}

@@ -81,6 +81,7 @@ type event struct {
 	Config     *iteration.Config   `json:"config,omitempty"`     // started
 	Verdict    *validation.Verdict `json:"verdict,omitempty"`    // validated
 	Output     string              `json:"output,omitempty"`     // validated: the end of what the agent said
+	Hook       iteration.Hook      `json:"hook,omitzero"`        // validated
 	At         time.Time           `json:"at"`                   // UTC
 	Limit      int                 `json:"limit,omitempty"`      // limited
 	Checkpoint *Checkpoint         `json:"checkpoint,omitempty"` // checkpointed
@@ -230,7 +231,7 @@ func (b *Book) apply(e event) error {
 func step(l iteration.Loop, e event) (iteration.Loop, error) {
 	switch e.Kind {
 	case validated:
-		l, _, err := l.Validate(*e.Verdict, e.Output, e.At)
+		l, _, err := l.Validate(*e.Verdict, e.Output, e.Hook, e.At)
 		return l, err
 	case advanced:
 		return l.Next()
@@ -257,12 +258,13 @@ func (b *Book) Start(task string, c iteration.Config) (Checkpoint, error) {
 	return point, b.record(event{Kind: started, TaskID: task, Config: &c}, event{Kind: checkpointed, Checkpoint: &point})
 }
 
-// Validate ends the iteration by a verdict and by what the agent has said.
-func (b *Book) Validate(v validation.Verdict, output string) (iteration.Outcome, error) {
+// Validate ends the iteration by a verdict, by what the agent has said, and by what the
+// task's hooks say.
+func (b *Book) Validate(v validation.Verdict, output string, hook iteration.Hook) (iteration.Outcome, error) {
 	if len(output) > maxOutput {
 		output = strings.ToValidUTF8(output[len(output)-maxOutput:], "")
 	}
-	if err := b.record(event{Kind: validated, Verdict: &v, Output: output}); err != nil {
+	if err := b.record(event{Kind: validated, Verdict: &v, Output: output, Hook: hook}); err != nil {
 		return iteration.Outcome{}, err
 	}
 	return *b.loop.Last, nil

@@ -43,7 +43,7 @@ func TestNothingIsLost(t *testing.T) {
 			_, err := b.Start("t-1", iteration.Config{MaxIterations: 5})
 			return err
 		},
-		func(b *checkpoint.Book) error { _, err := b.Validate(red, ""); return err },
+		func(b *checkpoint.Book) error { _, err := b.Validate(red, "", iteration.Hook{}); return err },
 		func(b *checkpoint.Book) error {
 			_, err := b.Create(checkpoint.Checkpoint{TaskID: "t-1", Trigger: "manual", ExecutionPhase: "red", AgentContext: json.RawMessage(`{"test":"x"}`), FilesModified: []string{"a.go"}, DraftContent: "d"})
 			return err
@@ -51,7 +51,10 @@ func TestNothingIsLost(t *testing.T) {
 		func(b *checkpoint.Book) error { _, err := b.Next(); return err },
 		func(b *checkpoint.Book) error { _, err := b.Limit(9); return err },
 		func(b *checkpoint.Book) error { return b.Expire(b.List()[0].ID) },
-		func(b *checkpoint.Book) error { _, err := b.Validate(green, "<promise>COMPLETE</promise>"); return err },
+		func(b *checkpoint.Book) error {
+			_, err := b.Validate(green, "<promise>COMPLETE</promise>", iteration.Hook{})
+			return err
+		},
 		func(b *checkpoint.Book) error { _, err := b.CleanUp(1); return err },
 		func(b *checkpoint.Book) error { _, err := b.End(); return err },
 	}
@@ -114,7 +117,7 @@ func TestRefusals(t *testing.T) {
 	b := open(t, dir)
 	_, err = b.Next()
 	require.ErrorIs(t, err, checkpoint.ErrNoLoop)
-	_, err = b.Validate(red, "")
+	_, err = b.Validate(red, "", iteration.Hook{})
 	require.ErrorIs(t, err, checkpoint.ErrNoLoop)
 	_, err = b.Newest("")
 	require.ErrorIs(t, err, checkpoint.ErrNotFound)

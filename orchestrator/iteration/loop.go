@@ -128,6 +128,14 @@ type RuleOutcome struct {
 	Message string `json:"message"`
 }
 
+// Hook is what the hooks of the task say of an iteration; the zero Hook is nothing.
+type Hook struct {
+	ID         string `json:"hookId,omitempty"`
+	Action     string `json:"action,omitempty"` // complete, continue or escalate
+	Reason     string `json:"reason,omitempty"`
+	NextPrompt string `json:"nextPrompt,omitempty"`
+}
+
 // The ways in which a step is refused; nothing has changed then.
 var (
 	ErrConfig    = errors.New("no config for an iteration loop")
@@ -147,9 +155,10 @@ func Start(task string, c Config) (Loop, error) {
 
 // Validate ends an iteration: the verdict of the rules, and what the agent has said, make a
 // signal. A guard that trips overrides whatever was promised; COMPLETE with red rules goes
-// on, with the feedback; green rules without a promise go on too. Validating an iteration
-// again replaces what was said of it. It fails with [ErrDone].
-func (l Loop) Validate(v validation.Verdict, output string, now time.Time) (Loop, Outcome, error) {
+// on, with the feedback; green rules without a promise go on too. A hook may complete what
+// passes, keep it going, or escalate. Validating an iteration again replaces what was said
+// of it. It fails with [ErrDone].
+func (l Loop) Validate(v validation.Verdict, output string, hook Hook, now time.Time) (Loop, Outcome, error) {
 	if l.Done != "" {
 		return l, Outcome{}, fmt.Errorf("%w: %s", ErrDone, l.Done)
 	}
@@ -172,6 +181,7 @@ func (l Loop) Validate(v validation.Verdict, output string, now time.Time) (Loop
 		l.LastFailure = l.failure(v)
 	}
 	l.promised(&o, output)
+	o.hooked(hook)
 	l.History = append(slices.Clone(l.History), Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, FirstUnmet: unmet})
 	if guard, why := l.guard(v.Passed, o.Signal); guard != "" {
 		o.Signal, o.Guard, o.Reason = Escalate, guard, why
@@ -224,6 +234,25 @@ func (l Loop) promised(o *Outcome, output string) {
 		o.Signal = Blocked
 	case stophook.Escalate:
 		o.Signal = Escalate
+	}
+}
+
+// hooked has the task's hooks decide, as far as the rules and a question to a person allow.
+func (o *Outcome) hooked(h Hook) {
+	if h.Action == "" || o.Signal == Blocked {
+		return
+	}
+	switch {
+	case h.Action == "escalate":
+		o.Signal, o.Reason = Escalate, h.Reason
+	case h.Action == "complete" && o.Passed:
+		o.Signal, o.Reason = Complete, h.Reason
+	case h.Action == "continue" && o.Signal == Complete:
+		o.Signal, o.Reason = Continue, h.Reason
+	}
+	o.Feedback = append(o.Feedback, "Hook "+h.ID+": "+h.Reason)
+	if h.NextPrompt != "" {
+		o.Feedback = append(o.Feedback, h.NextPrompt)
 	}
 }
 

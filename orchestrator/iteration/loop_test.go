@@ -84,7 +84,7 @@ func TestSignals(t *testing.T) {
 					l, err = l.Next()
 					require.NoError(t, err)
 				}
-				l, o, err = l.Validate(verdict(s.failed, s.score), s.says, now)
+				l, o, err = l.Validate(verdict(s.failed, s.score), s.says, iteration.Hook{}, now)
 				require.NoError(t, err)
 			}
 			require.Equal(t, c.want, o.Signal, o.Reason)
@@ -101,7 +101,7 @@ func TestSignals(t *testing.T) {
 			require.Error(t, err)
 			l, err = l.End()
 			require.NoError(t, err)
-			_, _, err = l.Validate(verdict("", 0), complete, now)
+			_, _, err = l.Validate(verdict("", 0), complete, iteration.Hook{}, now)
 			require.ErrorIs(t, err, iteration.ErrDone)
 		})
 	}
@@ -120,10 +120,10 @@ func TestOrder(t *testing.T) {
 	_, err = l.End()
 	require.ErrorIs(t, err, iteration.ErrNotYet)
 
-	l, o, err := l.Validate(verdict("tests", 50), "", now)
+	l, o, err := l.Validate(verdict("tests", 50), "", iteration.Hook{}, now)
 	require.NoError(t, err)
 	require.Equal(t, 1, l.ConsecutiveFails)
-	again, _, err := l.Validate(verdict("tests", 50), "", now)
+	again, _, err := l.Validate(verdict("tests", 50), "", iteration.Hook{}, now)
 	require.NoError(t, err)
 	require.Equal(t, 1, again.ConsecutiveFails, "the same iteration counts once")
 	require.Len(t, again.History, 1)
@@ -138,7 +138,7 @@ func TestOrder(t *testing.T) {
 	require.NoError(t, err)
 	_, err = lowered.Next()
 	require.ErrorIs(t, err, iteration.ErrMaximum)
-	_, o, err = lowered.Validate(verdict("", 0), "", now)
+	_, o, err = lowered.Validate(verdict("", 0), "", iteration.Hook{}, now)
 	require.NoError(t, err)
 	require.Equal(t, iteration.MaxIterations, o.Guard)
 }
@@ -155,7 +155,7 @@ func TestEveryLoopEnds(t *testing.T) {
 			failed := []string{"", "a", "b", "c"}[rnd.IntN(4)]
 			var o iteration.Outcome
 			var err error
-			l, o, err = l.Validate(verdict(failed, rnd.IntN(100)), says[rnd.IntN(len(says))], now)
+			l, o, err = l.Validate(verdict(failed, rnd.IntN(100)), says[rnd.IntN(len(says))], iteration.Hook{}, now)
 			require.NoError(t, err)
 			if o.Signal == iteration.Complete {
 				require.Empty(t, failed, "complete is never red")
@@ -171,6 +171,31 @@ func TestEveryLoopEnds(t *testing.T) {
 			if l, err = l.Next(); err != nil {
 				t.Fatalf("seed %d: it may not go on, and nothing has ended it: %v", seed, err)
 			}
+		}
+	}
+}
+
+// TestHooks: a task's hook may complete what passes, keep it going, or escalate; it does not
+// make red work complete, and a question to a person stands.
+func TestHooks(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		action, failed, says string
+		want                 iteration.Signal
+	}{
+		{"complete", "", "", iteration.Complete},
+		{"complete", "tests", "", iteration.Continue},
+		{"continue", "", complete, iteration.Continue},
+		{"continue", "", "", iteration.Continue},
+		{"escalate", "", complete, iteration.Escalate},
+		{"escalate", "", blocked, iteration.Blocked},
+		{"", "", complete, iteration.Complete},
+	} {
+		_, o, err := start(t, iteration.Config{}).Validate(verdict(c.failed, 50), c.says, iteration.Hook{ID: "HOOK-1", Action: c.action, Reason: "since", NextPrompt: "look again"}, now)
+		require.NoError(t, err)
+		require.Equal(t, c.want, o.Signal, "%+v", c)
+		if c.action != "" && c.want != iteration.Blocked {
+			require.Contains(t, o.Feedback, "look again")
 		}
 	}
 }
