@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/iterate"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -83,7 +84,7 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 	}
 	base := "HEAD"
 	if dir := a.env("ORCH_ATTEMPT_DIR"); dir != "" && a.env("ORCH_TASK") == task {
-		p.Book, p.Dir = filepath.Join(dir, "iterations"), orElse(a.env("ORCH_WORKTREE"), a.Dir)
+		p.Book, p.Dir = filepath.Join(dir, checkpoint.Folder), orElse(a.env("ORCH_WORKTREE"), a.Dir)
 	}
 	if pic, t, err := a.look(ctx, []string{task}); err == nil && t != nil && t.Last().Open() {
 		store, err := pic.store(pic.state.Epic)
@@ -91,9 +92,10 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 			return p, err
 		}
 		last := t.Last()
-		p.Book = filepath.Join(orchestrator.AttemptDir(pic.dir, t.ID, last.Number), "iterations")
+		p.Book = filepath.Join(orchestrator.AttemptDir(pic.dir, t.ID, last.Number), checkpoint.Folder)
 		p.Dir, base = store.Name(string(t.ID), last.Number).Dir, string(last.Base)
 	}
+	p.Products = func() (string, error) { return productsOf(p.Book) }
 	p.Changed = func(ctx context.Context) ([]string, error) { return w.changedIn(ctx, p.Dir, base) }
 	return p, nil
 }

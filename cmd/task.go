@@ -111,6 +111,27 @@ type product struct {
 // maxProduct bounds a work product, in bytes.
 const maxProduct = 4 << 20
 
+// productFolder is where a task's work products are, beside its loop.
+const productFolder = "products"
+
+// productsOf is the text of all work products of a book, oldest first.
+func productsOf(book string) (string, error) {
+	paths, err := filepath.Glob(filepath.Join(book, productFolder, "*.json"))
+	var all strings.Builder
+	for _, path := range paths { // their names are times
+		var p product
+		text, readErr := os.ReadFile(path)
+		if readErr == nil {
+			readErr = json.Unmarshal(text, &p)
+		}
+		if readErr != nil {
+			return "", fmt.Errorf("reading the work products: %w", readErr)
+		}
+		all.WriteString(p.Content + "\n")
+	}
+	return all.String(), err
+}
+
 // store keeps a work product beside the task's loop, which a content_pattern rule can look
 // into and a person can read.
 func (a taskCmd) store(ctx context.Context, id string, p product, file string) error {
@@ -140,7 +161,7 @@ func (a taskCmd) store(ctx context.Context, id string, p product, file string) e
 	if err != nil {
 		return fmt.Errorf("keeping the work product: %w", err)
 	}
-	path := filepath.Join(place.Book, "products", p.ID+".json")
+	path := filepath.Join(place.Book, productFolder, p.ID+".json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("keeping the work product: %w", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -174,6 +175,9 @@ func (x *Effects) clean(ctx context.Context, s core.State, d core.Decision) core
 	e := core.Event{Kind: core.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
 	for _, a := range t.Attempts {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
+			e.Reason = err.Error()
+		}
+		if err := checkpoint.Prune(filepath.Join(AttemptDir(x.Dir, t.ID, a.Number), checkpoint.Folder)); err != nil {
 			e.Reason = err.Error()
 		}
 	}

@@ -49,6 +49,8 @@ type Place struct {
 	Run proc.Runner
 	// Changed lists the files that the work has changed.
 	Changed func(ctx context.Context) ([]string, error)
+	// Products is the text of the task's work products.
+	Products func() (string, error)
 	// Blocked reports whether a person has set the task to blocked in the tracker.
 	Blocked func(ctx context.Context) bool
 	// Config is how the task's agent iterates, by the settings.
@@ -141,7 +143,11 @@ func (h Host) judge(ctx context.Context, p Place, l iteration.Loop, output strin
 	if err != nil {
 		return v, hook, err
 	}
-	v, err = validation.Judge(ctx, p.Run, l.Config.ValidationRules, validation.Input{Dir: p.Dir, Env: p.Env, Output: output, Files: files, Now: h.Now})
+	products, err := p.Products()
+	if err != nil {
+		return v, hook, err
+	}
+	v, err = validation.Judge(ctx, p.Run, l.Config.ValidationRules, validation.Input{Dir: p.Dir, Env: p.Env, Output: output, Products: products, Files: files, Now: h.Now})
 	if err != nil {
 		return v, hook, err
 	}

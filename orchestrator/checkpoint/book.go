@@ -110,6 +110,23 @@ type Book struct {
 	made    int             // checkpoints ever, for their sequence
 }
 
+// Folder is where an attempt's book is, in the attempt's own folder.
+const Folder = "iterations"
+
+// Prune forgets the book in dir: the loop and its checkpoints. What else is there stays.
+func Prune(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "journal.*"))
+	for _, path := range append(files, filepath.Join(dir, "lock")) {
+		if rm := os.Remove(path); rm != nil && !errors.Is(rm, os.ErrNotExist) {
+			err = errors.Join(err, rm)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("forgetting the checkpoints: %w", err)
+	}
+	return nil
+}
+
 // lockWait is how long another process is waited for.
 const lockWait = 5 * time.Second
 

@@ -106,6 +106,12 @@ func TestNothingIsLost(t *testing.T) {
 	require.Contains(t, b.Instructions(c), "Iteration 2 of 9. The last validation was green, score 100.")
 	_, err = b.Start("t-1", iteration.Config{MaxIterations: 1})
 	require.NoError(t, err, "a loop that has ended may be followed by another")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "other"), nil, 0o600))
+	require.NoError(t, checkpoint.Prune(dir))
+	_, err = checkpoint.Read(dir, clock())
+	require.ErrorIs(t, err, checkpoint.ErrNoLoop)
+	require.FileExists(t, filepath.Join(dir, "other"))
+	require.NoError(t, checkpoint.Prune(filepath.Join(dir, "none")))
 }
 
 // TestRefusals: what is refused is said why, and nothing is written.

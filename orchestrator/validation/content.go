@@ -24,6 +24,9 @@ func (r Rule) contentPattern(ctx context.Context, in Input) Check {
 	if r.Target == TargetOutput || r.Target == "" && r.Path == "" {
 		return r.found("the output", re.FindString(in.Output), re.MatchString(in.Output))
 	}
+	if r.Target == TargetProduct {
+		return r.found("the work products", re.FindString(in.Products), re.MatchString(in.Products))
+	}
 	root, err := os.OpenRoot(in.Dir)
 	if err != nil {
 		return errored("%v", err)

@@ -20,6 +20,8 @@ type Input struct {
 	Env []string
 	// Output is what the agent has said.
 	Output string
+	// Products is the text of the task's work products.
+	Products string
 	// Files are the changed files: slash-separated, relative to Dir, with the deleted ones.
 	Files []string
 	// Context is what a custom rule reads; nil makes it {"output":…,"files":[…]}.

@@ -386,3 +386,15 @@ func TestDir(t *testing.T) {
 		require.Equal(t, errs, resultOf(judgeOne(t, validation.Rule{Type: validation.Command, Command: "true", Dir: bad}, in)), bad)
 	}
 }
+
+// TestWorkProduct: what was stored for the task is looked into too.
+func TestWorkProduct(t *testing.T) {
+	t.Parallel()
+	in := validation.Input{Dir: t.TempDir(), Products: "## Threats\nnone left\n"}
+	r := validation.Rule{Type: validation.ContentPattern, Pattern: "(?m)^## Threats$", Target: validation.TargetProduct}
+	require.Equal(t, passes, resultOf(judgeOne(t, r, in)))
+	r.Absent = true
+	require.Equal(t, fails, resultOf(judgeOne(t, r, in)))
+	r.Path = "x"
+	require.Equal(t, errs, resultOf(judgeOne(t, r, in)))
+}

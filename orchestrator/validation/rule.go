@@ -35,6 +35,8 @@ const (
 	TargetOutput = "output"
 	// TargetFile is the files that Path names.
 	TargetFile = "file"
+	// TargetProduct is the work products that were stored for the task.
+	TargetProduct = "work_product"
 	// TargetDiff is the changed files, as they are now; those that Path names, if there is one.
 	TargetDiff = "diff"
 )
@@ -217,16 +219,16 @@ func (r Rule) pathFault() string {
 func (r Rule) targetFault() (field, why string) {
 	switch r.Target {
 	case "", TargetDiff:
-	case TargetOutput:
+	case TargetOutput, TargetProduct:
 		if r.Path != "" {
-			return "path", "means nothing for the target output"
+			return "path", "means nothing for the target " + r.Target
 		}
 	case TargetFile:
 		if r.Path == "" {
 			return "path", "is needed for the target file"
 		}
 	default:
-		return "target", fmt.Sprintf("%q is none of output, file, diff", r.Target)
+		return "target", fmt.Sprintf("%q is none of output, file, diff, work_product", r.Target)
 	}
 	return "", ""
 }
