@@ -107,7 +107,7 @@ func endLine(e core.Event) (line, bool) {
 		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
 	case a.End != core.EndedItself:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, orElse(e.Reason, string(a.End))), true}, true
-	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE":
+	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE", a.Signal == core.SignalFresh, e.Round != nil && !e.Round.Passed:
 		return line{}, false // the next event tells
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true

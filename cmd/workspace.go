@@ -21,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -305,7 +306,7 @@ func (w *workspace) deps(ctx context.Context, epic core.TaskID, t orchestrator.T
 	}
 	return orchestrator.Deps{
 		Epic: epic, Dir: w.epicDir(epic), Tracker: t, Repo: w.repo, Store: store, Proc: w.sys, Marker: w.marker(),
-		Gate: w.cfg.Gate, AgentEnv: w.agentEnv(ctx), GateEnv: w.gateEnv(), Limits: w.limits(epic),
+		Gate: w.cfg.Gate, AgentEnv: w.agentEnv(ctx), GateEnv: w.gateEnv(), Rules: w.agentRules(), Limits: w.limits(epic),
 		Patience: orchestrator.Patience{Task: w.cfg.Limits.TaskTime, NoProgress: w.cfg.Limits.NoProgress},
 		Tasks:    w.tasksCommand(), Now: w.Now,
 	}, nil
@@ -321,6 +322,19 @@ func (w *workspace) limits(epic core.TaskID) core.Limits {
 		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}
+}
+
+// agentRules are the rules that agents' definitions name, of those of the gate.
+func (w *workspace) agentRules() map[string][]validation.Rule {
+	rules := map[string][]validation.Rule{}
+	for name, d := range w.cfg.Agents {
+		for _, r := range w.cfg.Gate {
+			if d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
+				rules[name] = append(rules[name], r)
+			}
+		}
+	}
+	return rules
 }
 
 // agentIterations is how often each agent may go on in one attempt; one that does not

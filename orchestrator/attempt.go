@@ -16,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 )
 
@@ -89,8 +90,36 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	if e.Agent.End == core.EndedItself {
 		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
-	return x.harvest(ctx, s, d, e)
+	return x.round(ctx, s, d, x.harvest(ctx, s, d, e))
 }
+
+// round asks the agent's own rules, where it has some, about what its turn has left. The
+// gate judges what lands all the same.
+func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event) core.Event {
+	t := s.Task(d.Task)
+	rules := x.Rules[orElse(t.Agent, defaultAgent)]
+	switch e.Agent.Signal {
+	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
+		return e
+	}
+	if len(rules) == 0 || e.Agent.End != core.EndedItself || !e.Agent.Changed || len(e.Agent.Unmerged) > 0 {
+		return e
+	}
+	v, err := validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{Dir: x.Store.Name(string(t.ID), d.Attempt).Dir, Env: x.GateEnv, Files: e.Files})
+	if err != nil {
+		return e // interrupted: the gate will tell
+	}
+	e.Round = &core.Round{Passed: v.Passed, Score: v.Score, Why: why(v), Feedback: v.Feedback()}
+	for _, c := range v.Checks {
+		if !c.Passed && e.Round.Unmet == "" {
+			e.Round.Unmet = c.Rule
+		}
+	}
+	return e
+}
+
+// defaultAgent is who does a task whose label names nobody.
+const defaultAgent = "me"
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.
 const maxLastWords = 4 << 10

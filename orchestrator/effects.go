@@ -23,21 +23,22 @@ import (
 
 // Deps is what an Orchestrator works with.
 type Deps struct {
-	Epic     core.TaskID       // its id in the tracker
-	Dir      string            // where the epic's journal, logs and lock are
-	Tracker  Tracker           // where the tasks are
-	Repo     *git.Repo         // where the work lands
-	Store    *worktree.Store   // where agents work
-	Proc     *proc.System      // starts processes
-	Marker   string            // what the environment of every process of this epic carries
-	Harness  harness.Harness   // the agent's client
-	Gate     []validation.Rule // what has to pass before work lands
-	AgentEnv []string          // the whole environment of an agent, but for the ORCH_ variables
-	GateEnv  []string          // the whole environment of a gate's command
-	Limits   core.Limits       // what Decide goes by
-	Patience Patience          // how long an agent may take
-	Tasks    string            // the command that agents and people use for the tracker, for the brief
-	Now      func() time.Time  // the clock
+	Epic     core.TaskID                  // its id in the tracker
+	Dir      string                       // where the epic's journal, logs and lock are
+	Tracker  Tracker                      // where the tasks are
+	Repo     *git.Repo                    // where the work lands
+	Store    *worktree.Store              // where agents work
+	Proc     *proc.System                 // starts processes
+	Marker   string                       // what the environment of every process of this epic carries
+	Harness  harness.Harness              // the agent's client
+	Gate     []validation.Rule            // what has to pass before work lands
+	AgentEnv []string                     // the whole environment of an agent, but for the ORCH_ variables
+	GateEnv  []string                     // the whole environment of a gate's command
+	Rules    map[string][]validation.Rule // by agent: asked after each of its turns, before the gate is
+	Limits   core.Limits                  // what Decide goes by
+	Patience Patience                     // how long an agent may take
+	Tasks    string                       // the command that agents and people use for the tracker, for the brief
+	Now      func() time.Time             // the clock
 }
 
 // Patience is how long an agent may take.

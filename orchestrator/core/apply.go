@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // maxWindow is how many candidates are gated together at most.
@@ -329,6 +331,8 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
 	case got.Signal == SignalBlocked, got.Signal == SignalEscalate:
 		t.end(Question, e.Text, e.At)
+	case e.Round != nil && !e.Round.Passed:
+		goOn(t, e, limits)
 	case got.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
 	case got.Signal == SignalFresh && a.Iteration < limits.iterations(t):
@@ -344,6 +348,25 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.end(Orphaned, "", e.At)
 	default:
 		t.move(Queued, e.At)
+	}
+}
+
+// goOn gives an agent the feedback of its rules, for another turn of the same attempt; a
+// guard ends one that does not get better.
+func goOn(t *Task, e Event, limits Limits) {
+	a, r := t.last(), e.Round
+	a.Rounds = append(slices.Clone(a.Rounds), iteration.Entry{Iteration: a.Iteration, Timestamp: e.At, ValidationScore: r.Score, FirstUnmet: r.Unmet, Failure: r.Why})
+	guard, why := iteration.Trip(a.Rounds, iteration.DefaultThreshold)
+	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
+	switch {
+	case code != "":
+		a.Why = why
+		t.fail(code, r.Feedback, e.At)
+	case a.Iteration >= limits.iterations(t):
+		a.Why = r.Why
+		t.fail(MaxIterations, r.Feedback, e.At)
+	default:
+		a.Feedback = r.Feedback // stays open; Decide starts the next iteration
 	}
 }
 

@@ -185,6 +185,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
 	case unseen && a.Failure == Question:
 		return Question, harness.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
+	case unseen && len(a.Rounds) > 0 && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
+		return a.Failure, a.Why
 	case unseen && a.Failure == MaxIterations:
 		return MaxIterations, fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
@@ -270,6 +272,9 @@ func iterations(s State, now time.Time) (ds []Decision) {
 		}
 		free--
 		why := "the agent asked to go on"
+		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration {
+			why = "red: " + a.Rounds[n-1].Failure
+		}
 		if a.Session == "" && s.Run.Limits.Resumes {
 			why = "in a fresh session: the context was full"
 		}

@@ -83,6 +83,7 @@ type Event struct {
 	Wrote   []Wrote   `json:"wrote,omitempty"`   // tracker_written
 	Land    *Land     `json:"land,omitempty"`    // base_checked, landing_*, candidate_judged, task_landed
 	Agent   *Agent    `json:"agent,omitempty"`   // attempt_started, agent_ended
+	Round   *Round    `json:"round,omitempty"`   // agent_ended, where its agent's rules were asked
 	Until   time.Time `json:"until,omitzero"`    // breaker_opened
 	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
 	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
@@ -119,6 +120,16 @@ type Land struct {
 	Log     string   `json:"log,omitempty"`     // file with the gate's output
 
 	Took time.Duration `json:"took,omitempty"` // to build and judge
+}
+
+// Round is what the rules of an agent said of its work when it ended a turn, before
+// anything is landed.
+type Round struct {
+	Passed   bool   `json:"passed"`
+	Score    int    `json:"score"`              // 0 to 100
+	Unmet    string `json:"unmet,omitempty"`    // the first rule that did not pass
+	Why      string `json:"why,omitempty"`      // in one clause
+	Feedback string `json:"feedback,omitempty"` // for the next turn
 }
 
 // Agent is a fact about one agent process and the work that it left.

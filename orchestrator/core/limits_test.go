@@ -238,3 +238,52 @@ func TestTaskLimited(t *testing.T) {
 	require.Error(t, Check(s, Event{Kind: TaskLimited, Task: "e.1", Agent: &Agent{}}))
 	require.Error(t, Check(s, Event{Kind: TaskLimited, Task: "e.9", Agent: &Agent{Iteration: 1}}))
 }
+
+// TestRounds: an agent whose rules are red goes on in the same attempt, with their words; a
+// guard parks one that does not get better, at once.
+func TestRounds(t *testing.T) {
+	t.Parallel()
+	turn := func(id TaskID, score int, unmet string) Event {
+		e := endOf(id, 1, Agent{Session: "s", Changed: true, Head: "h"})
+		e.Round = &Round{Score: score, Passed: unmet == "", Unmet: unmet, Why: unmet + ": exit 1", Feedback: "mend " + unmet}
+		return e
+	}
+	again := func(t *testing.T, s State) State {
+		ds := Decide(s, noon.Add(time.Second))
+		require.Len(t, ds, 1)
+		require.Equal(t, Iterate, ds[0].Act, ds[0].Reason)
+		return after(t, s, ds[0].Event)
+	}
+	for name, c := range map[string]struct {
+		turns []Event
+		limit int
+		code  Code
+		state TaskState
+	}{
+		"it gets better":     {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), turn("e.1", 100, "")}, 15, "", Queued},
+		"it does not":        {[]Event{turn("e.1", 50, "tests"), turn("e.1", 60, "lint"), turn("e.1", 50, "tests")}, 15, CircuitBreaker, Waiting},
+		"it may not go on":   {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 2, MaxIterations, Waiting},
+		"it is green itself": {[]Event{turn("e.1", 100, "")}, 15, "", Queued},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limits := testLimits()
+			limits.Iterations = c.limit
+			s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1))
+			for n, e := range c.turns {
+				if n > 0 {
+					require.Contains(t, s.Task("e.1").Last().Feedback, "mend")
+					s = again(t, s)
+				}
+				s = after(t, s, e)
+			}
+			require.Equal(t, c.state, s.Task("e.1").State)
+			require.Equal(t, c.code, s.Task("e.1").Last().Failure)
+			if c.code == CircuitBreaker {
+				ds := Decide(s, noon.Add(time.Second))
+				require.Equal(t, TaskParked, ds[0].Kind)
+				require.Contains(t, ds[0].Reason, "3 consecutive failures. Last failure: tests: exit 1")
+			}
+		})
+	}
+}

@@ -17,7 +17,7 @@ import (
 func TestPure(t *testing.T) {
 	t.Parallel()
 	pure := []string{"errors", "fmt", "maps", "reflect", "slices", "sort", "strings", "time",
-		"github.com/beadsorch/orch/beads", "github.com/beadsorch/orch/orchestrator/git", "github.com/beadsorch/orch/orchestrator/harness"}
+		"github.com/beadsorch/orch/beads", "github.com/beadsorch/orch/orchestrator/git", "github.com/beadsorch/orch/orchestrator/harness", "github.com/beadsorch/orch/orchestrator/iteration"}
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	files := 0

@@ -74,10 +74,13 @@ func (c Config) promises() (out []string) {
 	return out
 }
 
+// DefaultThreshold is the circuit breaker's where nobody says otherwise.
+const DefaultThreshold = 3
+
 // threshold is the circuit breaker's.
 func (c Config) threshold() int {
 	if c.CircuitBreakerThreshold == 0 {
-		return 3
+		return DefaultThreshold
 	}
 	return c.CircuitBreakerThreshold
 }
@@ -89,7 +92,8 @@ type Entry struct {
 	ValidationScore int       `json:"validationScore"`
 	Passed          bool      `json:"passed"`
 	FirstUnmet      string    `json:"firstUnmet,omitempty"` // the rule that came first of those that did not pass
-	Signal          Signal    `json:"signal"`
+	Failure         string    `json:"failure,omitempty"`    // why it did not pass, in a clause
+	Signal          Signal    `json:"signal,omitempty"`
 	CheckpointID    string    `json:"checkpointId,omitempty"` // of the iteration's own
 }
 
@@ -182,7 +186,7 @@ func (l Loop) Validate(v validation.Verdict, output string, hook Hook, now time.
 	}
 	l.promised(&o, output)
 	o.hooked(hook)
-	l.History = append(slices.Clone(l.History), Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, FirstUnmet: unmet})
+	l.History = append(slices.Clone(l.History), Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, FirstUnmet: unmet, Failure: l.LastFailure})
 	if guard, why := l.guard(v.Passed, o.Signal); guard != "" {
 		o.Signal, o.Guard, o.Reason = Escalate, guard, why
 		o.Feedback = append(o.Feedback, why)
@@ -259,17 +263,31 @@ func (o *Outcome) hooked(h Hook) {
 // guard is the first guard that has tripped; "" for none. A loop that is complete by its
 // rules has nothing to be guarded from but the maximum that was lowered below it.
 func (l Loop) guard(passed bool, s Signal) (guard, why string) {
-	last := l.History
-	switch {
-	case l.Iteration > l.Config.MaxIterations, l.Iteration == l.Config.MaxIterations && s == Continue:
+	if l.Iteration > l.Config.MaxIterations || l.Iteration == l.Config.MaxIterations && s == Continue {
 		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", l.Config.MaxIterations)
-	case !passed && l.ConsecutiveFails >= l.Config.threshold():
-		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", l.ConsecutiveFails, l.LastFailure)
-	case regressed(last):
+	}
+	return Trip(l.History, l.Config.threshold())
+}
+
+// Trip is the first guard that has tripped in a history, oldest first, whose last entry is
+// the newest validation: the circuit breaker after threshold red ones in a row, a score that
+// falls, a rule that stays. guard is "" for none; why is one sentence.
+func Trip(h []Entry, threshold int) (guard, why string) {
+	fails := 0
+	for _, e := range slices.Backward(h) {
+		if e.Passed {
+			break
+		}
+		fails++
+	}
+	switch {
+	case fails > 0 && fails >= threshold:
+		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", fails, h[len(h)-1].Failure)
+	case regressed(h):
 		return QualityRegression, fmt.Sprintf("Quality regression: the score fell over the last %d iterations, from %d to %d.",
-			regressionSpan, last[len(last)-regressionSpan].ValidationScore, last[len(last)-1].ValidationScore)
-	case stuck(last):
-		return Stuck, fmt.Sprintf("%q came first of the rules that did not pass %d times in a row.", last[len(last)-1].FirstUnmet, stuckSpan)
+			regressionSpan, h[len(h)-regressionSpan].ValidationScore, h[len(h)-1].ValidationScore)
+	case stuck(h):
+		return Stuck, fmt.Sprintf("%q came first of the rules that did not pass %d times in a row.", h[len(h)-1].FirstUnmet, stuckSpan)
 	}
 	return "", ""
 }
