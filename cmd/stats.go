@@ -38,6 +38,8 @@ type performance struct {
 	Failures    map[string]int `json:"failures"`    // attempts by the code that ended them
 	WorkedMS    int64          `json:"worked_ms"`
 	Tokens      int64          `json:"tokens"`
+	CostUSD     float64        `json:"cost_usd"`
+	Rules       map[string]int `json:"rules"` // how often a rule came first of those that did not pass
 
 	ended int
 }
@@ -49,6 +51,10 @@ func (p *performance) add(t *core.Task) {
 		p.Iterations += at.Iteration
 		p.WorkedMS += at.Worked.Milliseconds()
 		p.Tokens += at.Tokens
+		p.CostUSD += at.CostUSD
+		for _, r := range at.Rounds {
+			p.Rules[r.FirstUnmet]++
+		}
 		if at.Failure != "" {
 			p.Failures[string(at.Failure)]++
 		}
@@ -89,7 +95,7 @@ func (a *app) stats(ctx context.Context, only string) error {
 				continue
 			}
 			if agents[name] == nil {
-				agents[name] = &performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}}
+				agents[name] = &performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, Rules: map[string]int{}}
 			}
 			agents[name].add(t)
 		}
@@ -109,14 +115,21 @@ func (a *app) stats(ctx context.Context, only string) error {
 		fmt.Fprintln(a.Stdout, "no agent has worked here yet")
 	}
 	for _, p := range all {
-		fmt.Fprintf(a.Stdout, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens\n", p.Agent, p.Landed, p.Tasks, p.Attempts, plural(p.Attempts, "attempt", "attempts"),
-			p.Iterations, plural(p.Iterations, "iteration", "iterations"), span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens)
+		fmt.Fprintf(a.Stdout, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, plural(p.Attempts, "attempt", "attempts"),
+			p.Iterations, plural(p.Iterations, "iteration", "iterations"), span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
 		var parts []string
 		for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
 			parts = append(parts, fmt.Sprintf("%d after %d", p.ByIteration[n], n))
 		}
 		if len(parts) > 0 {
 			fmt.Fprintf(a.Stdout, "         iterations to land: %s\n", strings.Join(parts, ", "))
+		}
+		parts = nil
+		for _, rule := range slices.Sorted(maps.Keys(p.Rules)) {
+			parts = append(parts, fmt.Sprintf("%s %d", rule, p.Rules[rule]))
+		}
+		if len(parts) > 0 {
+			fmt.Fprintf(a.Stdout, "         turns that were red: %s\n", strings.Join(parts, ", "))
 		}
 		parts = nil
 		for _, code := range slices.Sorted(maps.Keys(p.Failures)) {

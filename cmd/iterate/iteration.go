@@ -227,7 +227,18 @@ func (h Host) sayOutcome(task string, n int, o iteration.Outcome) error {
 		next = "orch iteration complete " + task
 	}
 	fmt.Fprintf(&text, "\nnext: %s\n", next)
-	return h.Print(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
+	totals := map[string]int{"total": len(o.Rules), "passed": 0, "failed": 0, "errored": 0}
+	for _, r := range o.Rules {
+		switch {
+		case r.Passed:
+			totals["passed"]++
+		case r.Errored:
+			totals["errored"]++
+		default:
+			totals["failed"]++
+		}
+	}
+	return h.Print(map[string]any{"schema": "orch.validate/1", "totals": totals, "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
 		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "results": o.Rules, "next": next}, text.String())
 }
 

@@ -107,6 +107,7 @@ func addIterations(s *mcp.Server, call Call) {
 		Reason    string   `json:"reason,omitempty"`
 		Guard     string   `json:"guard,omitempty"`
 		Feedback  []string `json:"feedback"`
+		Totals    any      `json:"totals" jsonschema:"how many rules passed, failed and errored"`
 		Results   any      `json:"results"`
 	}](s, call, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
 		l := command("iteration", "validate", "--output=-")

@@ -319,6 +319,7 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		a.Session, a.Tokens = got.Session, 0
 	}
 	a.Tokens += got.Tokens
+	a.CostUSD += got.CostUSD
 	switch {
 	case got.End == EndedStopped:
 		t.end(Orphaned, "", e.At)

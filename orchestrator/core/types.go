@@ -99,6 +99,7 @@ type Attempt struct {
 	Worked    time.Duration     `json:"worked,omitempty"`     // time that its agents took, together
 	Rounds    []iteration.Entry `json:"rounds,omitempty"`     // what its agent's rules said after each turn
 	Tokens    int64             `json:"tokens,omitempty"`     // that its agents used, in the conversation of Session
+	CostUSD   float64           `json:"cost_usd,omitempty"`   // that its agents cost
 }
 
 // Open reports whether the attempt has not ended.

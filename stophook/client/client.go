@@ -23,6 +23,9 @@ type Client struct {
 	// Servers is the file of the repository that tools are listed in, under mcpServers: it
 	// may be Settings; "" for none.
 	Servers string
+	// Append are texts at the end of files of the repository that others write too, by their
+	// paths.
+	Append map[string]string
 	// Files are those of the repository that are orch's as a whole, by their paths.
 	Files map[string]string
 	// Elsewhere are other files that the client takes hooks from: in the repository, or

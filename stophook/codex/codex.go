@@ -19,8 +19,15 @@ func Client() client.Client {
 			{Event: "SessionStart", Command: "orch session-start --client codex", Timeout: 30},
 			{Event: "UserPromptSubmit", Command: "orch session-prompt --client codex", Timeout: 30},
 		},
-		Files: map[string]string{".agents/skills/run-tasks/SKILL.md": client.Skill}, Elsewhere: []string{"~/.codex/hooks.json"},
+		Append: map[string]string{".codex/config.toml": tools},
+		Files:  map[string]string{".agents/skills/run-tasks/SKILL.md": client.Skill}, Elsewhere: []string{"~/.codex/hooks.json"},
 		Start: "$run-tasks EPIC", Trust: "in Codex type /hooks and trust the three: others it skips without a word",
 		Block: client.Block, Context: client.Context,
 	}
 }
+
+// tools lists orch's tools for a model.
+const tools = `[mcp_servers.orch]
+command = "orch"
+args = ["mcp"]
+`

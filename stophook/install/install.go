@@ -58,6 +58,9 @@ func Client(c client.Client) []Want {
 	for _, path := range slices.Sorted(maps.Keys(c.Files)) {
 		wants = append(wants, Whole(path, c.Files[path]))
 	}
+	for _, path := range slices.Sorted(maps.Keys(c.Append)) {
+		wants = append(wants, appended(path, c.Append[path]))
+	}
 	if c.Servers == "" {
 		return wants
 	}
@@ -67,6 +70,21 @@ func Client(c client.Client) []Want {
 		return wants
 	}
 	return append(wants, tools)
+}
+
+// appended is a file with a text of orch's at its end, once.
+func appended(path, text string) Want {
+	return Want{Path: path, Text: func(before []byte) ([]byte, error) {
+		switch {
+		case bytes.Contains(before, []byte(text)):
+			return before, nil
+		case len(bytes.TrimSpace(before)) == 0:
+			return []byte(text), nil
+		}
+		return slices.Concat(bytes.TrimRight(before, "\n"), []byte("\n\n"+text)), nil
+	}, Take: func(now []byte) ([]byte, error) {
+		return bytes.Replace(bytes.Replace(now, []byte("\n\n"+text), []byte("\n"), 1), []byte(text), nil, 1), nil
+	}}
 }
 
 // putTools lists orch's tools for a model; dropTools takes them out.

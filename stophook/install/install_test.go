@@ -55,7 +55,7 @@ func TestThereAndBack(t *testing.T) {
 	t.Parallel()
 	for name, before := range map[string]map[string]string{
 		"nothing":      {},
-		"other tools'": {".claude/settings.json": "{\n\t\"model\" : 1.0}\r\n", ".gemini/settings.json": "{}", ".codex/hooks.json": `{"description":"x","hooks":{}}`, ".github/hooks/theirs.json": "{}", ".agents/skills/theirs/SKILL.md": "x"},
+		"other tools'": {".claude/settings.json": "{\n\t\"model\" : 1.0}\r\n", ".gemini/settings.json": "{}", ".codex/hooks.json": `{"description":"x","hooks":{}}`, ".codex/config.toml": "model = \"m\"", ".github/hooks/theirs.json": "{}", ".agents/skills/theirs/SKILL.md": "x"},
 		"empty files":  {".claude/settings.json": "", ".gemini/settings.json": " \n"},
 	} {
 		t.Run(name, func(t *testing.T) {
