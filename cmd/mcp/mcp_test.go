@@ -11,6 +11,41 @@ import (
 	"github.com/beadsorch/orch/cmd/mcp"
 )
 
+// TestSchemas: no part of a tool's schemas is a mere true, which some clients refuse, with
+// all tools; and each says what it is for.
+func TestSchemas(t *testing.T) {
+	t.Parallel()
+	here, there := sdk.NewInMemoryTransports()
+	_, err := mcp.Server("v1", nil).Connect(t.Context(), there, nil)
+	require.NoError(t, err)
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "t", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	require.NoError(t, err)
+	listed, err := client.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	var look func(where string, schema any)
+	look = func(where string, schema any) {
+		fields, ok := schema.(map[string]any)
+		require.True(t, ok, "%s is %v", where, schema)
+		properties, _ := fields["properties"].(map[string]any)
+		for name, inner := range properties {
+			look(where+"."+name, inner)
+		}
+		if items, ok := fields["items"]; ok {
+			look(where+"[]", items)
+		}
+	}
+	for _, tool := range listed.Tools {
+		for what, schema := range map[string]any{"input": tool.InputSchema, "output": tool.OutputSchema} {
+			text, err := json.Marshal(schema)
+			require.NoError(t, err)
+			var doc any
+			require.NoError(t, json.Unmarshal(text, &doc))
+			look(tool.Name+" "+what, doc)
+			require.Equal(t, "object", doc.(map[string]any)["type"], tool.Name)
+		}
+	}
+}
+
 // TestCommandLines: a tool is a command line, with what the model sent behind a --, and its
 // words never taken for options; the exit code says what is an error.
 func TestCommandLines(t *testing.T) {

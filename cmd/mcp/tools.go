@@ -17,7 +17,7 @@ type taskIn struct {
 
 func addTasks(s *mcp.Server, call Call) {
 	add[taskIn, struct {
-		Task any `json:"task"`
+		Task any `json:"task" jsonschema:"the task with all its fields"`
 	}](s, call, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in taskIn) (*line, []string) {
 		return command("task", "get"), []string{in.TaskID}
 	})
@@ -67,8 +67,8 @@ type loop struct {
 	LastFailure     string   `json:"lastFailureReason,omitempty"`
 	FinalScore      int      `json:"finalScore,omitempty"`
 	TotalIterations int      `json:"totalIterations,omitempty"`
-	History         any      `json:"history"`
-	AgentContext    any      `json:"agentContext,omitempty"`
+	History         any      `json:"history" jsonschema:"each iteration with its score and signal, oldest first"`
+	AgentContext    any      `json:"agentContext,omitempty" jsonschema:"what you wanted to know again"`
 }
 
 func addIterations(s *mcp.Server, call Call) {
@@ -108,7 +108,7 @@ func addIterations(s *mcp.Server, call Call) {
 		Guard     string   `json:"guard,omitempty"`
 		Feedback  []string `json:"feedback"`
 		Totals    any      `json:"totals" jsonschema:"how many rules passed, failed and errored"`
-		Results   any      `json:"results"`
+		Results   any      `json:"results" jsonschema:"each rule with what it said"`
 	}](s, call, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
 		l := command("iteration", "validate", "--output=-")
 		l.stdin = []byte(in.Output)
@@ -164,17 +164,17 @@ func addCheckpoints(s *mcp.Server, call Call) {
 		TaskID       string `json:"taskId"`
 		Instructions string `json:"resumeInstructions"`
 		Iteration    int    `json:"iterationNumber,omitempty"`
-		Checkpoint   any    `json:"checkpoint"`
-		AgentContext any    `json:"agentContext,omitempty"`
-		History      any    `json:"iterationHistory,omitempty"`
-		Config       any    `json:"iterationConfig,omitempty"`
+		Checkpoint   any    `json:"checkpoint" jsonschema:"the checkpoint itself"`
+		AgentContext any    `json:"agentContext,omitempty" jsonschema:"what you wanted to know again"`
+		History      any    `json:"iterationHistory,omitempty" jsonschema:"each iteration with its score and signal"`
+		Config       any    `json:"iterationConfig,omitempty" jsonschema:"maximum, promises and rules"`
 	}](s, call, "checkpoint_resume", "What to go on with, from the newest checkpoint that has not expired.", func(in resumeIn) (*line, []string) {
 		l := command("checkpoint", "resume")
 		l.flag("checkpoint", in.CheckpointID)
 		return l, []string{in.TaskID}
 	})
 	add[taskIn, struct {
-		Checkpoints any `json:"checkpoints"`
+		Checkpoints any `json:"checkpoints" jsonschema:"each with its id, trigger and iteration"`
 	}](s, call, "checkpoint_list", "All checkpoints of a task, oldest first.", func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
 	type cleanupIn struct {
 		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
@@ -206,23 +206,23 @@ func addHooks(s *mcp.Server, call Call) {
 		return l, []string{in.TaskID}
 	})
 	type evaluateIn struct {
-		TaskID     string   `json:"taskId" jsonschema:"the task's id in the tracker"`
-		Iteration  int      `json:"iteration" jsonschema:"its number, from 1"`
-		Phase      string   `json:"executionPhase,omitempty"`
-		Files      []string `json:"filesModified,omitempty"`
-		Validation []any    `json:"validationResults,omitempty" jsonschema:"as iteration_validate gives them"`
-		Promises   []string `json:"completionPromises,omitempty"`
-		Output     string   `json:"agentOutput,omitempty" jsonschema:"what you have said"`
-		Draft      string   `json:"draftContent,omitempty"`
-		Kind       string   `json:"draftType,omitempty"`
+		TaskID     string           `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Iteration  int              `json:"iteration" jsonschema:"its number, from 1"`
+		Phase      string           `json:"executionPhase,omitempty"`
+		Files      []string         `json:"filesModified,omitempty"`
+		Validation []map[string]any `json:"validationResults,omitempty" jsonschema:"as iteration_validate gives them"`
+		Promises   []string         `json:"completionPromises,omitempty"`
+		Output     string           `json:"agentOutput,omitempty" jsonschema:"what you have said"`
+		Draft      string           `json:"draftContent,omitempty"`
+		Kind       string           `json:"draftType,omitempty"`
 	}
 	add[evaluateIn, struct {
 		HookID     string `json:"hookId"`
 		Action     string `json:"action" jsonschema:"complete, continue or escalate"`
 		Reason     string `json:"reason"`
-		NextPrompt any    `json:"nextPrompt"`
-		Checkpoint any    `json:"checkpointData,omitempty"`
-		Metadata   any    `json:"metadata,omitempty"`
+		NextPrompt any    `json:"nextPrompt" jsonschema:"what to go on with, or null"`
+		Checkpoint any    `json:"checkpointData,omitempty" jsonschema:"what the hook wants kept"`
+		Metadata   any    `json:"metadata,omitempty" jsonschema:"of the hook"`
 	}](s, call, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
 		l := command("hook", "evaluate")
 		text, err := json.Marshal(in)
@@ -234,7 +234,7 @@ func addHooks(s *mcp.Server, call Call) {
 	})
 	add[taskIn, struct {
 		Count int `json:"hookCount"`
-		Hooks any `json:"hooks"`
+		Hooks any `json:"hooks" jsonschema:"each with its id and how it decides"`
 	}](s, call, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
 	add[taskIn, struct {
 		Cleared int `json:"hooksCleared"`
@@ -250,9 +250,9 @@ func addEpics(s *mcp.Server, call Call) {
 		Parallel int    `json:"maxParallel,omitempty" jsonschema:"tasks under way at the same time"`
 	}
 	add[nextIn, struct {
-		Tasks   any    `json:"tasks"`
+		Tasks   any    `json:"tasks" jsonschema:"each with its worktree (dir) and its brief (a file)"`
 		Done    bool   `json:"done" jsonschema:"nothing is left to hand out, and nothing is under way"`
-		Counts  any    `json:"counts"`
+		Counts  any    `json:"counts" jsonschema:"how many tasks are where"`
 		Reason  string `json:"reason"`
 		Promise string `json:"promise,omitempty"`
 	}](s, call, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
@@ -267,7 +267,7 @@ func addEpics(s *mcp.Server, call Call) {
 		State    string `json:"state"`
 		Reason   string `json:"reason,omitempty"`
 		Feedback string `json:"feedback,omitempty"`
-		Files    any    `json:"files,omitempty"`
+		Files    any    `json:"files,omitempty" jsonschema:"in conflict"`
 		Next     string `json:"next"`
 	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
 	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), []string{in.Epic} })
@@ -276,7 +276,7 @@ func addEpics(s *mcp.Server, call Call) {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
 	}
 	add[statsIn, struct {
-		Agents any `json:"agents"`
+		Agents any `json:"agents" jsonschema:"each with its numbers"`
 	}](s, call, "agent_performance_get", "What each agent needed in all runs: iterations, time, tokens, and what failed.", func(in statsIn) (*line, []string) {
 		l := command("stats")
 		l.flag("agent", in.Agent)

@@ -26,7 +26,7 @@ const maxBlocks = 8
 // Client is Copilot CLI.
 func Client() client.Client {
 	c := client.Client{
-		Name: "copilot", Title: "GitHub Copilot CLI",
+		Name: "copilot", Title: "GitHub Copilot CLI", Servers: ".github/mcp.json",
 		Hooks: []settings.Hook{
 			{Event: "agentStop", Command: "orch stop-hook --client copilot", Timeout: 30},
 			{Event: "sessionStart", Command: "orch session-start --client copilot", Timeout: 30},
