@@ -90,7 +90,7 @@ func (p *picture) runningText(t *core.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch t.State {
 	case core.Running:
-		text := fmt.Sprintf("attempt %d, %s", a.Number, span(now.Sub(a.Started)))
+		text := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), span(now.Sub(a.Started)))
 		if !p.held && !a.InSession {
 			text += ", cut off"
 		}
@@ -261,7 +261,7 @@ func (p *picture) taskText(id core.TaskID, now time.Time) string {
 		if t.State == core.Landed && a.Number == t.Last().Number {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}
-		fmt.Fprintf(&b, "  attempt %d: %s", a.Number, end)
+		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
 		if line := firstLine(a.Feedback); line != "" {
 			fmt.Fprintf(&b, ": %s", harness.Clean(line))
 		}
@@ -273,6 +273,21 @@ func (p *picture) taskText(id core.TaskID, now time.Time) string {
 		}
 	}
 	return b.String()
+}
+
+// roundsText tells how an attempt has iterated; "" for one that ended in its first turn.
+func roundsText(a core.Attempt) string {
+	if a.Iteration < 2 {
+		return ""
+	}
+	text := fmt.Sprintf(", %d iterations", a.Iteration)
+	for n, r := range a.Rounds {
+		if n == 0 {
+			text += ", red at"
+		}
+		text += fmt.Sprintf(" %d", r.ValidationScore)
+	}
+	return text
 }
 
 // summaryText is what a person reads when a run is over.

@@ -1,4 +1,4 @@
-// Package detect finds the checks that a repository has: its test, build and lint commands,
+// Package detect finds the checks that a repository has: its test, build, lint and coverage commands,
 // by the files that say so. It runs nothing and guesses nothing: a command is found when
 // the repository's own files call for it.
 package detect
@@ -18,10 +18,11 @@ const (
 	Tests    = "tests_pass"
 	Compiles = "compiles"
 	Lint     = "lint_clean"
+	Coverage = "coverage_holds"
 )
 
 // Rules are the checks of the repository in root, of each name the first that is found, in
-// the order build, tests, lint.
+// the order build, tests, lint, coverage.
 func Rules(root fs.FS) []validation.Rule {
 	r := repository{root}
 	found := map[string]string{}
@@ -33,7 +34,7 @@ func Rules(root fs.FS) []validation.Rule {
 		}
 	}
 	var rules []validation.Rule
-	for _, name := range []string{Compiles, Tests, Lint} {
+	for _, name := range []string{Compiles, Tests, Lint, Coverage} {
 		if command := found[name]; command != "" {
 			rules = append(rules, validation.Rule{Name: name, Type: validation.Command, Command: command})
 		}
@@ -116,7 +117,7 @@ func (r repository) node() map[string]string {
 		run = "bun run "
 	}
 	found := map[string]string{}
-	for name, scripts := range map[string][]string{Tests: {"test"}, Compiles: {"typecheck", "type-check", "build"}, Lint: {"lint"}} {
+	for name, scripts := range map[string][]string{Tests: {"test"}, Compiles: {"typecheck", "type-check", "build"}, Lint: {"lint"}, Coverage: {"coverage", "test:coverage"}} {
 		for _, script := range scripts {
 			text := pkg.Scripts[script]
 			if text != "" && found[name] == "" && !strings.Contains(text, "no test specified") {
@@ -150,7 +151,7 @@ func (r repository) python() map[string]string {
 func (r repository) makefile() map[string]string {
 	text := r.text("Makefile")
 	found := map[string]string{}
-	for name, target := range map[string]string{Tests: "test", Compiles: "build", Lint: "lint"} {
+	for name, target := range map[string]string{Tests: "test", Compiles: "build", Lint: "lint", Coverage: "coverage"} {
 		if regexp.MustCompile(`(?m)^` + target + `\s*:([^=]|$)`).MatchString(text) {
 			found[name] = "make " + target
 		}

@@ -22,11 +22,12 @@ func TestRules(t *testing.T) {
 		"Maven":              {map[string]string{"pom.xml": "", "mvnw": ""}, []string{"./mvnw -q -B test-compile", "./mvnw -q -B test"}},
 		"Gradle":             {map[string]string{"build.gradle.kts": ""}, []string{"gradle testClasses", "gradle test"}},
 		"npm":                {map[string]string{"package.json": `{"scripts":{"test":"jest","lint":"eslint .","build":"tsc"}}`}, []string{"npm run build", "npm run test", "npm run lint"}},
+		"coverage":           {map[string]string{"package.json": `{"scripts":{"test":"jest","test:coverage":"jest --coverage"}}`}, []string{"npm run test", "npm run test:coverage"}},
 		"npm's own default":  {map[string]string{"package.json": `{"scripts":{"test":"echo \"Error: no test specified\" && exit 1"}}`}, nil},
 		"pnpm":               {map[string]string{"package.json": `{"scripts":{"test":"vitest","build":"vite build","typecheck":"tsc --noEmit"}}`, "pnpm-lock.yaml": ""}, []string{"pnpm run typecheck", "pnpm run test"}},
 		"Python":             {map[string]string{"pyproject.toml": "[tool.pytest.ini_options]\n[tool.ruff]\n[tool.mypy]\n"}, []string{"python -m mypy .", "python -m pytest -q", "ruff check ."}},
 		"Python without any": {map[string]string{"pyproject.toml": "[project]\n"}, nil},
-		"make":               {map[string]string{"Makefile": "build: x\n\tcc x\ntest:\n\t./t\nlint := no\n"}, []string{"make build", "make test"}},
+		"make":               {map[string]string{"Makefile": "build: x\n\tcc x\ntest:\n\t./t\nlint := no\ncoverage: test\n"}, []string{"make build", "make test", "make coverage"}},
 		"Go comes first":     {map[string]string{"go.mod": "", "Makefile": "test:\n", "package.json": `{"scripts":{"test":"x"}}`}, []string{"go build ./...", "go test ./...", "go vet ./..."}},
 		"not JSON":           {map[string]string{"package.json": "{"}, nil},
 	} {
