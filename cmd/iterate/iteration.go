@@ -30,8 +30,12 @@ func iterationCommand(h Host) *cobra.Command {
 			})
 		}),
 		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
-			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+			return h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
 				l, err := b.End()
+				if err != nil {
+					return err
+				}
+				products, err := p.Products()
 				if err != nil {
 					return err
 				}
@@ -39,7 +43,7 @@ func iterationCommand(h Host) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return h.sayLoop(b, map[string]any{"finalScore": score, "totalIterations": l.Iteration}, "ended with "+string(l.Done)+" in")
+				return h.sayLoop(b, map[string]any{"finalScore": score, "totalIterations": l.Iteration, "workProduct": products}, "ended with "+string(l.Done)+" in")
 			})
 		}),
 		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {

@@ -67,6 +67,7 @@ type loop struct {
 	LastFailure     string   `json:"lastFailureReason,omitempty"`
 	FinalScore      int      `json:"finalScore,omitempty"`
 	TotalIterations int      `json:"totalIterations,omitempty"`
+	WorkProduct     string   `json:"workProduct,omitempty" jsonschema:"what was stored with work_product_store"`
 	History         any      `json:"history" jsonschema:"each iteration with its score and signal, oldest first"`
 	AgentContext    any      `json:"agentContext,omitempty" jsonschema:"what you wanted to know again"`
 }
