@@ -23,20 +23,7 @@ func claudeFixture(t *testing.T, answer func(modeltest.Request) modeltest.Reply)
 // wrong at first: the gate's words have to reach the same conversation.
 func TestClaudeCode(t *testing.T) {
 	t.Parallel()
-	f, model := claudeFixture(t, func(r modeltest.Request) modeltest.Reply {
-		task := "one"
-		if strings.Contains(r.First(), "task two") {
-			task = "two"
-		}
-		switch content := "right"; {
-		case r.Turn() == 0 && task == "two":
-			content = "wrong"
-			fallthrough
-		case r.Turn() == 0, strings.Contains(r.Last(), "two.txt:1:wrong"):
-			return modeltest.Reply{Bash: "echo " + content + " > " + task + ".txt && git add -A && git commit -qm work"}
-		}
-		return modeltest.Reply{Text: "<promise>COMPLETE</promise>"}
-	})
+	f, model := claudeFixture(t, wrongThenRight)
 	f.task("task one")
 	f.task("task two")
 	out, code := f.run(nil, "orch", "run", f.epic)
@@ -52,18 +39,6 @@ func TestClaudeCode(t *testing.T) {
 	require.Regexp(t, `"cost_usd":0\.[0-9]`, events)
 	require.NoDirExists(t, f.dir+".worktrees")
 	require.Empty(t, f.must("git", "status", "--porcelain"))
-}
-
-// requireResumed: the feedback arrived in the conversation that had the brief.
-func requireResumed(t *testing.T, model *modeltest.Model) {
-	t.Helper()
-	for _, r := range model.Requests() {
-		if strings.Contains(r.First(), "task two") && strings.Contains(r.Last(), "two.txt:1:wrong") {
-			require.Positive(t, r.Turn(), "the conversation went on")
-			return
-		}
-	}
-	t.Fatal("the gate's output reached no conversation")
 }
 
 // TestFreshContext: an agent that says its context is full goes on in a fresh session with

@@ -61,6 +61,33 @@ func (f *fixture) client(name string) string {
 	return filepath.Join(strings.Split(strings.TrimPrefix(f.env[0], "PATH="), ":")[1], name)
 }
 
+// wrongThenRight is a model that does the tasks one and two, the second wrong at first.
+func wrongThenRight(r modeltest.Request) modeltest.Reply {
+	task := "one"
+	if strings.Contains(r.All(), "task two") {
+		task = "two"
+	}
+	switch content := "right"; {
+	case r.Turn() == 0 && task == "two":
+		content = "wrong"
+		fallthrough
+	case r.Turn() == 0, strings.Contains(r.Last(), "two.txt:1:wrong"):
+		return modeltest.Reply{Bash: "echo " + content + " > " + task + ".txt && git add -A && git commit -qm work"}
+	}
+	return modeltest.Reply{Text: "<promise>COMPLETE</promise>"}
+}
+
+// requireResumed: the gate's words arrived in the conversation that had the brief.
+func requireResumed(t *testing.T, model *modeltest.Model) {
+	t.Helper()
+	for _, r := range model.Requests() {
+		if r.Turn() > 0 && strings.Contains(r.All(), "task two") && strings.Contains(r.Last(), "two.txt:1:wrong") {
+			return
+		}
+	}
+	t.Fatal("the gate's output reached no conversation that went on")
+}
+
 // TestClientsLand: each client lands an epic of two tasks. Its model writes something wrong
 // at first: the gate's words have to reach the same conversation.
 func TestClientsLand(t *testing.T) {
@@ -73,20 +100,7 @@ func TestClientsLand(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, model := clientFixture(t, name, agent, func(r modeltest.Request) modeltest.Reply {
-				task := "one"
-				if strings.Contains(r.All(), "task two") {
-					task = "two"
-				}
-				switch content := "right"; {
-				case r.Turn() == 0 && task == "two":
-					content = "wrong"
-					fallthrough
-				case r.Turn() == 0, strings.Contains(r.Last(), "two.txt:1:wrong"):
-					return modeltest.Reply{Bash: "echo " + content + " > " + task + ".txt && git add -A && git commit -qm work"}
-				}
-				return modeltest.Reply{Text: "<promise>COMPLETE</promise>"}
-			})
+			f, model := clientFixture(t, name, agent, wrongThenRight)
 			f.task("task one")
 			f.task("task two")
 			out, code := f.run(nil, "orch", "run", f.epic)
@@ -94,11 +108,7 @@ func TestClientsLand(t *testing.T) {
 			require.Equal(t, "right", f.must("git", "show", "epic/e-1:one.txt"))
 			require.Equal(t, "right", f.must("git", "show", "epic/e-1:two.txt"))
 			require.Contains(t, out, "gate red")
-			resumed := false
-			for _, r := range model.Requests() {
-				resumed = resumed || r.Turn() > 0 && strings.Contains(r.All(), "task two") && strings.Contains(r.Last(), "two.txt:1:wrong")
-			}
-			require.True(t, resumed, "the gate's output reached the same conversation")
+			requireResumed(t, model)
 			if name != "copilot" { // which does not say
 				require.Regexp(t, `"tokens":[1-9]`, f.must("orch", "events", f.epic))
 			}

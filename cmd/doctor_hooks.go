@@ -73,11 +73,11 @@ func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding
 		return bad("installed, and does not work: "+firstLine(err.Error()), again)
 	}
 	says := fmt.Sprintf("%s: installed once, answers in %d ms", k.Title, took.Milliseconds())
-	switch says2, fix := w.trusted(ctx, k); {
+	switch trust, fix := w.trusted(ctx, k); {
 	case fix != "":
-		return bad("installed, and "+says2, fix)
-	case says2 != "":
-		says += "; " + says2
+		return bad("installed, and "+trust, fix)
+	case trust != "":
+		says += "; " + trust
 	}
 	return finding{"stop hook", true, says, ""}, true
 }

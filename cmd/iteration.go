@@ -103,19 +103,16 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 // iterationConfig is how the agent of a task iterates: the one that its label agent:NAME
 // names, and me without one.
 func (w *workspace) iterationConfig(ctx context.Context, task string) (iteration.Config, error) {
-	name := defaultAgent
+	name := core.DefaultAgent
 	if i, ok := w.issue(ctx, task); ok {
-		name = agentLabel(i.Labels)
+		name = orElse(core.AgentOf(i.Labels), name)
 	}
 	d, ok := w.cfg.Agents[name]
 	if !ok {
 		return iteration.Config{}, &userError{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", core.TaskID(name)), Exit: exitUsage,
 			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
 	}
-	c := iteration.Config{MaxIterations: d.MaxIterations, CompletionPromises: d.CompletionPromises}
-	if !d.Enabled {
-		c.MaxIterations = 1
-	}
+	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises}
 	for _, r := range w.cfg.Gate {
 		if len(d.ValidationRules) == 0 || slices.Contains(d.ValidationRules, r.Name) {
 			c.ValidationRules = append(c.ValidationRules, r)
@@ -132,16 +129,6 @@ func (w *workspace) issue(ctx context.Context, task string) (beads.Issue, bool) 
 		return beads.Issue{}, false
 	}
 	return beads.NewIndex(issues).Issue(task)
-}
-
-// agentLabel is the agent that labels name; me where none does.
-func agentLabel(labels []string) string {
-	for _, l := range labels {
-		if name, ok := strings.CutPrefix(l, "agent:"); ok && name != "" {
-			return name
-		}
-	}
-	return defaultAgent
 }
 
 // changedIn lists the files in a folder that differ from a commit, new ones included.

@@ -90,7 +90,7 @@ func (a *app) stats(ctx context.Context, only string) error {
 			continue
 		}
 		for _, t := range p.state.Tasks {
-			name := orElse(t.Agent, defaultAgent)
+			name := orElse(t.Agent, core.DefaultAgent)
 			if len(t.Attempts) == 0 || only != "" && name != only {
 				continue
 			}

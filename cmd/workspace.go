@@ -94,9 +94,6 @@ func (a *app) settings(root string) (config.Config, config.Origins, error) {
 	return config.Load(path, data, a.Env, agents...)
 }
 
-// defaultAgent is who does a task whose label names nobody.
-const defaultAgent = "me"
-
 // agentFiles are the definitions of agents that the repository has as files.
 func agentFiles(root string) (files []config.AgentFile, err error) {
 	paths, err := filepath.Glob(filepath.Join(root, ".claude", "agents", "*.md"))
@@ -316,7 +313,7 @@ func (w *workspace) limits(epic core.TaskID) core.Limits {
 	run, cap := w.cfg.Run, w.cfg.Limits
 	byAgent := agentIterations(w.cfg.Agents)
 	return core.Limits{
-		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[defaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
+		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[core.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures, MaxCostUSD: cap.CostUSD, MaxTokens: cap.Tokens,
 		SurveyEvery: 5 * time.Second, Resumes: w.cfg.Agent.Harness != "command", Into: run.Into,
 		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
@@ -337,15 +334,11 @@ func (w *workspace) agentRules() map[string][]validation.Rule {
 	return rules
 }
 
-// agentIterations is how often each agent may go on in one attempt; one that does not
-// iterate has one go.
+// agentIterations is how often each agent may go on in one attempt.
 func agentIterations(agents map[string]config.Definition) map[string]int {
 	out := map[string]int{}
 	for name, d := range agents {
-		out[name] = d.MaxIterations
-		if !d.Enabled {
-			out[name] = 1
-		}
+		out[name] = d.Iterations()
 	}
 	return out
 }

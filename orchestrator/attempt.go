@@ -97,7 +97,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 // gate judges what lands all the same.
 func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event) core.Event {
 	t := s.Task(d.Task)
-	rules := x.Rules[orElse(t.Agent, defaultAgent)]
+	rules := x.Rules[orElse(t.Agent, core.DefaultAgent)]
 	switch e.Agent.Signal {
 	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
 		return e
@@ -117,9 +117,6 @@ func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e co
 	}
 	return e
 }
-
-// defaultAgent is who does a task whose label names nobody.
-const defaultAgent = "me"
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.
 const maxLastWords = 4 << 10

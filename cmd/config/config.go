@@ -143,6 +143,14 @@ type Definition struct {
 	ValidationRules []string
 }
 
+// Iterations is how many iterations an attempt may have: one where it does not iterate.
+func (d Definition) Iterations() int {
+	if !d.Enabled {
+		return 1
+	}
+	return d.MaxIterations
+}
+
 // Limits is what an agent, or a run, may use up. 0 is no limit.
 type Limits struct {
 	// TaskTime is for one agent process.

@@ -257,7 +257,7 @@ func (h Host) sayLoop(b *checkpoint.Book, more map[string]any, did string) error
 		names = append(names, r.Name)
 	}
 	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "history": l.History,
-		"consecutiveFailures": l.ConsecutiveFails, "lastFailureReason": l.LastFailure, "validated": l.Validated, "done": l.Done, "guard": l.Guard, "rules": names,
+		"consecutiveFailures": l.Fails(), "lastFailureReason": l.LastFailure(), "validated": l.Last != nil, "done": l.Done, "guard": l.Guard(), "rules": names,
 		"agentContext": l.AgentContext}
 	for key, value := range more {
 		doc[key] = value

@@ -1,6 +1,7 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -18,19 +19,12 @@ func (b *Book) Instructions(c Checkpoint) string {
 		fmt.Fprintf(&s, "Files modified: %s.\n", strings.Join(c.FilesModified, ", "))
 	}
 	if c.DraftContent != "" {
-		fmt.Fprintf(&s, "There is a draft (%s, %d bytes).\n", orElse(c.DraftType, "of no type"), len(c.DraftContent))
+		fmt.Fprintf(&s, "There is a draft (%s, %d bytes).\n", cmp.Or(c.DraftType, "of no type"), len(c.DraftContent))
 	}
 	if b.loop != nil {
 		s.WriteString(loopWords(*b.loop))
 	}
 	return s.String()
-}
-
-func orElse(s, otherwise string) string {
-	if s == "" {
-		return otherwise
-	}
-	return s
 }
 
 // loopWords tell how a loop stands and what comes next.
@@ -44,8 +38,8 @@ func loopWords(l iteration.Loop) string {
 			word = "green"
 		}
 		fmt.Fprintf(&s, " The last validation was %s, score %d", word, e.ValidationScore)
-		if l.LastFailure != "" {
-			s.WriteString(": " + l.LastFailure)
+		if e.Failure != "" {
+			s.WriteString(": " + e.Failure)
 		}
 		s.WriteString(".")
 	}
@@ -53,9 +47,9 @@ func loopWords(l iteration.Loop) string {
 	switch {
 	case l.Done != "":
 		next = "nothing; the loop has ended with " + string(l.Done)
-	case l.Validated && l.Last.Signal == iteration.Continue:
+	case l.Last != nil && l.Last.Signal == iteration.Continue:
 		next = "go on to the next iteration"
-	case l.Validated:
+	case l.Last != nil:
 		next = "complete the loop"
 	}
 	return s.String() + "\nNext: " + next + ".\n"

@@ -59,11 +59,7 @@ func nodeOf(x *beads.Index, issue beads.Issue) Node {
 	if parent, ok := x.Parent(issue.ID); ok {
 		n.Parent = TaskID(parent)
 	}
-	for _, label := range issue.Labels {
-		if name, ok := strings.CutPrefix(label, "agent:"); ok {
-			n.Agent = name
-		}
-	}
+	n.Agent = AgentOf(issue.Labels)
 	for _, row := range x.Blockers(issue.ID) {
 		ids := make([]TaskID, len(row))
 		for i, id := range row {
@@ -72,6 +68,19 @@ func nodeOf(x *beads.Index, issue beads.Issue) Node {
 		n.Needs = append(n.Needs, ids)
 	}
 	return n
+}
+
+// DefaultAgent is who does a task whose labels name nobody.
+const DefaultAgent = "me"
+
+// AgentOf is the agent that an issue's labels name, the last of them; "" for none.
+func AgentOf(labels []string) (agent string) {
+	for _, label := range labels {
+		if name, ok := strings.CutPrefix(label, "agent:"); ok {
+			agent = name
+		}
+	}
+	return agent
 }
 
 // Difference is what the tracker's issues say of the epic that the state does not

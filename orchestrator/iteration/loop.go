@@ -94,22 +94,36 @@ type Entry struct {
 	FirstUnmet      string    `json:"firstUnmet,omitempty"` // the rule that came first of those that did not pass
 	Failure         string    `json:"failure,omitempty"`    // why it did not pass, in a clause
 	Signal          Signal    `json:"signal,omitempty"`
-	CheckpointID    string    `json:"checkpointId,omitempty"` // of the iteration's own
 }
 
 // Loop is one run of the protocol on a task.
 type Loop struct {
-	TaskID           string          `json:"taskId"`
-	Config           Config          `json:"config"`
-	Iteration        int             `json:"iterationNumber"` // from 1
-	History          []Entry         `json:"history"`         // oldest first
-	AgentContext     json.RawMessage `json:"agentContext,omitempty"`
-	ConsecutiveFails int             `json:"consecutiveFailures"` // red validations in a row
-	LastFailure      string          `json:"lastFailureReason,omitempty"`
-	Validated        bool            `json:"validated"`       // the current iteration was
-	Last             *Outcome        `json:"last,omitempty"`  // of the newest validation
-	Done             Signal          `json:"done,omitempty"`  // how it ended; "" while it goes on
-	Guard            string          `json:"guard,omitempty"` // that has tripped
+	TaskID       string          `json:"taskId"`
+	Config       Config          `json:"config"`
+	Iteration    int             `json:"iterationNumber"` // from 1
+	History      []Entry         `json:"history"`         // oldest first
+	AgentContext json.RawMessage `json:"agentContext,omitempty"`
+	Last         *Outcome        `json:"last,omitempty"` // of the current iteration's validation; nil before it
+	Done         Signal          `json:"done,omitempty"` // how it ended; "" while it goes on
+}
+
+// Fails is how many validations in a row were red, the newest included.
+func (l Loop) Fails() int { return fails(l.History) }
+
+// LastFailure is why the newest validation did not pass; "" where it did.
+func (l Loop) LastFailure() string {
+	if len(l.History) == 0 {
+		return ""
+	}
+	return l.History[len(l.History)-1].Failure
+}
+
+// Guard is the guard that has tripped; "" for none.
+func (l Loop) Guard() string {
+	if l.Last == nil {
+		return ""
+	}
+	return l.Last.Guard
 }
 
 // Outcome is what a validation came to.
@@ -166,44 +180,30 @@ func (l Loop) Validate(v validation.Verdict, output string, hook Hook, now time.
 	if l.Done != "" {
 		return l, Outcome{}, fmt.Errorf("%w: %s", ErrDone, l.Done)
 	}
-	if l.Validated { // the one before of the same iteration does not count
-		l = l.unvalidate()
+	if l.Last != nil { // the one before of the same iteration does not count
+		l.History = l.History[:len(l.History)-1]
 	}
 	o := Outcome{Signal: Continue, Passed: v.Passed, Score: v.Score, Feedback: []string{}}
-	unmet := ""
+	entry := Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed}
 	for _, c := range v.Checks {
 		o.Rules = append(o.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored, Message: message(c)})
-		if !c.Passed && unmet == "" {
-			unmet = c.Rule
+		if !c.Passed && entry.FirstUnmet == "" {
+			entry.FirstUnmet, entry.Failure = c.Rule, c.Rule+": "+c.Why
 		}
 	}
-	l.ConsecutiveFails++
-	if v.Passed {
-		l.ConsecutiveFails, l.LastFailure = 0, ""
-	} else {
+	if !v.Passed {
 		o.Feedback = append(o.Feedback, v.Feedback())
-		l.LastFailure = l.failure(v)
 	}
 	l.promised(&o, output)
 	o.hooked(hook)
-	l.History = append(slices.Clone(l.History), Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, FirstUnmet: unmet, Failure: l.LastFailure})
-	if guard, why := l.guard(v.Passed, o.Signal); guard != "" {
+	l.History = append(slices.Clone(l.History), entry)
+	if guard, why := l.guard(o.Signal); guard != "" {
 		o.Signal, o.Guard, o.Reason = Escalate, guard, why
 		o.Feedback = append(o.Feedback, why)
 	}
 	l.History[len(l.History)-1].Signal = o.Signal
-	l.Validated, l.Last, l.Guard = true, &o, o.Guard
+	l.Last = &o
 	return l, o, nil
-}
-
-// failure names the first rule that did not pass.
-func (l Loop) failure(v validation.Verdict) string {
-	for _, c := range v.Checks {
-		if !c.Passed {
-			return c.Rule + ": " + c.Why
-		}
-	}
-	return ""
 }
 
 func message(c validation.Check) string {
@@ -262,7 +262,7 @@ func (o *Outcome) hooked(h Hook) {
 
 // guard is the first guard that has tripped; "" for none. A loop that is complete by its
 // rules has nothing to be guarded from but the maximum that was lowered below it.
-func (l Loop) guard(passed bool, s Signal) (guard, why string) {
+func (l Loop) guard(s Signal) (guard, why string) {
 	if l.Iteration > l.Config.MaxIterations || l.Iteration == l.Config.MaxIterations && s == Continue {
 		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", l.Config.MaxIterations)
 	}
@@ -273,16 +273,9 @@ func (l Loop) guard(passed bool, s Signal) (guard, why string) {
 // the newest validation: the circuit breaker after threshold red ones in a row, a score that
 // falls, a rule that stays. guard is "" for none; why is one sentence.
 func Trip(h []Entry, threshold int) (guard, why string) {
-	fails := 0
-	for _, e := range slices.Backward(h) {
-		if e.Passed {
-			break
-		}
-		fails++
-	}
-	switch {
-	case fails > 0 && fails >= threshold:
-		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", fails, h[len(h)-1].Failure)
+	switch n := fails(h); {
+	case n > 0 && n >= threshold:
+		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", n, h[len(h)-1].Failure)
 	case regressed(h):
 		return QualityRegression, fmt.Sprintf("Quality regression: the score fell over the last %d iterations, from %d to %d.",
 			regressionSpan, h[len(h)-regressionSpan].ValidationScore, h[len(h)-1].ValidationScore)
@@ -290,6 +283,17 @@ func Trip(h []Entry, threshold int) (guard, why string) {
 		return Stuck, fmt.Sprintf("%q came first of the rules that did not pass %d times in a row.", h[len(h)-1].FirstUnmet, stuckSpan)
 	}
 	return "", ""
+}
+
+// fails counts the red validations at the end of a history.
+func fails(h []Entry) (n int) {
+	for _, e := range slices.Backward(h) {
+		if e.Passed {
+			break
+		}
+		n++
+	}
+	return n
 }
 
 // regressed reports whether the score fell with each of the last iterations, by more than
@@ -316,27 +320,13 @@ func stuck(h []Entry) bool {
 	return h[0].FirstUnmet != "" && !slices.ContainsFunc(h, func(e Entry) bool { return e.FirstUnmet != h[0].FirstUnmet })
 }
 
-// unvalidate takes the newest validation back.
-func (l Loop) unvalidate() Loop {
-	l.History = slices.Clone(l.History[:len(l.History)-1])
-	l.ConsecutiveFails = 0
-	for _, e := range slices.Backward(l.History) {
-		if e.Passed {
-			break
-		}
-		l.ConsecutiveFails++
-	}
-	l.Validated, l.Last, l.Guard = false, nil, ""
-	return l
-}
-
 // Next goes on to the next iteration: the agent's context and the history carry over, what
 // the rules said does not. It fails with [ErrMaximum], [ErrNotYet] or [ErrDone].
 func (l Loop) Next() (Loop, error) {
 	switch {
 	case l.Done != "":
 		return l, fmt.Errorf("%w: %s", ErrDone, l.Done)
-	case !l.Validated:
+	case l.Last == nil:
 		return l, ErrNotYet
 	case l.Iteration >= l.Config.MaxIterations:
 		return l, fmt.Errorf("%w: %d", ErrMaximum, l.Config.MaxIterations)
@@ -344,7 +334,7 @@ func (l Loop) Next() (Loop, error) {
 		return l, fmt.Errorf("%w: the last validation said %s", ErrDone, l.Last.Signal)
 	}
 	l.Iteration++
-	l.Validated, l.Last = false, nil
+	l.Last = nil
 	return l, nil
 }
 
@@ -354,7 +344,7 @@ func (l Loop) End() (Loop, error) {
 	switch {
 	case l.Done != "":
 		return l, nil
-	case !l.Validated:
+	case l.Last == nil:
 		return l, ErrNotYet
 	case l.Last.Signal == Continue:
 		return l, fmt.Errorf("%w: the last validation said CONTINUE", ErrNotPassed)

@@ -122,10 +122,10 @@ func TestOrder(t *testing.T) {
 
 	l, o, err := l.Validate(verdict("tests", 50), "", iteration.Hook{}, now)
 	require.NoError(t, err)
-	require.Equal(t, 1, l.ConsecutiveFails)
+	require.Equal(t, 1, l.Fails())
 	again, _, err := l.Validate(verdict("tests", 50), "", iteration.Hook{}, now)
 	require.NoError(t, err)
-	require.Equal(t, 1, again.ConsecutiveFails, "the same iteration counts once")
+	require.Equal(t, 1, again.Fails(), "the same iteration counts once")
 	require.Len(t, again.History, 1)
 	require.Contains(t, o.Feedback[0], "FAILED tests")
 
@@ -164,7 +164,7 @@ func TestEveryLoopEnds(t *testing.T) {
 			require.NoError(t, err)
 			var back iteration.Loop
 			require.NoError(t, json.Unmarshal(kept, &back))
-			require.Equal(t, fmt.Sprint(l.History, l.ConsecutiveFails), fmt.Sprint(back.History, back.ConsecutiveFails))
+			require.Equal(t, fmt.Sprint(l.History, l.Fails()), fmt.Sprint(back.History, back.Fails()))
 			if o.Signal != iteration.Continue {
 				break
 			}

@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -23,7 +24,7 @@ func blocksActivity(blocks []block, cwd string) string {
 }
 
 func retryActivity(e event) string {
-	why := stream.First(e.Word, "no answer")
+	why := cmp.Or(e.Word, "no answer")
 	if e.status() != 0 {
 		why = fmt.Sprintf("%d %s", e.status(), why)
 	}

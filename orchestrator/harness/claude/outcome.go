@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -110,7 +111,7 @@ func (s *story) brokenOff(exitCode int, doing string) harness.Outcome {
 
 // failed is a result that is an error.
 func (s *story) failed() harness.Outcome {
-	detail := stream.First(strings.Join(s.last.Errors, "; "), s.last.Text, s.last.Subtype)
+	detail := cmp.Or(strings.Join(s.last.Errors, "; "), s.last.Text, s.last.Subtype)
 	switch {
 	case s.last.Subtype == "error_max_turns", s.last.Subtype == "error_max_budget_usd":
 		return harness.Outcome{Kind: harness.Ended, Detail: detail}
@@ -121,12 +122,12 @@ func (s *story) failed() harness.Outcome {
 	case s.last.Terminal == "api_error", s.api.status() != 0, stream.QuotaSpent(s.last.Text), stream.NotLoggedIn(s.last.Text):
 		return s.apiOutcome(s.api, s.last.Text)
 	}
-	return harness.Outcome{Kind: harness.Crashed, Detail: stream.First(detail, s.last.Terminal)}
+	return harness.Outcome{Kind: harness.Crashed, Detail: cmp.Or(detail, s.last.Terminal)}
 }
 
 // apiOutcome sorts an error of the API by who has to act on it.
 func (s *story) apiOutcome(e apiError, text string) harness.Outcome {
-	out := harness.Outcome{Detail: stream.First(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
+	out := harness.Outcome{Detail: cmp.Or(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
 	if s.limit.hit() || stream.QuotaSpent(text) {
 		return s.usageLimit(out.Detail)
 	}

@@ -1,6 +1,7 @@
 package copilot
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,7 +51,7 @@ func take(line []byte, t *stream.Told) error {
 	case "session.error":
 		t.Fails(status(e), e.Data.Message)
 	case "result":
-		t.Session = stream.First(e.Session, t.Session)
+		t.Session = cmp.Or(e.Session, t.Session)
 		if e.ExitCode == 0 && t.Failure == nil {
 			t.Closes()
 		}

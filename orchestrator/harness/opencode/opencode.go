@@ -7,6 +7,7 @@
 package opencode
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 
@@ -98,7 +99,7 @@ func take(line []byte, t *stream.Told) error {
 	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
 		return err
 	}
-	t.Session = stream.First(e.Session, t.Session)
+	t.Session = cmp.Or(e.Session, t.Session)
 	switch e.Type {
 	case "step_start", "reasoning":
 		t.Does("thinking")
@@ -110,7 +111,7 @@ func take(line []byte, t *stream.Told) error {
 	case "step_finish":
 		takeStep(e, t)
 	case "error":
-		text := stream.First(e.Error.Data.Message, e.Error.Name)
+		text := cmp.Or(e.Error.Data.Message, e.Error.Name)
 		if after := e.Error.Data.Headers["retry-after"]; after != "" {
 			text += "; retry after " + after + "s"
 		}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"regexp"
 	"strconv"
 	"strings"
@@ -74,7 +75,7 @@ func StatusIn(text string) int {
 	if found == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(First(found[1:]...))
+	n, err := strconv.Atoi(cmp.Or(found[1:]...))
 	if err != nil {
 		return 0
 	}

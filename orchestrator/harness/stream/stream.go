@@ -6,6 +6,7 @@
 package stream
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -20,8 +21,6 @@ const (
 type Told struct {
 	// Session is the conversation's id.
 	Session string
-	// Dir is where the client works; "" when it does not say.
-	Dir string
 	// Usage is what was consumed.
 	Usage harness.Usage
 	// Closed says that the client ended the turn itself, and well.
@@ -118,7 +117,7 @@ func (r *reader) judge(exitCode int) harness.Outcome {
 	t := &r.told
 	switch {
 	case t.Failure != nil:
-		text := First(t.Failure.Text, harness.ExitWords(exitCode))
+		text := cmp.Or(t.Failure.Text, harness.ExitWords(exitCode))
 		return harness.Outcome{Kind: KindOf(t.Failure.Status, t.Failure.Text), Detail: text, RetryAfter: WaitIn(text)}
 	case t.Closed:
 		return harness.Outcome{Kind: harness.Ended}

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -33,8 +34,8 @@ func (d *Doing) Get() string {
 	return d.what
 }
 
-// ToolInput is what the inputs of the clients' own tools say best about a call.
-type ToolInput struct {
+// toolInput is what the inputs of the clients' own tools say best about a call.
+type toolInput struct {
 	Command     string `json:"command"`
 	FilePath    string `json:"file_path"`
 	Path        string `json:"path"`
@@ -49,19 +50,19 @@ type ToolInput struct {
 // Tool says what a call of a tool does, like "Bash: go test ./..." or "Edit internal/x.go".
 // Paths below dir are shortened.
 func Tool(name string, input json.RawMessage, dir string) string {
-	var in ToolInput
+	var in toolInput
 	if Tolerate(json.Unmarshal(input, &in)) != nil {
-		in = ToolInput{}
+		in = toolInput{}
 	}
 	separator := ": "
-	what := First(in.Command, in.Pattern, in.URL, in.Query, in.Skill, in.Description)
-	if path := First(in.FilePath, in.Path, in.Notebook); path != "" && in.Command == "" {
+	what := cmp.Or(in.Command, in.Pattern, in.URL, in.Query, in.Skill, in.Description)
+	if path := cmp.Or(in.FilePath, in.Path, in.Notebook); path != "" && in.Command == "" {
 		separator, what = " ", relative(path, dir)
 	}
 	if what == "" {
 		separator = ""
 	}
-	return harness.Clause(First(name, "tool")+separator+what, ClauseRunes)
+	return harness.Clause(cmp.Or(name, "tool")+separator+what, ClauseRunes)
 }
 
 func relative(path, dir string) string {
@@ -69,16 +70,6 @@ func relative(path, dir string) string {
 		return inner
 	}
 	return path
-}
-
-// First is the first of the texts that is not empty.
-func First(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 // LastBytes is the end of s, not more than limit bytes and no half rune.
