@@ -24,6 +24,7 @@ type world struct {
 	t     *testing.T
 	epic  TaskID
 	clock func() time.Time
+	mute  time.Time // when the tracker ceases to answer; zero: never
 
 	mu      sync.Mutex
 	rnd     *rand.Rand
@@ -95,7 +96,7 @@ func (w *world) survey() []Event {
 	defer w.call()()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.chance(10) {
+	if w.chance(10) || !w.mute.IsZero() && w.clock().After(w.mute) {
 		return []Event{{Kind: TrackerFailed, Reason: "no answer"}}
 	}
 	r := &Reading{}
@@ -117,7 +118,7 @@ func (w *world) write(changes []beads.Change) []Event {
 	defer w.call()()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.chance(10) {
+	if w.chance(10) || !w.mute.IsZero() && w.clock().After(w.mute) {
 		return []Event{{Kind: TrackerFailed, Reason: "no answer"}}
 	}
 	e := Event{Kind: TrackerWritten}
@@ -233,9 +234,20 @@ func started(epic TaskID, limits Limits) State {
 	return Apply(NewState(), e)
 }
 
+// again is the state at the start of the next run.
+func again(s State) State {
+	return Apply(s, Event{Kind: RunStarted, At: time.Now(), Epic: s.Epic, Run: &Run{Number: s.Run.Number + 1, Mode: Headless, Limits: s.Run.Limits}})
+}
+
 // drive runs the loop in the world to its end, and checks each state on the way.
 func drive(t *testing.T, w *world, limits Limits, requests <-chan Request) State {
-	l := &Loop{State: started("e", limits), Executor: w, Append: func(...Event) error { return nil }, Now: time.Now, Requests: requests,
+	return goOn(t, w, started("e", limits), requests)
+}
+
+// goOn runs the loop from a state to the end of the run.
+func goOn(t *testing.T, w *world, from State, requests <-chan Request) State {
+	limits := from.Run.Limits
+	l := &Loop{State: from, Executor: w, Append: func(...Event) error { return nil }, Now: time.Now, Requests: requests,
 		Observe: func(_ Event, s State) {
 			for _, task := range s.Tasks {
 				require.LessOrEqual(t, task.Charged, limits.Attempts)
@@ -256,13 +268,17 @@ func seeds() int {
 
 // TestLoopEnds runs the loop in many unkind worlds. Whatever happens it ends,
 // closes only what landed, lands nothing twice, and leaves each task either
-// closed or with a reason.
+// closed or with a reason. A run that the tracker left alone says so, and a later
+// one tells the tracker what it missed.
 func TestLoopEnds(t *testing.T) {
 	t.Parallel()
 	for seed := range seeds() {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, uint64(seed), 12)
 			s := drive(t, w, testLimits(), nil)
+			for s.Run.Promise == string(LoopError) && Summarize(s, time.Now()).Code == TrackerDown {
+				s = goOn(t, w, again(s), nil)
+			}
 			now := time.Now()
 			for _, task := range s.Tasks {
 				switch {
@@ -295,6 +311,30 @@ func TestLoopLandsAll(t *testing.T) {
 		require.Len(t, w.landed, 40)
 		require.Equal(t, 4, w.most)
 	})
+}
+
+// TestLoopWithoutTracker shows that a run whose tracker ceases to answer ends and
+// says so, that what landed meanwhile stays landed, and that the next run tells the
+// tracker of it.
+func TestLoopWithoutTracker(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, seed, 12)
+			w.unkind, w.mute = false, time.Now().Add(time.Duration(seed)*2*time.Minute)
+			s := drive(t, w, testLimits(), nil)
+			require.Equal(t, string(LoopError), s.Run.Promise, "seed %d", seed)
+			require.Equal(t, TrackerDown, Summarize(s, time.Now()).Code)
+			require.NotEqual(t, "closed", w.tracker["e"].Status)
+
+			w.mute = time.Time{}
+			s = goOn(t, w, again(s), nil)
+			require.Equal(t, string(LoopDone), s.Run.Promise, "seed %d", seed)
+			for id, n := range w.tracker {
+				require.Equal(t, "closed", n.Status, "seed %d: %s", seed, id)
+			}
+		})
+	}
 }
 
 // TestLoopDrains shows that a first interrupt lets agents finish and land, and
