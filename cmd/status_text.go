@@ -283,7 +283,7 @@ func roundsText(a core.Attempt) string {
 	text := fmt.Sprintf(", %d iterations", a.Iteration)
 	for n, r := range a.Rounds {
 		if n == 0 {
-			text += ", red at"
+			text += ", scores"
 		}
 		text += fmt.Sprintf(" %d", r.ValidationScore)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
@@ -109,12 +110,8 @@ func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e co
 	if err != nil {
 		return e // interrupted: the gate will tell
 	}
-	e.Round = &core.Round{Passed: v.Passed, Score: v.Score, Why: why(v), Feedback: v.Feedback()}
-	for _, c := range v.Checks {
-		if !c.Passed && e.Round.Unmet == "" {
-			e.Round.Unmet = c.Rule
-		}
-	}
+	e.Round = &core.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
+	e.Round.Failure = why(v)
 	return e
 }
 

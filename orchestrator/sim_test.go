@@ -3,6 +3,7 @@ package orchestrator_test
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -16,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	. "github.com/beadsorch/orch/orchestrator"
 	. "github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // world is a model of everything outside the loop: agents, gate, git, tracker
@@ -33,14 +35,15 @@ type world struct {
 	running map[TaskID]bool
 	most    int // agents at the same time, ever
 	landed  map[TaskID]int
-	calls   int // tracker calls under way
+	quality map[TaskID]int // what the rules said last of a task's work
+	calls   int            // tracker calls under way
 	unkind  bool
 }
 
 func newWorld(t *testing.T, seed uint64, tasks int) *world {
 	w := &world{t: t, epic: "e", clock: time.Now, rnd: rand.New(rand.NewPCG(seed, 1)), unkind: true,
 		tracker: map[TaskID]Node{"e": {ID: "e", Epic: true, Status: "open"}},
-		seen:    map[TaskID]Node{}, running: map[TaskID]bool{}, landed: map[TaskID]int{}}
+		seen:    map[TaskID]Node{}, running: map[TaskID]bool{}, landed: map[TaskID]int{}, quality: map[TaskID]int{}}
 	for i := range tasks {
 		n := Node{ID: TaskID(fmt.Sprintf("e.%02d", i)), Title: "task", Parent: "e", Status: "open", Priority: w.rnd.IntN(5)}
 		for j := range i {
@@ -187,8 +190,37 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 		w.mu.Unlock()
 		tell(Event{Kind: AgentExited, Task: d.Task, Attempt: d.Attempt})
 		w.pause(time.Minute)
+		e.Round = w.round(d)
 	}
 	return e
+}
+
+// round is what an agent's rules say of a turn: of every other task's agent, that gets
+// better, gets worse, oscillates, or stays where it is.
+func (w *world) round(d Decision) *Round {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := fnv.New32a()
+	h.Write([]byte(d.Task))
+	if !w.unkind || h.Sum32()%2 == 0 {
+		return nil
+	}
+	score := 50
+	switch w.rnd.IntN(4) {
+	case 0:
+		score = min(100, w.quality[d.Task]+30)
+	case 1:
+		score = max(0, w.quality[d.Task]-20)
+	case 2:
+		score = 100 - w.quality[d.Task]
+	}
+	w.quality[d.Task] = score
+	r := &Round{Entry: iteration.Entry{Iteration: d.Agent.Iteration, ValidationScore: score, Passed: score == 100}}
+	if !r.Passed {
+		r.FirstUnmet = []string{"tests", "lint"}[w.rnd.IntN(2)]
+		r.Failure, r.Feedback = r.FirstUnmet+": exit 1", "mend "+r.FirstUnmet
+	}
+	return r
 }
 
 func (w *world) gate(s State, d Decision) (events []Event) {
@@ -251,11 +283,28 @@ func goOn(t *testing.T, w *world, from State, requests <-chan Request) State {
 		Observe: func(_ Event, s State) {
 			for _, task := range s.Tasks {
 				require.LessOrEqual(t, task.Charged, limits.Attempts)
+				last := task.Last()
+				require.LessOrEqual(t, last.Iteration, limits.Iterations+1, "a conflict costs one more")
+				if n := len(last.Rounds); n > 0 && (task.State == Queued || task.State == Validating || task.State == Landed) {
+					require.True(t, last.Rounds[n-1].Passed, "%s is %s after a red round", task.ID, task.State)
+				}
+				require.Less(t, redAtEnd(last.Rounds), iteration.DefaultThreshold+1)
 			}
 		}}
 	require.NoError(t, l.Run(t.Context()))
 	require.LessOrEqual(t, w.most, limits.MaxParallel, "agents at a time")
 	return l.State
+}
+
+// redAtEnd counts the red rounds after the last green one.
+func redAtEnd(rounds []iteration.Entry) (n int) {
+	for _, r := range rounds {
+		n++
+		if r.Passed {
+			n = 0
+		}
+	}
+	return n
 }
 
 // seeds is how many random worlds are tried; ORCH_SIM_SEEDS asks for more.

@@ -320,6 +320,9 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	}
 	a.Tokens += got.Tokens
 	a.CostUSD += got.CostUSD
+	if e.Round != nil {
+		a.Rounds = append(slices.Clone(a.Rounds), e.Round.Entry)
+	}
 	switch {
 	case got.End == EndedStopped:
 		t.end(Orphaned, "", e.At)
@@ -356,7 +359,6 @@ func endAttempt(t *Task, e Event, limits Limits) {
 // guard ends one that does not get better.
 func goOn(t *Task, e Event, limits Limits) {
 	a, r := t.last(), e.Round
-	a.Rounds = append(slices.Clone(a.Rounds), iteration.Entry{Iteration: a.Iteration, Timestamp: e.At, ValidationScore: r.Score, FirstUnmet: r.Unmet, Failure: r.Why})
 	guard, why := iteration.Trip(a.Rounds, iteration.DefaultThreshold)
 	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
 	switch {
@@ -364,7 +366,7 @@ func goOn(t *Task, e Event, limits Limits) {
 		a.Why = why
 		t.fail(code, r.Feedback, e.At)
 	case a.Iteration >= limits.iterations(t):
-		a.Why = r.Why
+		a.Why = r.Failure
 		t.fail(MaxIterations, r.Feedback, e.At)
 	default:
 		a.Feedback = r.Feedback // stays open; Decide starts the next iteration

@@ -272,7 +272,7 @@ func iterations(s State, now time.Time) (ds []Decision) {
 		}
 		free--
 		why := "the agent asked to go on"
-		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration {
+		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
 			why = "red: " + a.Rounds[n-1].Failure
 		}
 		if a.Session == "" && s.Run.Limits.Resumes {

@@ -3,6 +3,8 @@ package core
 import (
 	"fmt"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // EventKind names what happened, in the past tense.
@@ -125,10 +127,7 @@ type Land struct {
 // Round is what the rules of an agent said of its work when it ended a turn, before
 // anything is landed.
 type Round struct {
-	Passed   bool   `json:"passed"`
-	Score    int    `json:"score"`              // 0 to 100
-	Unmet    string `json:"unmet,omitempty"`    // the first rule that did not pass
-	Why      string `json:"why,omitempty"`      // in one clause
+	iteration.Entry
 	Feedback string `json:"feedback,omitempty"` // for the next turn
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // TestLimits: each limit that is reached drains the run, with its code, and no
@@ -245,7 +246,15 @@ func TestRounds(t *testing.T) {
 	t.Parallel()
 	turn := func(id TaskID, score int, unmet string) Event {
 		e := endOf(id, 1, Agent{Session: "s", Changed: true, Head: "h"})
-		e.Round = &Round{Score: score, Passed: unmet == "", Unmet: unmet, Why: unmet + ": exit 1", Feedback: "mend " + unmet}
+		e.Round = &Round{Entry: iteration.Entry{ValidationScore: score, Passed: unmet == "", FirstUnmet: unmet}, Feedback: "mend " + unmet}
+		if unmet != "" {
+			e.Round.Failure = unmet + ": exit 1"
+		}
+		return e
+	}
+	green := func(id TaskID) Event { // by its rules, and yet it wants to go on
+		e := turn(id, 100, "")
+		e.Agent.Signal, e.Text = SignalContinue, "mend the rest"
 		return e
 	}
 	again := func(t *testing.T, s State) State {
@@ -263,6 +272,7 @@ func TestRounds(t *testing.T) {
 		"it gets better":     {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), turn("e.1", 100, "")}, 15, "", Queued},
 		"it does not":        {[]Event{turn("e.1", 50, "tests"), turn("e.1", 60, "lint"), turn("e.1", 50, "tests")}, 15, CircuitBreaker, Waiting},
 		"it may not go on":   {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 2, MaxIterations, Waiting},
+		"it oscillates":      {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), green("e.1"), turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 15, "", Running},
 		"it is green itself": {[]Event{turn("e.1", 100, "")}, 15, "", Queued},
 	} {
 		t.Run(name, func(t *testing.T) {

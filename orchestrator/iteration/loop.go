@@ -94,6 +94,20 @@ type Entry struct {
 	FirstUnmet      string    `json:"firstUnmet,omitempty"` // the rule that came first of those that did not pass
 	Failure         string    `json:"failure,omitempty"`    // why it did not pass, in a clause
 	Signal          Signal    `json:"signal,omitempty"`
+	// Rules are the outcomes of all rules, without their messages.
+	Rules []RuleOutcome `json:"results,omitempty"`
+}
+
+// EntryOf is an iteration as a verdict has it, before there is a signal.
+func EntryOf(n int, v validation.Verdict, now time.Time) Entry {
+	e := Entry{Iteration: n, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed}
+	for _, c := range v.Checks {
+		e.Rules = append(e.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored})
+		if !c.Passed && e.FirstUnmet == "" {
+			e.FirstUnmet, e.Failure = c.Rule, c.Rule+": "+c.Why
+		}
+	}
+	return e
 }
 
 // Loop is one run of the protocol on a task.
@@ -143,7 +157,7 @@ type RuleOutcome struct {
 	Rule    string `json:"ruleName"`
 	Passed  bool   `json:"passed"`
 	Errored bool   `json:"errored,omitempty"`
-	Message string `json:"message"`
+	Message string `json:"message,omitempty"`
 }
 
 // Hook is what the hooks of the task say of an iteration; the zero Hook is nothing.
@@ -184,19 +198,15 @@ func (l Loop) Validate(v validation.Verdict, output string, hook Hook, now time.
 		l.History = l.History[:len(l.History)-1]
 	}
 	o := Outcome{Signal: Continue, Passed: v.Passed, Score: v.Score, Feedback: []string{}}
-	entry := Entry{Iteration: l.Iteration, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed}
 	for _, c := range v.Checks {
 		o.Rules = append(o.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored, Message: message(c)})
-		if !c.Passed && entry.FirstUnmet == "" {
-			entry.FirstUnmet, entry.Failure = c.Rule, c.Rule+": "+c.Why
-		}
 	}
 	if !v.Passed {
 		o.Feedback = append(o.Feedback, v.Feedback())
 	}
 	l.promised(&o, output)
 	o.hooked(hook)
-	l.History = append(slices.Clone(l.History), entry)
+	l.History = append(slices.Clone(l.History), EntryOf(l.Iteration, v, now))
 	if guard, why := l.guard(o.Signal); guard != "" {
 		o.Signal, o.Guard, o.Reason = Escalate, guard, why
 		o.Feedback = append(o.Feedback, why)
