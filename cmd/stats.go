@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 func newStatsCmd(a *app) *cobra.Command {
@@ -39,9 +41,42 @@ type performance struct {
 	WorkedMS    int64          `json:"worked_ms"`
 	Tokens      int64          `json:"tokens"`
 	CostUSD     float64        `json:"cost_usd"`
-	Rules       map[string]int `json:"rules"` // how often a rule came first of those that did not pass
+	// SuccessByIteration is, of the attempts that came to an iteration and have ended, the
+	// share that landed with it, 0 to 1.
+	SuccessByIteration map[int]float64 `json:"successByIteration"`
+	BreakerTrips       int             `json:"breakerTrips"` // attempts that the circuit breaker ended
+	Rules              []*ruleRecord   `json:"rules"`        // by name
 
-	ended int
+	ended   int         // tasks
+	reached map[int]int // attempts that have ended, by iteration
+}
+
+// ruleRecord is how one rule has fared with one agent's work, in the turns of its attempts and at the gate.
+type ruleRecord struct {
+	Rule        string  `json:"ruleName"`
+	Asked       int     `json:"asked"`
+	Passed      int     `json:"passed"`
+	Errored     int     `json:"errored"`     // it could not be asked
+	SuccessRate float64 `json:"successRate"` // 0 to 1
+}
+
+// saw counts the outcomes of one validation.
+func (p *performance) saw(outcomes []iteration.RuleOutcome) {
+	for _, o := range outcomes {
+		i := slices.IndexFunc(p.Rules, func(r *ruleRecord) bool { return r.Rule == o.Rule })
+		if i < 0 {
+			i, p.Rules = len(p.Rules), append(p.Rules, &ruleRecord{Rule: o.Rule})
+		}
+		r := p.Rules[i]
+		r.Asked++
+		switch {
+		case o.Passed:
+			r.Passed++
+		case o.Errored:
+			r.Errored++
+		}
+		r.SuccessRate = float64(r.Passed) / float64(r.Asked)
+	}
 }
 
 func (p *performance) add(t *core.Task) {
@@ -53,10 +88,17 @@ func (p *performance) add(t *core.Task) {
 		p.Tokens += at.Tokens
 		p.CostUSD += at.CostUSD
 		for _, r := range at.Rounds {
-			p.Rules[r.FirstUnmet]++
+			p.saw(r.Rules)
 		}
+		p.saw(at.Gate)
 		if at.Failure != "" {
 			p.Failures[string(at.Failure)]++
+		}
+		if at.Failure == core.CircuitBreaker {
+			p.BreakerTrips++
+		}
+		for n := 1; n <= at.Iteration && !at.Open(); n++ {
+			p.reached[n]++
 		}
 	}
 	switch t.State {
@@ -70,6 +112,10 @@ func (p *performance) add(t *core.Task) {
 	if p.ended > 0 {
 		p.SuccessRate = float64(p.Landed) / float64(p.ended)
 	}
+	for n, reached := range p.reached {
+		p.SuccessByIteration[n] = float64(p.ByIteration[n]) / float64(reached)
+	}
+	slices.SortFunc(p.Rules, func(a, b *ruleRecord) int { return strings.Compare(a.Rule, b.Rule) })
 }
 
 func (a *app) stats(ctx context.Context, only string) error {
@@ -95,7 +141,7 @@ func (a *app) stats(ctx context.Context, only string) error {
 				continue
 			}
 			if agents[name] == nil {
-				agents[name] = &performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, Rules: map[string]int{}}
+				agents[name] = &performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, SuccessByIteration: map[int]float64{}, Rules: []*ruleRecord{}, reached: map[int]int{}}
 			}
 			agents[name].add(t)
 		}
@@ -119,17 +165,17 @@ func (a *app) stats(ctx context.Context, only string) error {
 			p.Iterations, plural(p.Iterations, "iteration", "iterations"), span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
 		var parts []string
 		for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
-			parts = append(parts, fmt.Sprintf("%d after %d", p.ByIteration[n], n))
+			parts = append(parts, fmt.Sprintf("%d after %d (%.0f%%)", p.ByIteration[n], n, 100*p.SuccessByIteration[n]))
 		}
 		if len(parts) > 0 {
 			fmt.Fprintf(a.Stdout, "         iterations to land: %s\n", strings.Join(parts, ", "))
 		}
 		parts = nil
-		for _, rule := range slices.Sorted(maps.Keys(p.Rules)) {
-			parts = append(parts, fmt.Sprintf("%s %d", rule, p.Rules[rule]))
+		for _, r := range p.Rules {
+			parts = append(parts, fmt.Sprintf("%s %d of %d", harness.Clause(r.Rule, 60), r.Passed, r.Asked))
 		}
 		if len(parts) > 0 {
-			fmt.Fprintf(a.Stdout, "         turns that were red: %s\n", strings.Join(parts, ", "))
+			fmt.Fprintf(a.Stdout, "         rules that passed: %s\n", strings.Join(parts, ", "))
 		}
 		parts = nil
 		for _, code := range slices.Sorted(maps.Keys(p.Failures)) {

@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -21,7 +22,7 @@ func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
 	if err != nil {
 		return core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
 	}
-	e := core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Gate: names(v)}, Text: v.Feedback()}
+	e := core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Rules: iteration.Outcomes(v)}, Text: v.Feedback()}
 	e.Reason = why(v)
 	return e
 }
@@ -43,14 +44,6 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, files []string) (val
 	}
 	v, err := validation.Judge(ctx, x.Proc.RunGuarded, x.Gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
 	return v, tree, err
-}
-
-func names(v validation.Verdict) []string {
-	var out []string
-	for _, c := range v.Checks {
-		out = append(out, c.Rule)
-	}
-	return out
 }
 
 // why is the verdict in one clause: the first rule that did not pass, and the
@@ -116,7 +109,7 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 	if err != nil {
 		return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 	}
-	l.Tree, l.Passed, l.Score, l.Gate, l.Took = tree, v.Passed, v.Score, names(v), x.Now().Sub(began)
+	l.Tree, l.Passed, l.Score, l.Rules, l.Took = tree, v.Passed, v.Score, iteration.Outcomes(v), x.Now().Sub(began)
 	l.Log = x.keepVerdict(s, l.Tasks, v)
 	return append(events, core.Event{Kind: core.CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
 }

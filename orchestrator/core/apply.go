@@ -429,6 +429,11 @@ func judge(s State, e Event) State {
 		}
 	}
 	s.Landing.Tasks, s.Landing.Old = stays, e.Land.Old
+	if e.Land.Passed || len(stays) == 1 {
+		for _, id := range stays {
+			s = s.edit(id, func(t *Task) { t.last().Gate = e.Land.Rules })
+		}
+	}
 	if e.Land.Passed {
 		s.Landing.Commits = e.Land.Commits
 		return s

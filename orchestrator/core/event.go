@@ -115,11 +115,12 @@ type Land struct {
 	Tree    string   `json:"tree,omitempty"`    // that the gate judged
 	Passed  bool     `json:"passed,omitempty"`  // the gate was green
 	Score   int      `json:"score,omitempty"`   // 0 to 100
-	Gate    []string `json:"gate,omitempty"`    // names of the rules that were applied
 	Files   int      `json:"files,omitempty"`   // how many change
 	Added   int      `json:"added,omitempty"`   // lines
 	Deleted int      `json:"deleted,omitempty"` // lines
 	Log     string   `json:"log,omitempty"`     // file with the gate's output
+
+	Rules []iteration.RuleOutcome `json:"rules,omitempty"` // of the gate, each with its outcome
 
 	Took time.Duration `json:"took,omitempty"` // to build and judge
 }

@@ -79,27 +79,28 @@ type Commit = git.Commit
 
 // Attempt is one try at a task, in one worktree, on one branch.
 type Attempt struct {
-	Number    int               `json:"number"`               // from 1
-	Iteration int               `json:"iteration"`            // from 1
-	Base      Commit            `json:"base"`                 // what it began from
-	Head      Commit            `json:"head,omitempty"`       // "" until its agent has ended with something to land
-	Started   time.Time         `json:"started"`              // UTC
-	Ended     time.Time         `json:"ended,omitzero"`       // zero while it is open
-	Agent     bool              `json:"agent,omitempty"`      // its agent runs now
-	Failure   Code              `json:"failure,omitempty"`    // "" while it has not failed
-	Feedback  string            `json:"feedback,omitempty"`   // what the next iteration or attempt is told
-	Why       string            `json:"why,omitempty"`        // of the failure, in one clause
-	Files     []string          `json:"files,omitempty"`      // in conflict
-	Conflict  Commit            `json:"conflict,omitempty"`   // the tip that it conflicts with
-	Session   string            `json:"session,omitempty"`    // the client's id of the conversation
-	InSession bool              `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
-	Handed    bool              `json:"handed,omitempty"`     // its worktree and brief are there for the session
-	Stopping  bool              `json:"stopping,omitempty"`   // its agent is being interrupted
-	Cleaned   bool              `json:"cleaned,omitempty"`    // its worktree and branch are gone
-	Worked    time.Duration     `json:"worked,omitempty"`     // time that its agents took, together
-	Rounds    []iteration.Entry `json:"rounds,omitempty"`     // what its agent's rules said after each turn
-	Tokens    int64             `json:"tokens,omitempty"`     // that its agents used, in the conversation of Session
-	CostUSD   float64           `json:"cost_usd,omitempty"`   // that its agents cost
+	Number    int                     `json:"number"`               // from 1
+	Iteration int                     `json:"iteration"`            // from 1
+	Base      Commit                  `json:"base"`                 // what it began from
+	Head      Commit                  `json:"head,omitempty"`       // "" until its agent has ended with something to land
+	Started   time.Time               `json:"started"`              // UTC
+	Ended     time.Time               `json:"ended,omitzero"`       // zero while it is open
+	Agent     bool                    `json:"agent,omitempty"`      // its agent runs now
+	Failure   Code                    `json:"failure,omitempty"`    // "" while it has not failed
+	Feedback  string                  `json:"feedback,omitempty"`   // what the next iteration or attempt is told
+	Why       string                  `json:"why,omitempty"`        // of the failure, in one clause
+	Files     []string                `json:"files,omitempty"`      // in conflict
+	Conflict  Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with
+	Session   string                  `json:"session,omitempty"`    // the client's id of the conversation
+	InSession bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
+	Handed    bool                    `json:"handed,omitempty"`     // its worktree and brief are there for the session
+	Stopping  bool                    `json:"stopping,omitempty"`   // its agent is being interrupted
+	Cleaned   bool                    `json:"cleaned,omitempty"`    // its worktree and branch are gone
+	Worked    time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
+	Rounds    []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
+	Tokens    int64                   `json:"tokens,omitempty"`     // that its agents used, in the conversation of Session
+	Gate      []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
+	CostUSD   float64                 `json:"cost_usd,omitempty"`   // that its agents cost
 }
 
 // Open reports whether the attempt has not ended.

@@ -98,11 +98,18 @@ type Entry struct {
 	Rules []RuleOutcome `json:"results,omitempty"`
 }
 
+// Outcomes are those of a verdict's rules, without their messages.
+func Outcomes(v validation.Verdict) (out []RuleOutcome) {
+	for _, c := range v.Checks {
+		out = append(out, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored})
+	}
+	return out
+}
+
 // EntryOf is an iteration as a verdict has it, before there is a signal.
 func EntryOf(n int, v validation.Verdict, now time.Time) Entry {
-	e := Entry{Iteration: n, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed}
+	e := Entry{Iteration: n, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, Rules: Outcomes(v)}
 	for _, c := range v.Checks {
-		e.Rules = append(e.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored})
 		if !c.Passed && e.FirstUnmet == "" {
 			e.FirstUnmet, e.Failure = c.Rule, c.Rule+": "+c.Why
 		}
