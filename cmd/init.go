@@ -93,8 +93,35 @@ func clientWants(k client.Client, root string) ([]install.Want, error) {
 	if k.Name != "claude" {
 		return append(wants, gateWant(detect.Rules(os.DirFS(root)))), nil
 	}
+	wants, checks := takeOver(wants, k, root)
+	if len(checks) == 0 {
+		checks = detect.Rules(os.DirFS(root))
+	}
+	gate := gateWant(checks)
+	agents, err := agentWants(root, gate)
+	return append(append(wants, agents...), gate), err
+}
+
+// agentWants are the agents' definitions; each names the rules that judge it, of those that
+// the gate will have.
+func agentWants(root string, gate install.Want) (wants []install.Want, err error) {
+	text, err := os.ReadFile(filepath.Join(root, gate.Path))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading the settings: %w", err)
+	}
+	var rules []string
+	if text, err = gate.Text(text); err != nil {
+		return nil, err
+	}
+	c, _, err := config.Load(gate.Path, text, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range c.Gate {
+		rules = append(rules, r.Name)
+	}
 	for _, agent := range templates.Agents() {
-		text, err := templates.AgentFile(agent)
+		text, err := templates.AgentFile(agent.At(rules))
 		if err != nil {
 			return nil, err
 		}
@@ -102,11 +129,7 @@ func clientWants(k client.Client, root string) ([]install.Want, error) {
 		want.Yields = true
 		wants = append(wants, want)
 	}
-	wants, checks := takeOver(wants, k, root)
-	if len(checks) == 0 {
-		checks = detect.Rules(os.DirFS(root))
-	}
-	return append(wants, gateWant(checks)), nil
+	return wants, nil
 }
 
 // gateWant gives the settings a gate, where they have none.
@@ -252,7 +275,7 @@ func (a initCmd) sayInit(text string, files []string) error {
 // that is longer than a screen.
 const (
 	diffContext = 3
-	diffHead    = 8
+	diffHead    = 14
 	diffScreen  = 32
 )
 

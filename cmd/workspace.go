@@ -21,7 +21,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
-	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -303,7 +302,7 @@ func (w *workspace) deps(ctx context.Context, epic core.TaskID, t orchestrator.T
 	}
 	return orchestrator.Deps{
 		Epic: epic, Dir: w.epicDir(epic), Tracker: t, Repo: w.repo, Store: store, Proc: w.sys, Marker: w.marker(),
-		Gate: w.cfg.Gate, AgentEnv: w.agentEnv(ctx), GateEnv: w.gateEnv(), Rules: w.agentRules(), Limits: w.limits(epic),
+		Gate: w.cfg.Gate, AgentEnv: w.agentEnv(ctx), GateEnv: w.gateEnv(), Roles: w.roles(), Limits: w.limits(epic),
 		Patience: orchestrator.Patience{Task: w.cfg.Limits.TaskTime, NoProgress: w.cfg.Limits.NoProgress},
 		Tasks:    w.tasksCommand(), Now: w.Now,
 	}, nil
@@ -321,17 +320,23 @@ func (w *workspace) limits(epic core.TaskID) core.Limits {
 	}
 }
 
-// agentRules are the rules that agents' definitions name, of those of the gate.
-func (w *workspace) agentRules() map[string][]validation.Rule {
-	rules := map[string][]validation.Rule{}
+// roles are the agents' own texts, and the rules that their definitions name, of those of
+// the gate.
+func (w *workspace) roles() map[string]orchestrator.Role {
+	roles := map[string]orchestrator.Role{}
+	for name, text := range w.cfg.Roles {
+		roles[name] = orchestrator.Role{Text: text}
+	}
 	for name, d := range w.cfg.Agents {
+		role := roles[name]
 		for _, r := range w.cfg.Gate {
 			if d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
-				rules[name] = append(rules[name], r)
+				role.Rules = append(role.Rules, r)
 			}
 		}
+		roles[name] = role
 	}
-	return rules
+	return roles
 }
 
 // agentIterations is how often each agent may go on in one attempt.

@@ -98,7 +98,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 // gate judges what lands all the same.
 func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event) core.Event {
 	t := s.Task(d.Task)
-	rules := x.Rules[orElse(t.Agent, core.DefaultAgent)]
+	rules := x.role(t).Rules
 	switch e.Agent.Signal {
 	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
 		return e

@@ -23,23 +23,32 @@ import (
 
 // Deps is what an Orchestrator works with.
 type Deps struct {
-	Epic     core.TaskID                  // its id in the tracker
-	Dir      string                       // where the epic's journal, logs and lock are
-	Tracker  Tracker                      // where the tasks are
-	Repo     *git.Repo                    // where the work lands
-	Store    *worktree.Store              // where agents work
-	Proc     *proc.System                 // starts processes
-	Marker   string                       // what the environment of every process of this epic carries
-	Harness  harness.Harness              // the agent's client
-	Gate     []validation.Rule            // what has to pass before work lands
-	AgentEnv []string                     // the whole environment of an agent, but for the ORCH_ variables
-	GateEnv  []string                     // the whole environment of a gate's command
-	Rules    map[string][]validation.Rule // by agent: asked after each of its turns, before the gate is
-	Limits   core.Limits                  // what Decide goes by
-	Patience Patience                     // how long an agent may take
-	Tasks    string                       // the command that agents and people use for the tracker, for the brief
-	Now      func() time.Time             // the clock
+	Epic     core.TaskID       // its id in the tracker
+	Dir      string            // where the epic's journal, logs and lock are
+	Tracker  Tracker           // where the tasks are
+	Repo     *git.Repo         // where the work lands
+	Store    *worktree.Store   // where agents work
+	Proc     *proc.System      // starts processes
+	Marker   string            // what the environment of every process of this epic carries
+	Harness  harness.Harness   // the agent's client
+	Gate     []validation.Rule // what has to pass before work lands
+	AgentEnv []string          // the whole environment of an agent, but for the ORCH_ variables
+	GateEnv  []string          // the whole environment of a gate's command
+	Roles    map[string]Role   // by agent, as tasks' labels name them
+	Limits   core.Limits       // what Decide goes by
+	Patience Patience          // how long an agent may take
+	Tasks    string            // the command that agents and people use for the tracker, for the brief
+	Now      func() time.Time  // the clock
 }
+
+// Role is what an agent of one name is to be.
+type Role struct {
+	Text  string            // as the people of the repository describe it; "" for nothing
+	Rules []validation.Rule // asked after each of its turns, before the gate is
+}
+
+// role is the one of a task's agent.
+func (x *Effects) role(t *core.Task) Role { return x.Roles[orElse(t.Agent, core.DefaultAgent)] }
 
 // Patience is how long an agent may take.
 type Patience struct {

@@ -27,6 +27,8 @@ type BriefData struct {
 	Task string
 	// Title is the task's title.
 	Title string
+	// Role is what the people of the repository say of agents like this one.
+	Role string
 	// Description is the task's own text.
 	Description string
 	// Design is how it is meant to be done.
@@ -101,6 +103,7 @@ const (
 	maxDescription = 64 << 10
 	maxSection     = 24 << 10
 	maxNotes       = 16 << 10
+	maxRole        = 12 << 10
 	maxHint        = 6 << 10
 	maxHints       = 4
 	maxFeedback    = 10 << 10
@@ -125,6 +128,7 @@ func Brief(d BriefData) (string, error) {
 func newPage(d BriefData) page {
 	p := page{BriefData: d}
 	p.Title = head(oneLine(d.Title), maxTitle)
+	p.Role = head(clean(d.Role), maxRole)
 	p.Description = head(clean(d.Description), maxDescription)
 	p.Design = head(clean(d.Design), maxSection)
 	p.Acceptance = head(clean(d.Acceptance), maxSection)

@@ -25,6 +25,7 @@ func small() templates.BriefData {
 func full() templates.BriefData {
 	d := small()
 	d.Description = "Read the port from `PORT`.\n\n```go\nos.Getenv(\"PORT\")\n```\n{{.Epic}} stays as it is.\n\n## Rules\n\nNone."
+	d.Role = "# Engineer\n\nTest first."
 	d.Design = "In main."
 	d.Acceptance = "- 8080 by default"
 	d.Notes = "seen on macOS too"

@@ -20,25 +20,39 @@ type AgentFile struct {
 	Text []byte
 }
 
+// name is the agent's.
+func (f AgentFile) name() string { return strings.TrimSuffix(filepath.Base(f.Path), ".md") }
+
 // head is the YAML between two lines of three dashes at the beginning; nil without it.
 func (f AgentFile) head() []byte {
+	head, _ := f.parts()
+	return head
+}
+
+// body is what stands below the head.
+func (f AgentFile) body() string {
+	_, body := f.parts()
+	return strings.TrimSpace(string(body))
+}
+
+func (f AgentFile) parts() (head, body []byte) {
 	text := bytes.ReplaceAll(bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf")), []byte("\r\n"), []byte("\n"))
 	rest, ok := bytes.CutPrefix(text, []byte("---\n"))
 	if !ok {
-		return nil
+		return nil, text
 	}
-	head, _, ok := bytes.Cut(rest, []byte("\n---"))
+	head, body, ok = bytes.Cut(rest, []byte("\n---"))
 	if !ok {
-		return nil
+		return nil, text
 	}
-	return append([]byte("\n"), head...) // so that lines count as in the file
+	return append([]byte("\n"), head...), bytes.TrimLeft(body, "-") // so that lines count as in the file
 }
 
 // define takes one agent from its file; the rules that it names go into named. It fails
 // with an [*Error] when what it says of iterations is not understood; a head that is no YAML
 // says nothing, since clients read such heads too.
 func (c *Config) define(f AgentFile, named map[string][]string) error {
-	name, head := strings.TrimSuffix(filepath.Base(f.Path), ".md"), f.head()
+	name, head := f.name(), f.head()
 	root, err := parse(f.Path, head)
 	if err != nil || root == nil || root.Kind != yaml.MappingNode || !agentName().MatchString(name) {
 		return nil

@@ -26,6 +26,7 @@ func TestAgentFiles(t *testing.T) {
 	me := agentFile("me", "---\nname: me\ndescription: x: y\niteration:\n  enabled: true\n  maxIterations: 7\n  completionPromises:\n    - \"<promise>COMPLETE</promise>\"\n  validationRules:\n    - tests_pass\n    - compiles\n---\n# Me\n")
 	c := load("workflow:\n"+gate, agentFile("me", "---\r\nname: me\r\niteration: {maxIterations: 7, validationRules: [tests_pass, compiles]}\r\n---\r\n# Me"))
 	require.Equal(t, config.Definition{Enabled: true, MaxIterations: 7, ValidationRules: []string{"tests_pass"}}, c.Agents["me"], "rules that the gate has not are left out")
+	require.Equal(t, map[string]string{"me": "# Me"}, c.Roles)
 	require.Equal(t, 15, load("workflow:\n"+gate, me).Agents["me"].MaxIterations, "a head that is no YAML says nothing")
 
 	reviewer := agentFile("reviewer", "---\nname: reviewer\ntools: [Read]\niteration:\n  enabled: false\n---\n")
@@ -35,6 +36,9 @@ func TestAgentFiles(t *testing.T) {
 
 	for _, text := range []string{"", "# No head", "---\nname: x\n", "---\n- a\n---\n", "---\nname: x\n---\n"} {
 		require.NotContains(t, load("", agentFile("other", text)).Agents, "other", text)
+	}
+	for text, role := range map[string]string{"": "", "# No head\n": "# No head", "---\nname: x\n---\n\nYou review.\n\n---\nmore\n": "You review.\n\n---\nmore", "---\nname: x\n": "---\nname: x"} {
+		require.Equal(t, role, load("", agentFile("other", text)).Roles["other"], text)
 	}
 	_, _, err := config.Load("/repo/project.yaml", nil, nil, agentFile("me", "---\nname: me\niteration:\n  maxIteration: 7\n---\n"))
 	var bad *config.Error

@@ -26,6 +26,8 @@ type Config struct {
 	Agent Agent
 	// Agents is workflow.agents: definitions by the name that a task's label agent:<name> uses.
 	Agents map[string]Definition
+	// Roles are what the agents' own files say of them, below their heads, by name.
+	Roles map[string]string
 	// Limits is workflow.limits.
 	Limits Limits
 	// Worktree is workflow.worktree.
@@ -189,6 +191,7 @@ func defaults() Config {
 			"me": {Enabled: true, MaxIterations: 15}, "qa": {Enabled: true, MaxIterations: 10}, "sec": {Enabled: true, MaxIterations: 10},
 			"doc": {Enabled: true, MaxIterations: 6}, "do": {Enabled: true, MaxIterations: 8},
 		},
+		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute},
 		Tracker: Tracker{Kind: "auto"},
 	}
@@ -215,6 +218,7 @@ func Load(path string, data []byte, env []string, agents ...AgentFile) (Config, 
 	c := defaults()
 	named := map[string][]string{} // the rules that agents' files name
 	for _, f := range agents {
+		c.Roles[f.name()] = f.body()
 		if err := c.define(f, named); err != nil {
 			return Config{}, nil, err
 		}
