@@ -118,30 +118,30 @@ func TestMCP(t *testing.T) {
 	require.Equal(t, "me", c.must("agent_performance_get", nil)["agents"].([]any)[0].(map[string]any)["agent"])
 }
 
-// TestClaudeCodeUsesTheTools: the real client, given the server, does a whole loop by its
-// tools: red, code, lint, COMPLETE.
-func TestClaudeCodeUsesTheTools(t *testing.T) {
-	t.Parallel()
+// loopByTools is a model that does a whole loop by the tools: red, code, lint, COMPLETE.
+// Claude Code offers many tools by name only, so the model has to know how these begin.
+func loopByTools(prefix string) func(modeltest.Request) modeltest.Reply {
 	task := map[string]any{"taskId": "mine"}
 	said := map[string]any{"taskId": "mine", "agentOutput": "It works.\n<promise>COMPLETE</promise>"}
 	steps := []modeltest.Reply{
-		{Tool: "mcp__orch__iteration_start", Input: map[string]any{"taskId": "mine", "maxIterations": 5, "validationRules": []any{
+		{Tool: prefix + "iteration_start", Input: map[string]any{"taskId": "mine", "maxIterations": 5, "validationRules": []any{
 			map[string]any{"name": "tests", "command": "grep right code.txt"}, map[string]any{"name": "lint", "command": "! grep -n tab code.txt"}}}},
-		{Tool: "mcp__orch__iteration_validate", Input: said},
+		{Tool: prefix + "iteration_validate", Input: said},
 		{Bash: "echo 'right tab' > code.txt"},
-		{Tool: "mcp__orch__iteration_next", Input: task},
-		{Tool: "mcp__orch__iteration_validate", Input: said},
+		{Tool: prefix + "iteration_next", Input: task},
+		{Tool: prefix + "iteration_validate", Input: said},
 		{Bash: "echo 'right' > code.txt"},
-		{Tool: "mcp__orch__iteration_next", Input: task},
-		{Tool: "mcp__orch__iteration_validate", Input: said},
-		{Tool: "mcp__orch__iteration_complete", Input: task},
+		{Tool: prefix + "iteration_next", Input: task},
+		{Tool: prefix + "iteration_validate", Input: said},
+		{Tool: prefix + "iteration_complete", Input: task},
 		{Text: "All done."},
 	}
-	f, model := claudeFixture(t, func(r modeltest.Request) modeltest.Reply { return steps[min(r.Turn(), len(steps)-1)] })
-	config := filepath.Join(t.TempDir(), "mcp.json")
-	f.write(config, `{"mcpServers": {"orch": {"command": "`+filepath.Join(f.bin, "orch")+`", "args": ["mcp"]}}}`)
-	out, code := f.session("do the task", "--mcp-config", config, "--allowedTools", "Bash,mcp__orch")
-	require.Zero(t, code, out)
+	return func(r modeltest.Request) modeltest.Reply { return steps[min(r.Turn(), len(steps)-1)] }
+}
+
+// requireLoopDone: the loop was done in the repository, and its feedback reached the model.
+func requireLoopDone(t *testing.T, f *fixture, model *modeltest.Model, out string) {
+	t.Helper()
 	status := f.must("orch", "iteration", "status", "mine")
 	require.Contains(t, status, "ended with COMPLETE", out)
 	require.Contains(t, status, "iteration 3 of 5")
@@ -149,6 +149,37 @@ func TestClaudeCodeUsesTheTools(t *testing.T) {
 	whole := requests[len(requests)-1].All()
 	require.Contains(t, whole, "It is not: mend what did not pass first", "the feedback reached the model")
 	require.Contains(t, whole, "FAILED lint")
+}
+
+// TestEachClientUsesTheTools: the other clients do the same with the server that orch init
+// lists for them.
+func TestEachClientUsesTheTools(t *testing.T) {
+	t.Parallel()
+	for _, k := range hookedClients() {
+		if k.Name == "claude" {
+			continue
+		}
+		t.Run(k.Name, func(t *testing.T) {
+			t.Parallel()
+			f, model := clientFixture(t, k.Name, "permission_mode: ''", loopByTools(""))
+			f.must("orch", "init", "--client", k.Name, "--yes")
+			out, code := f.run(nil, f.client(k.Name), sessionArgs(k.Name, "do the task")...)
+			require.Zero(t, code, out)
+			requireLoopDone(t, f, model, out)
+		})
+	}
+}
+
+// TestClaudeCodeUsesTheTools: the real client, given the server, does a whole loop by its
+// tools.
+func TestClaudeCodeUsesTheTools(t *testing.T) {
+	t.Parallel()
+	f, model := claudeFixture(t, loopByTools("mcp__orch__"))
+	config := filepath.Join(t.TempDir(), "mcp.json")
+	f.write(config, `{"mcpServers": {"orch": {"command": "`+filepath.Join(f.bin, "orch")+`", "args": ["mcp"]}}}`)
+	out, code := f.session("do the task", "--mcp-config", config, "--allowedTools", "Bash,mcp__orch")
+	require.Zero(t, code, out)
+	requireLoopDone(t, f, model, out)
 }
 
 // TestMCPBadInput: each is a tool error that says what to send; nothing is written, and the

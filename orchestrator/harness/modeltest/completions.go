@@ -10,8 +10,8 @@ import (
 // completions is OpenAI's Chat Completions API, which Copilot CLI and opencode speak to a
 // model of one's own.
 type completions struct {
-	Stream   bool              `json:"stream"`
-	Tools    []json.RawMessage `json:"tools"`
+	Stream   bool   `json:"stream"`
+	Tools    []tool `json:"tools"`
 	Messages []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -41,10 +41,16 @@ func (d *completions) failure(status int) object {
 
 func (d *completions) write(w http.ResponseWriter, reply Reply, id string, in int) {
 	message, finish := object{"role": "assistant", "content": reply.Text}, "stop"
-	if reply.Bash != "" {
+	call := func(name string, input object) {
 		finish = "tool_calls"
-		message["tool_calls"] = []object{{"index": 0, "id": "call_" + id, "type": "function",
-			"function": object{"name": "bash", "arguments": text(object{"command": reply.Bash, "description": "as scripted"})}}}
+		message["tool_calls"] = []object{{"index": 0, "id": "call_" + id, "type": "function", "function": object{"name": name, "arguments": text(input)}}}
+	}
+	if reply.Bash != "" {
+		call("bash", object{"command": reply.Bash, "description": "as scripted"})
+	}
+	if reply.Tool != "" {
+		name, _ := named(d.Tools, reply.Tool)
+		call(name, reply.Input)
 	}
 	usage := object{"prompt_tokens": in, "completion_tokens": 20, "total_tokens": in + 20}
 	begin(w, d.Stream)

@@ -8,7 +8,7 @@ import (
 // generate is Google's generateContent API, which Gemini CLI speaks.
 type generate struct {
 	stream   bool
-	Tools    []json.RawMessage `json:"tools"`
+	Tools    []tool `json:"tools"`
 	Contents []struct {
 		Role  string `json:"role"`
 		Parts []struct {
@@ -47,6 +47,10 @@ func (d *generate) write(w http.ResponseWriter, reply Reply, id string, in int) 
 	}
 	if reply.Bash != "" {
 		parts = append(parts, object{"functionCall": object{"name": "run_shell_command", "args": object{"command": reply.Bash, "description": "as scripted"}}})
+	}
+	if reply.Tool != "" {
+		name, _ := named(d.Tools, reply.Tool)
+		parts = append(parts, object{"functionCall": object{"name": name, "args": reply.Input}})
 	}
 	begin(w, d.stream)
 	doc := object{"candidates": []object{{"index": 0, "finishReason": "STOP", "content": object{"role": "model", "parts": parts}}},

@@ -10,9 +10,9 @@ import (
 // events (their order and names are those of Anthropic's "Streaming messages" reference),
 // or one document.
 type messages struct {
-	Model    string            `json:"model"`
-	Stream   bool              `json:"stream"`
-	Tools    []json.RawMessage `json:"tools"`
+	Model    string `json:"model"`
+	Stream   bool   `json:"stream"`
+	Tools    []tool `json:"tools"`
 	Messages []struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -52,17 +52,18 @@ func (m *messages) blocks() (out []object) {
 	if m.reply.Text != "" {
 		out = append(out, object{"type": "text", "text": m.reply.Text})
 	}
-	tool := func(name string, input object) {
+	call := func(name string, input object) {
 		out = append(out, object{"type": "tool_use", "id": "toolu_" + name + m.id, "name": name, "input": input})
 	}
 	if m.reply.Bash != "" {
-		tool("Bash", object{"command": m.reply.Bash, "description": "as scripted"})
+		call("Bash", object{"command": m.reply.Bash, "description": "as scripted"})
 	}
 	if m.reply.Tool != "" {
-		tool(m.reply.Tool, m.reply.Input)
+		name, _ := named(m.Tools, m.reply.Tool)
+		call(name, m.reply.Input)
 	}
 	if m.reply.Agent != "" {
-		tool("Agent", object{"prompt": m.reply.Agent, "subagent_type": "general-purpose", "description": "as scripted"})
+		call("Agent", object{"prompt": m.reply.Agent, "subagent_type": "general-purpose", "description": "as scripted"})
 	}
 	return out
 }

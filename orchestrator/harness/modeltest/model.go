@@ -77,12 +77,12 @@ func (r *Request) add(role, text string) {
 // Reply is one answer of the model. The zero Reply says "ok".
 type Reply struct {
 	Text   string
-	Bash   string // a command for the client's shell tool; "" for none
-	Agent  string // the prompt of a subagent of Claude Code, in the background; "" for none
-	Tool   string // another tool of Claude Code; "" for none
-	Input  map[string]any
-	Status int // an HTTP error instead; 0 for none
-	Tokens int // of input that it says it was asked with; 0 counts them
+	Bash   string         // a command for the client's shell tool; "" for none
+	Agent  string         // the prompt of a subagent of Claude Code, in the background; "" for none
+	Tool   string         // another tool that is offered, by the end of its name; "" for none
+	Input  map[string]any // of Tool
+	Status int            // an HTTP error instead; 0 for none
+	Tokens int            // of input that it says it was asked with; 0 counts them
 }
 
 func (r Reply) calls() bool { return r.Bash != "" || r.Agent != "" || r.Tool != "" }
@@ -216,6 +216,36 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 type object = map[string]any
+
+// tool is one that a client offers, in the words of all dialects.
+type tool struct {
+	Name     string `json:"name"`
+	Function struct {
+		Name string `json:"name"`
+	} `json:"function"` // Chat Completions
+	Functions []tool `json:"functionDeclarations"` // generateContent
+	Tools     []tool `json:"tools"`                // Responses: of a namespace
+}
+
+// named looks for the tool whose name ends in end, and the namespace that it is in; a model
+// may call one that is not offered.
+func named(tools []tool, end string) (name, namespace string) {
+	for _, t := range tools {
+		within := t.Functions
+		if len(t.Tools) > 0 {
+			within, namespace = t.Tools, t.Name
+		}
+		if own := cmp.Or(t.Function.Name, t.Name); len(t.Tools) == 0 && strings.HasSuffix(own, end) {
+			return own, ""
+		}
+		for _, f := range within {
+			if strings.HasSuffix(f.Name, end) {
+				return f.Name, namespace
+			}
+		}
+	}
+	return end, ""
+}
 
 // text is a value as JSON.
 func text(v any) string {

@@ -8,7 +8,7 @@ import (
 
 // responses is OpenAI's Responses API, which Codex speaks, always as a stream.
 type responses struct {
-	Tools []json.RawMessage `json:"tools"`
+	Tools []tool `json:"tools"`
 	Input []struct {
 		Type      string          `json:"type"`
 		Role      string          `json:"role"`
@@ -51,6 +51,10 @@ func (d *responses) write(w http.ResponseWriter, reply Reply, id string, in int)
 	}
 	if reply.Bash != "" {
 		item(object{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "name": "exec_command", "arguments": text(object{"cmd": reply.Bash})})
+	}
+	if reply.Tool != "" {
+		name, namespace := named(d.Tools, reply.Tool)
+		item(object{"type": "function_call", "id": "fc_" + id, "call_id": "call_" + id, "name": name, "namespace": namespace, "arguments": text(reply.Input)})
 	}
 	send(w, "response.completed", object{"response": object{"id": "resp_" + id, "usage": object{"input_tokens": in, "input_tokens_details": object{"cached_tokens": 0},
 		"output_tokens": 20, "output_tokens_details": object{"reasoning_tokens": 0}, "total_tokens": in + 20}}})
