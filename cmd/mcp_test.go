@@ -2,6 +2,8 @@ package cmd
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -101,7 +103,7 @@ func TestMCP(t *testing.T) {
 	ended := c.must("iteration_complete", task)
 	require.Equal(t, "COMPLETE", ended["done"])
 	require.Equal(t, "all of it\n", ended["workProduct"])
-	require.Len(t, c.must("iteration_status", task)["history"], 2)
+	require.Len(t, c.must("iteration_status", task)["iterationHistory"], 2)
 	require.Len(t, c.must("checkpoint_list", task)["checkpoints"], 3)
 	require.Equal(t, float64(2), c.must("checkpoint_cleanup", map[string]any{"taskId": "e-1.1", "keep": 1})["removed"])
 
@@ -182,6 +184,52 @@ func TestClaudeCodeUsesTheTools(t *testing.T) {
 	requireLoopDone(t, f, model, out)
 }
 
+// TestMCPRules: a model may send rules of all types, and each field beside the name or below
+// config; the names that other servers give to the same things are understood.
+func TestMCPRules(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", "true")
+	f.task("task one")
+	f.write(filepath.Join(f.dir, "cover.out"), "mode: set\nx/x.go:1.1,2.2 1 1\nx/x.go:3.1,4.2 1 0\n")
+	f.write(filepath.Join(f.dir, "answer.sh"), `grep -q '"iteration' && echo '{"passed": true, "reason": "asked"}' || echo '{"passed": true, "reason": "fine"}'`)
+	c := connect(t, f)
+	started := c.must("iteration_start", map[string]any{"taskId": "mine", "maxIterations": 5, "completionPromises": []string{"COMPLETE", "BLOCKED"}, "validationRules": []any{
+		map[string]any{"type": "command", "name": "tests_pass", "config": map[string]any{"command": "test -f done.txt", "timeout": "20s"}},
+		map[string]any{"type": "content_pattern", "name": "promise_complete", "pattern": "<promise>COMPLETE</promise>", "target": "agent_output", "mustMatch": false, "enabled": true},
+		map[string]any{"type": "content_pattern", "name": "says_why", "config": map[string]any{"pattern": "because", "target": "agent_output"}},
+		map[string]any{"type": "content_pattern", "name": "no_wrong", "pattern": "wrong", "path": "*.txt", "absent": true},
+		map[string]any{"type": "coverage", "name": "covered", "path": "cover.out", "min": 50},
+		map[string]any{"type": "files_changed", "name": "changed", "path": "*.txt"},
+		map[string]any{"type": "custom", "name": "own", "command": "sh answer.sh"},
+		map[string]any{"name": "left_out", "command": "false", "enabled": false},
+	}})
+	id := map[string]any{"iterationId": started["iterationId"]}
+	with := func(more map[string]any) map[string]any {
+		maps.Copy(more, id)
+		return more
+	}
+	red := c.must("iteration_validate", id)
+	require.Equal(t, "CONTINUE", red["completionSignal"])
+	report := red["validationReport"].(map[string]any)
+	require.Equal(t, float64(6), report["totalRules"])
+	require.Equal(t, float64(3), report["failedRules"], report)
+	require.Contains(t, fmt.Sprint(red["feedback"]), "says_why")
+	next := c.must("iteration_next", with(map[string]any{"notes": "the file is missing"}))
+	require.Contains(t, next["message"], "iteration 2 of 5")
+	require.Contains(t, c.must("checkpoint_resume", map[string]any{"taskId": "mine"})["resumeInstructions"], "the file is missing")
+	f.write(filepath.Join(f.dir, "done.txt"), "right\n")
+	green := c.must("iteration_validate", with(map[string]any{"agentOutput": "Done, because it had to be.\n<promise>COMPLETE</promise>"}))
+	require.Equal(t, "COMPLETE", green["completionSignal"], green)
+	ended := c.must("iteration_complete", with(map[string]any{"completionPromise": "COMPLETE"}))
+	require.Equal(t, float64(100), ended["finalValidationScore"])
+	require.Len(t, ended["iterationHistory"], 2)
+	require.NotEmpty(t, ended["completedAt"])
+
+	require.Equal(t, "blocked", c.must("task_update", map[string]any{"id": "e-1.1", "status": "blocked", "blockedReason": "which port?"})["status"])
+	require.Contains(t, fmt.Sprint(c.must("task_get", map[string]any{"id": "e-1.1"})["task"]), "which port?")
+	require.Equal(t, map[string]any{"description": "mine"}, c.must("hook_register", map[string]any{"taskId": "mine", "hookType": "default", "metadata": map[string]any{"description": "mine"}})["metadata"])
+}
+
 // TestMCPBadInput: each is a tool error that says what to send; nothing is written, and the
 // server goes on.
 func TestMCPBadInput(t *testing.T) {
@@ -195,7 +243,7 @@ func TestMCPBadInput(t *testing.T) {
 		says string
 	}{
 		{"task_get", map[string]any{}, "taskId"},
-		{"task_get", map[string]any{"taskId": ""}, "an id is empty"},
+		{"task_get", map[string]any{"taskId": ""}, "taskId is missing or empty"},
 		{"task_get", map[string]any{"taskId": 7}, "taskId"},
 		{"task_get", map[string]any{"taskId": "nonsense"}, "NOT_FOUND"},
 		{"task_get", map[string]any{"taskId": "--help"}, "NOT_FOUND"},
@@ -204,7 +252,10 @@ func TestMCPBadInput(t *testing.T) {
 		{"iteration_status", map[string]any{"taskId": "e-1.1"}, "orch iteration start e-1.1"},
 		{"iteration_next", map[string]any{"taskId": "e-1.1"}, "NO_LOOP"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "maxIterations": -3}, "BAD_VALUE"},
-		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "", "command": "true"}}}, "BAD_VALUE"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "", "command": "true"}}}, "rules[0].name is empty"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "comand", "command": "true"}}}, "command"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "coverage", "path": "c.out"}}}, "min is needed"},
+		{"iteration_validate", map[string]any{}, "taskId"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "nonsense": 1}, "nonsense"},
 		{"checkpoint_resume", map[string]any{"taskId": "e-1.1"}, "orch checkpoint create e-1.1"},
 		{"hook_register", map[string]any{"taskId": "e-1.1", "hookType": "nonsense"}, "BAD_HOOK"},

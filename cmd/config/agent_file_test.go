@@ -48,6 +48,20 @@ func TestAgentFiles(t *testing.T) {
 	require.Contains(t, bad.Fix, "maxIterations")
 }
 
+// FuzzRules: whatever is read as rules is well-formed, and everything else an error.
+func FuzzRules(f *testing.F) {
+	f.Add(`[{"name": "x", "command": "true"}]`)
+	f.Add("- {name: x, type: coverage, path: c.out, min: 80}\n- name: y\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		rules, err := config.Rules("rules", []byte(text))
+		for _, r := range rules {
+			if bad := r.Check(); err == nil && bad != nil {
+				t.Fatal(bad)
+			}
+		}
+	})
+}
+
 func FuzzAgentFile(f *testing.F) {
 	f.Add("---\niteration: {maxIterations: 7}\n---\n")
 	f.Fuzz(func(t *testing.T, text string) {

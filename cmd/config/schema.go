@@ -87,6 +87,19 @@ func rules(name string, at *[]validation.Rule) *setting {
 	}
 }
 
+// Rules reads a list of rules, as workflow.gate has them, in YAML or JSON; path is for
+// errors. It fails with an [*Error].
+func Rules(path string, data []byte) (out []validation.Rule, err error) {
+	root, err := parse(path, data)
+	if err != nil || root == nil {
+		return nil, err
+	}
+	if f := rules("rules", &out).read(root, "rules"); f != nil {
+		return nil, f.inFile(path, data)
+	}
+	return out, nil
+}
+
 func rule(n *yaml.Node, key string) (r validation.Rule, f *fault) {
 	enabled := true
 	fields := settings{

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -19,16 +20,7 @@ import (
 
 func iterationCommand(h Host) *cobra.Command {
 	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(startCommand(h), validateCommand(h),
-		verb("next", "go on to the next iteration; refused past the maximum", 1, func(ctx context.Context, args []string) error {
-			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
-				point, err := b.Next()
-				if err != nil {
-					return err
-				}
-				return h.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
-			})
-		}),
+	c.AddCommand(startCommand(h), validateCommand(h), nextCommand(h),
 		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
 			return h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
 				l, err := b.End()
@@ -43,7 +35,8 @@ func iterationCommand(h Host) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return h.sayLoop(b, map[string]any{"finalScore": score, "totalIterations": l.Iteration, "workProduct": products}, "ended with "+string(l.Done)+" in")
+				return h.sayLoop(b, map[string]any{"finalValidationScore": score, "totalIterations": l.Iteration, "completedAt": h.Now().UTC(), "workProduct": products},
+					"ended with "+string(l.Done)+" in")
 			})
 		}),
 		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
@@ -93,29 +86,50 @@ func verb(use, short string, args int, do func(context.Context, []string) error)
 	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), args) }}
 }
 
+func nextCommand(h Host) *cobra.Command {
+	var notes string
+	c := verb("next", "go on to the next iteration; refused past the maximum", 1, func(ctx context.Context, args []string) error {
+		return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+			point, err := b.Next(notes)
+			if err != nil {
+				return err
+			}
+			return h.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
+		})
+	})
+	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
+	return c
+}
+
 func startCommand(h Host) *cobra.Command {
-	var config iteration.Config
+	var set iteration.Config
 	var rules []string
+	var file string
 	c := verb("start", "begin a loop on a task", 1, func(ctx context.Context, args []string) error {
 		own, err := parseRules(rules)
 		if err != nil {
 			return h.Fail(Problem{Code: "BAD_VALUE", What: err.Error(), Err: err, Fix: []string{`--rule "tests_pass=go test ./..."`}})
 		}
+		listed, err := h.listedRules(file)
+		if err != nil {
+			return err
+		}
+		own = append(own, listed...)
 		return h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
 			c, err := p.Config(ctx)
 			if err != nil {
 				return err
 			}
-			if config.MaxIterations != 0 {
-				c.MaxIterations = config.MaxIterations
+			if set.MaxIterations != 0 {
+				c.MaxIterations = set.MaxIterations
 			}
-			if len(config.CompletionPromises) > 0 {
-				c.CompletionPromises = config.CompletionPromises
+			if len(set.CompletionPromises) > 0 {
+				c.CompletionPromises = set.CompletionPromises
 			}
 			if len(own) > 0 {
 				c.ValidationRules = own
 			}
-			c.CircuitBreakerThreshold = config.CircuitBreakerThreshold
+			c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
 			point, err := b.Start(args[0], c)
 			if err != nil {
 				return err
@@ -126,11 +140,21 @@ func startCommand(h Host) *cobra.Command {
 	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
 agent:NAME names one of workflow.agents (me by default), and the rules are those of
 workflow.gate.`
-	c.Flags().IntVar(&config.MaxIterations, "max-iterations", 0, "how many there may be")
-	c.Flags().StringArrayVar(&config.CompletionPromises, "promise", nil, "a promise that completes it, in place of those that are known")
-	c.Flags().IntVar(&config.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (3)")
+	c.Flags().IntVar(&set.MaxIterations, "max-iterations", 0, "how many there may be")
+	c.Flags().StringArrayVar(&set.CompletionPromises, "promise", nil, "a promise that completes it, in place of those that are known")
+	c.Flags().IntVar(&set.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (3)")
 	c.Flags().StringArrayVar(&rules, "rule", nil, "a rule NAME=COMMAND, in place of the gate's")
+	c.Flags().StringVar(&file, "rules", "", "a `file` with rules of any type, a list as workflow.gate has it, in YAML or JSON; - is standard input")
 	return c
+}
+
+// listedRules are those of a file; none where there is none.
+func (h Host) listedRules(file string) ([]validation.Rule, error) {
+	text, err := h.text(file)
+	if err != nil {
+		return nil, h.Fail(Problem{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Kind: NotFound})
+	}
+	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(text))
 }
 
 func parseRules(texts []string) (rules []validation.Rule, err error) {
@@ -231,19 +255,34 @@ func (h Host) sayOutcome(task string, n int, o iteration.Outcome) error {
 		next = "orch iteration complete " + task
 	}
 	fmt.Fprintf(&text, "\nnext: %s\n", next)
-	totals := map[string]int{"total": len(o.Rules), "passed": 0, "failed": 0, "errored": 0}
-	for _, r := range o.Rules {
+	return h.Print(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
+		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "validationReport": reportOf(o), "next": next}, text.String())
+}
+
+// report is what the rules said of one iteration.
+type report struct {
+	Total   int                     `json:"totalRules"`
+	Passed  int                     `json:"passedRules"`
+	Failed  int                     `json:"failedRules"`
+	Errored int                     `json:"erroredRules"`
+	Overall bool                    `json:"overallPassed"`
+	Score   int                     `json:"validationScore"`
+	Results []iteration.RuleOutcome `json:"results"`
+}
+
+func reportOf(o iteration.Outcome) report {
+	r := report{Total: len(o.Rules), Overall: o.Passed, Score: o.Score, Results: append([]iteration.RuleOutcome{}, o.Rules...)}
+	for _, rule := range o.Rules {
 		switch {
-		case r.Passed:
-			totals["passed"]++
-		case r.Errored:
-			totals["errored"]++
+		case rule.Passed:
+			r.Passed++
+		case rule.Errored:
+			r.Errored++
 		default:
-			totals["failed"]++
+			r.Failed++
 		}
 	}
-	return h.Print(map[string]any{"schema": "orch.validate/1", "totals": totals, "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
-		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "results": o.Rules, "next": next}, text.String())
+	return r
 }
 
 // sayLoop prints how a loop stands, with what else there is to say.
@@ -256,17 +295,17 @@ func (h Host) sayLoop(b *checkpoint.Book, more map[string]any, did string) error
 	for _, r := range l.Config.ValidationRules {
 		names = append(names, r.Name)
 	}
-	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "history": l.History,
+	text := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
+	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "iterationHistory": l.History,
 		"consecutiveFailures": l.Fails(), "lastFailureReason": l.LastFailure(), "validated": l.Last != nil, "done": l.Done, "guard": l.Guard(), "rules": names,
-		"agentContext": l.AgentContext}
+		"agentContext": l.AgentContext, "message": text}
 	for key, value := range more {
 		doc[key] = value
 	}
-	text := fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID)
 	if len(names) > 0 {
 		text += "; rules: " + strings.Join(names, ", ")
 	}
-	text = strings.TrimSpace(text) + "\n"
+	text += "\n"
 	for _, e := range l.History {
 		mark := map[bool]string{true: "✓", false: "✗"}[e.Passed]
 		text += fmt.Sprintf(" %s %3d  score %3d  %-8s %s\n", mark, e.Iteration, e.ValidationScore, e.Signal, harness.Clause(e.FirstUnmet, 100))

@@ -84,7 +84,7 @@ func add[In, Out any](s *mcp.Server, call Call, name, description string, fill f
 		l, operands := fill(in)
 		for _, o := range operands {
 			if strings.ContainsRune(o, 0) || strings.TrimSpace(o) == "" {
-				return nil, out, errors.New("an id is empty. Send the id of a task or an epic, such as bd-a3f8")
+				return nil, out, errors.New("taskId is missing or empty. Send the id of a task (or of an epic, where epic is asked for), such as bd-a3f8.2")
 			}
 		}
 		args := append(append(append([]string{}, l.args...), "--json", "--"), operands...)

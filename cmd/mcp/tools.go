@@ -1,8 +1,12 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -15,24 +19,41 @@ type taskIn struct {
 	TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
 }
 
+// anyIn is a task under one of two names.
+type anyIn struct {
+	TaskID string `json:"taskId,omitempty" jsonschema:"the task's id in the tracker"`
+	ID     string `json:"id,omitempty" jsonschema:"the same, by its other name"`
+}
+
+func (in anyIn) task() []string { return []string{cmp.Or(in.TaskID, in.ID)} }
+
+// loopIn is a task, or its loop, which has the id of its task.
+type loopIn struct {
+	TaskID      string `json:"taskId,omitempty" jsonschema:"the task's id in the tracker"`
+	IterationID string `json:"iterationId,omitempty" jsonschema:"or its loop, as iteration_start gave it"`
+}
+
+func (in loopIn) task() []string { return []string{cmp.Or(in.TaskID, in.IterationID)} }
+
 func addTasks(s *mcp.Server, call Call) {
-	add[taskIn, struct {
+	add[anyIn, struct {
 		Task any `json:"task" jsonschema:"the task with all its fields"`
-	}](s, call, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in taskIn) (*line, []string) {
-		return command("task", "get"), []string{in.TaskID}
+	}](s, call, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in anyIn) (*line, []string) {
+		return command("task", "get"), in.task()
 	})
 	type updateIn struct {
-		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
-		Status string `json:"status" jsonschema:"open, in_progress or blocked; a task is closed by landing its work"`
-		Note   string `json:"note,omitempty" jsonschema:"why, or how far it is"`
+		anyIn
+		Status  string `json:"status" jsonschema:"open, in_progress or blocked; a task is closed by landing its work"`
+		Note    string `json:"note,omitempty" jsonschema:"why, or how far it is"`
+		Blocked string `json:"blockedReason,omitempty" jsonschema:"for blocked: what a person has to do"`
 	}
 	add[updateIn, struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 	}](s, call, "task_update", "Say where a task stands.", func(in updateIn) (*line, []string) {
 		l := command("task", "update", "--status="+in.Status)
-		l.flag("note", in.Note)
-		return l, []string{in.TaskID}
+		l.flag("note", strings.TrimSpace(in.Blocked+"\n"+in.Note))
+		return l, in.task()
 	})
 	type storeIn struct {
 		TaskID  string `json:"taskId" jsonschema:"the task that it is for"`
@@ -56,6 +77,7 @@ func addTasks(s *mcp.Server, call Call) {
 // loop is how an iteration loop stands.
 type loop struct {
 	TaskID          string   `json:"taskId"`
+	IterationID     string   `json:"iterationId" jsonschema:"names this loop; a task has one at a time"`
 	Iteration       int      `json:"iterationNumber"`
 	Max             int      `json:"maxIterations"`
 	CheckpointID    string   `json:"checkpointId,omitempty"`
@@ -65,18 +87,16 @@ type loop struct {
 	Rules           []string `json:"rules"`
 	Fails           int      `json:"consecutiveFailures"`
 	LastFailure     string   `json:"lastFailureReason,omitempty"`
-	FinalScore      int      `json:"finalScore,omitempty"`
+	FinalScore      int      `json:"finalValidationScore,omitempty"`
 	TotalIterations int      `json:"totalIterations,omitempty"`
+	CompletedAt     string   `json:"completedAt,omitempty"`
 	WorkProduct     string   `json:"workProduct,omitempty" jsonschema:"what was stored with work_product_store"`
-	History         any      `json:"history" jsonschema:"each iteration with its score and signal, oldest first"`
+	History         any      `json:"iterationHistory" jsonschema:"each iteration with its score and signal, oldest first"`
 	AgentContext    any      `json:"agentContext,omitempty" jsonschema:"what you wanted to know again"`
+	Message         string   `json:"message"`
 }
 
 func addIterations(s *mcp.Server, call Call) {
-	type rule struct {
-		Name    string `json:"name" jsonschema:"a short name, such as tests_pass"`
-		Command string `json:"command" jsonschema:"what a shell runs; exit 0 passes"`
-	}
 	type startIn struct {
 		TaskID    string   `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Max       int      `json:"maxIterations,omitempty" jsonschema:"how many there may be; by default as the task's agent has it"`
@@ -89,13 +109,14 @@ func addIterations(s *mcp.Server, call Call) {
 		l.number("max-iterations", in.Max)
 		l.number("circuit-breaker", in.Threshold)
 		l.all("promise", in.Promises)
-		for _, r := range in.Rules {
-			l.flag("rule", r.Name+"="+r.Command)
+		if len(in.Rules) > 0 {
+			l.flag("rules", "-")
+			l.stdin = rulesOf(in.Rules)
 		}
 		return l, []string{in.TaskID}
 	})
 	type validateIn struct {
-		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
+		loopIn
 		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one"`
 	}
 	add[validateIn, struct {
@@ -108,20 +129,37 @@ func addIterations(s *mcp.Server, call Call) {
 		Reason    string   `json:"reason,omitempty"`
 		Guard     string   `json:"guard,omitempty"`
 		Feedback  []string `json:"feedback"`
-		Totals    any      `json:"totals" jsonschema:"how many rules passed, failed and errored"`
-		Results   any      `json:"results" jsonschema:"each rule with what it said"`
+		Report    struct {
+			Total   int  `json:"totalRules"`
+			Passed  int  `json:"passedRules"`
+			Failed  int  `json:"failedRules"`
+			Errored int  `json:"erroredRules" jsonschema:"that could not be asked"`
+			Overall bool `json:"overallPassed"`
+			Score   int  `json:"validationScore"`
+			Results any  `json:"results" jsonschema:"each rule with what it said"`
+		} `json:"validationReport"`
 	}](s, call, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
 		l := command("iteration", "validate", "--output=-")
 		l.stdin = []byte(in.Output)
-		return l, []string{in.TaskID}
+		return l, in.task()
 	}, exitNeedsYou)
-	for name, description := range map[string]string{
-		"next":     "Go on to the next iteration. Refused past the maximum.",
-		"complete": "End the loop: as complete, or given up where a guard or you have ended it.",
-		"status":   "How the loop stands, with its history.",
-	} {
-		add[taskIn, loop](s, call, "iteration_"+name, description, func(in taskIn) (*line, []string) { return command("iteration", name), []string{in.TaskID} })
+	type nextIn struct {
+		loopIn
+		Notes string `json:"notes,omitempty" jsonschema:"what to know of the iteration that ends"`
 	}
+	add[nextIn, loop](s, call, "iteration_next", "Go on to the next iteration. Refused past the maximum.", func(in nextIn) (*line, []string) {
+		l := command("iteration", "next")
+		l.flag("notes", in.Notes)
+		return l, in.task()
+	})
+	type completeIn struct {
+		loopIn
+		Promise string `json:"completionPromise,omitempty" jsonschema:"what you have promised; the last validation decides"`
+	}
+	add[completeIn, loop](s, call, "iteration_complete", "End the loop: as complete, or given up where a guard or you have ended it.", func(in completeIn) (*line, []string) {
+		return command("iteration", "complete"), in.task()
+	})
+	add[loopIn, loop](s, call, "iteration_status", "How the loop stands, with its history.", func(in loopIn) (*line, []string) { return command("iteration", "status"), in.task() })
 }
 
 func addCheckpoints(s *mcp.Server, call Call) {
@@ -192,23 +230,29 @@ func addCheckpoints(s *mcp.Server, call Call) {
 
 func addHooks(s *mcp.Server, call Call) {
 	type registerIn struct {
-		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
-		Type   string `json:"hookType,omitempty" jsonschema:"default, validation, promise, tdd, security, checkpoint, max-iterations"`
-		Max    int    `json:"maxIterations,omitempty" jsonschema:"for max-iterations"`
+		TaskID   string         `json:"taskId" jsonschema:"the task's id in the tracker"`
+		Type     string         `json:"hookType,omitempty" jsonschema:"default, validation, promise, tdd, security, checkpoint, max-iterations"`
+		Max      int            `json:"maxIterations,omitempty" jsonschema:"for max-iterations"`
+		Metadata map[string]any `json:"metadata,omitempty" jsonschema:"anything, by name"`
 	}
 	add[registerIn, struct {
-		HookID string `json:"hookId"`
-		TaskID string `json:"taskId"`
-		Type   string `json:"hookType"`
+		HookID   string `json:"hookId"`
+		TaskID   string `json:"taskId"`
+		Type     string `json:"hookType"`
+		Enabled  bool   `json:"enabled"`
+		Metadata any    `json:"metadata" jsonschema:"as it was sent"`
 	}](s, call, "hook_register", "Add a hook that decides after each iteration of a task.", func(in registerIn) (*line, []string) {
 		l := command("hook", "register")
 		l.flag("type", in.Type)
 		l.number("max", in.Max)
+		for _, name := range slices.Sorted(maps.Keys(in.Metadata)) {
+			l.flag("metadata", fmt.Sprintf("%s=%v", name, in.Metadata[name]))
+		}
 		return l, []string{in.TaskID}
 	})
 	type evaluateIn struct {
-		TaskID     string           `json:"taskId" jsonschema:"the task's id in the tracker"`
-		Iteration  int              `json:"iteration" jsonschema:"its number, from 1"`
+		loopIn
+		Iteration  int              `json:"iteration,omitempty" jsonschema:"its number; by default the loop's"`
 		Phase      string           `json:"executionPhase,omitempty"`
 		Files      []string         `json:"filesModified,omitempty"`
 		Validation []map[string]any `json:"validationResults,omitempty" jsonschema:"as iteration_validate gives them"`
@@ -219,10 +263,13 @@ func addHooks(s *mcp.Server, call Call) {
 	}
 	add[evaluateIn, struct {
 		HookID     string `json:"hookId"`
+		TaskID     string `json:"taskId"`
+		Iteration  int    `json:"iteration"`
 		Action     string `json:"action" jsonschema:"complete, continue or escalate"`
 		Reason     string `json:"reason"`
 		NextPrompt any    `json:"nextPrompt" jsonschema:"what to go on with, or null"`
 		Checkpoint any    `json:"checkpointData,omitempty" jsonschema:"what the hook wants kept"`
+		Created    bool   `json:"checkpointCreated"`
 		Metadata   any    `json:"metadata,omitempty" jsonschema:"of the hook"`
 	}](s, call, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
 		l := command("hook", "evaluate")
@@ -231,20 +278,25 @@ func addHooks(s *mcp.Server, call Call) {
 			text = []byte(fmt.Sprintf("%q", err.Error())) // it came as JSON; what is none is refused
 		}
 		l.stdin = text
-		return l, []string{in.TaskID}
+		return l, in.task()
 	})
 	add[taskIn, struct {
-		Count int `json:"hookCount"`
-		Hooks any `json:"hooks" jsonschema:"each with its id and how it decides"`
+		TaskID string `json:"taskId"`
+		Count  int    `json:"hookCount"`
+		Hooks  any    `json:"hooks" jsonschema:"each with its id and how it decides"`
 	}](s, call, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
 	add[taskIn, struct {
-		Cleared int `json:"hooksCleared"`
+		TaskID  string `json:"taskId"`
+		Cleared int    `json:"hooksCleared"`
 	}](s, call, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
 }
 
 func addEpics(s *mcp.Server, call Call) {
 	type epicIn struct {
-		Epic string `json:"epic" jsonschema:"the epic's id in the tracker"`
+		Epic string `json:"epic,omitempty" jsonschema:"the epic's id in the tracker; by default the one that orch worked on last"`
+	}
+	operand := func(id string) []string {
+		return slices.DeleteFunc([]string{id}, func(id string) bool { return id == "" })
 	}
 	type nextIn struct {
 		Epic     string `json:"epic" jsonschema:"the epic's id in the tracker"`
@@ -271,8 +323,8 @@ func addEpics(s *mcp.Server, call Call) {
 		Files    any    `json:"files,omitempty" jsonschema:"in conflict"`
 		Next     string `json:"next"`
 	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
-	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), []string{in.Epic} })
-	add[epicIn, map[string]any](s, call, "progress_summary", "How far an epic is: counts, time, cost, and what needs a person.", func(in epicIn) (*line, []string) { return command("status"), []string{in.Epic} })
+	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
+	add[epicIn, map[string]any](s, call, "progress_summary", "How far an epic is: counts, time, cost, and what needs a person.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
 	type statsIn struct {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
 	}

@@ -42,6 +42,7 @@ type Checkpoint struct {
 	FilesModified   []string        `json:"filesModified,omitempty"`
 	DraftContent    string          `json:"draftContent,omitempty"`
 	DraftType       string          `json:"draftType,omitempty"`
+	Notes           string          `json:"notes,omitempty"`           // on the iteration before, by the agent
 	IterationNumber int             `json:"iterationNumber,omitempty"` // 0 without a loop
 	CreatedAt       time.Time       `json:"createdAt"`                 // UTC
 	ExpiresAt       time.Time       `json:"expiresAt,omitzero"`        // zero: never by itself
@@ -288,14 +289,17 @@ func (b *Book) Validate(v validation.Verdict, output string, hook iteration.Hook
 }
 
 // Next goes on to the next iteration, with a checkpoint for it: the agent's context carries
-// over, a draft does not.
-func (b *Book) Next() (Checkpoint, error) {
+// over, a draft does not. The notes are the agent's on the iteration that it leaves.
+func (b *Book) Next(notes string) (Checkpoint, error) {
 	l, err := b.Loop()
 	if err != nil {
 		return Checkpoint{}, err
 	}
+	if len(notes) > maxOutput {
+		notes = strings.ToValidUTF8(notes[:maxOutput], "")
+	}
 	n := l.Iteration + 1
-	point := b.point(Checkpoint{TaskID: l.TaskID, Trigger: AutoIteration, ExecutionPhase: "iteration", ExecutionStep: n, IterationNumber: n, AgentContext: l.AgentContext})
+	point := b.point(Checkpoint{TaskID: l.TaskID, Trigger: AutoIteration, ExecutionPhase: "iteration", ExecutionStep: n, IterationNumber: n, AgentContext: l.AgentContext, Notes: notes})
 	return point, b.record(event{Kind: advanced}, event{Kind: checkpointed, Checkpoint: &point})
 }
 

@@ -48,7 +48,7 @@ func TestNothingIsLost(t *testing.T) {
 			_, err := b.Create(checkpoint.Checkpoint{TaskID: "t-1", Trigger: "manual", ExecutionPhase: "red", AgentContext: json.RawMessage(`{"test":"x"}`), FilesModified: []string{"a.go"}, DraftContent: "d"})
 			return err
 		},
-		func(b *checkpoint.Book) error { _, err := b.Next(); return err },
+		func(b *checkpoint.Book) error { _, err := b.Next("tried the first way"); return err },
 		func(b *checkpoint.Book) error { _, err := b.Limit(9); return err },
 		func(b *checkpoint.Book) error { return b.Expire(b.List()[0].ID) },
 		func(b *checkpoint.Book) error {
@@ -121,7 +121,7 @@ func TestRefusals(t *testing.T) {
 	_, err := checkpoint.Read(dir, clock())
 	require.ErrorIs(t, err, checkpoint.ErrNoLoop)
 	b := open(t, dir)
-	_, err = b.Next()
+	_, err = b.Next("")
 	require.ErrorIs(t, err, checkpoint.ErrNoLoop)
 	_, err = b.Validate(red, "", iteration.Hook{})
 	require.ErrorIs(t, err, checkpoint.ErrNoLoop)
@@ -135,7 +135,7 @@ func TestRefusals(t *testing.T) {
 	require.ErrorIs(t, err, checkpoint.ErrActive)
 	before, err := os.ReadFile(filepath.Join(dir, "journal.jsonl"))
 	require.NoError(t, err)
-	_, err = b.Next()
+	_, err = b.Next("")
 	require.ErrorIs(t, err, iteration.ErrNotYet)
 	for _, c := range []checkpoint.Checkpoint{{AgentContext: json.RawMessage("{")}, {AgentContext: json.RawMessage(`"` + strings.Repeat("x", 1<<20) + `"`)}, {DraftContent: strings.Repeat("x", 2<<20)}} {
 		_, err = b.Create(c)

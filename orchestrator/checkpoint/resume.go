@@ -15,6 +15,9 @@ func (b *Book) Instructions(c Checkpoint) string {
 	if c.ExecutionPhase != "" {
 		fmt.Fprintf(&s, "Phase: %s, step %d.\n", c.ExecutionPhase, c.ExecutionStep)
 	}
+	if c.Notes != "" {
+		fmt.Fprintf(&s, "Notes: %s\n", c.Notes)
+	}
 	if len(c.FilesModified) > 0 {
 		fmt.Fprintf(&s, "Files modified: %s.\n", strings.Join(c.FilesModified, ", "))
 	}
