@@ -18,12 +18,13 @@ import (
 	"github.com/beadsorch/orch/worktree/worktreetest"
 )
 
-// killAgent works on an epic with a red gate that the next attempt mends, and
-// two tasks that conflict. What it makes does not depend on the order.
+// killAgent works on an epic with an agent whose own rules are red at first, a red gate
+// that the next attempt mends, and two tasks that conflict. What it makes does not depend on
+// the order.
 const killAgent = `set -e
 cd "$ORCH_WORKTREE"
 case "$ORCH_TASK" in
-*.1) echo one >one.txt ;;
+*.1) if [ "$ORCH_ITERATION" = 1 ]; then echo wrong >one.txt; else echo one >one.txt; fi ;;
 *.2) if [ "$ORCH_ATTEMPT" = 1 ]; then echo bad >two.txt; else echo two >two.txt; fi ;;
 *.3|*.4)
 	if [ "$ORCH_ITERATION" != 1 ]; then
@@ -42,7 +43,11 @@ const killGate = `! grep -q bad two.txt 2>/dev/null && ! grep -q '<<<<' shared.t
 
 func killFixture(t *testing.T) *fixture {
 	f := newFixture(t, killAgent, killGate)
-	f.task("one")
+	settings := filepath.Join(f.dir, "project.yaml")
+	text, err := os.ReadFile(settings)
+	require.NoError(t, err)
+	f.write(settings, strings.Replace(string(text), "gate: [", "agents: {qa: {validationRules: [one]}}\n  gate: [{name: one, type: command, command: '! grep -qs wrong one.txt'}, ", 1))
+	f.must("orch", "tasks", "create", "one, by rules of its own", "--parent", f.epic, "--labels", "agent:qa")
 	f.task("two, red at first")
 	f.task("three, conflicts", ".1")
 	f.task("four, conflicts", ".1")
@@ -59,6 +64,7 @@ func TestKilledAnywhere(t *testing.T) {
 	ref := killFixture(t)
 	out, code := ref.run(nil, "orch", "run", ref.epic)
 	require.Equal(t, 0, code, out)
+	require.Contains(t, out, "goes on: red: one:")
 	tree := ref.must("git", "rev-parse", "epic/"+ref.epic+"^{tree}")
 	events := countEvents(t, ref)
 	require.Greater(t, events, 30)
