@@ -208,7 +208,7 @@ func without(set map[TaskID]bool, id TaskID) map[TaskID]bool {
 
 // release gives a parked or skipped task a fresh start.
 func (t *Task) release(at time.Time) {
-	t.Charged, t.Code, t.Why, t.Give, t.NotBefore = 0, "", "", "", time.Time{}
+	t.Charged, t.Tokens, t.CostUSD, t.Code, t.Why, t.Give, t.NotBefore = 0, 0, 0, "", "", "", time.Time{}
 	t.move(Waiting, at)
 }
 
@@ -320,6 +320,7 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	}
 	a.Tokens += got.Tokens
 	a.CostUSD += got.CostUSD
+	t.Tokens, t.CostUSD = t.Tokens+got.Tokens, t.CostUSD+got.CostUSD
 	if e.Round != nil {
 		a.Rounds = append(slices.Clone(a.Rounds), e.Round.Entry)
 	}
@@ -337,6 +338,8 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.end(Question, e.Text, e.At)
 	case e.Round != nil && !e.Round.Passed:
 		goOn(t, e, limits)
+	case limits.spent(t) != "" && (got.Signal == SignalContinue || got.Signal == SignalFresh):
+		t.fail(Budget, e.Text, e.At)
 	case got.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
 	case got.Signal == SignalFresh && a.Iteration < limits.iterations(t):
@@ -365,6 +368,8 @@ func goOn(t *Task, e Event, limits Limits) {
 	case code != "":
 		a.Why = why
 		t.fail(code, r.Feedback, e.At)
+	case limits.spent(t) != "":
+		t.fail(Budget, r.Feedback, e.At)
 	case a.Iteration >= limits.iterations(t):
 		a.Why = r.Failure
 		t.fail(MaxIterations, r.Feedback, e.At)
@@ -409,7 +414,7 @@ func conflict(t *Task, e Event, limits Limits) {
 	a := t.last()
 	seen := a.Conflict != ""
 	a.Files, a.Conflict, a.Feedback = e.Files, e.Land.Old, e.Text
-	if seen || a.Iteration >= limits.iterations(t) {
+	if seen || a.Iteration >= limits.iterations(t) || limits.spent(t) != "" {
 		t.fail(MergeConflict, e.Text, e.At)
 		return
 	}

@@ -70,7 +70,7 @@ func Explanations() []Explanation {
 		{AgentCrashed, "the agent's process ended badly in every attempt that the task had, or does not start at all", "orch logs TASK; orch doctor"},
 		{AgentAuth, "the agent's client is not logged in", "log in with the client itself, then orch run again"},
 		{UsageLimit, "the account's usage limit is reached", "wait for the reset, then orch run again"},
-		{Budget, "a budget of time, tokens or money is used up", "raise it in project.yaml, then orch run again"},
+		{Budget, "a budget of time, tokens or money is used up", "raise it in project.yaml, then orch run again; for one task, orch retry TASK gives it as much once more"},
 		{DepFailed, "it waits for a task that needs a person", "orch status names that task"},
 		{DepCycle, "tasks wait for each other in a circle", "remove one of the dependencies in the tracker"},
 		{DepExternal, "it waits for something outside the epic, or the tracker holds it back (deferred, blocked, pinned, in other hands)", "close or release that in the tracker, then orch run again"},

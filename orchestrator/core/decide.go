@@ -189,6 +189,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return a.Failure, a.Why
 	case unseen && a.Failure == MaxIterations:
 		return MaxIterations, fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
+	case t.State == Waiting && a.Number > 0 && s.Run.Limits.spent(t) != "":
+		return Budget, s.Run.Limits.spent(t)
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
 	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t):

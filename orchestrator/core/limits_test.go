@@ -297,3 +297,48 @@ func TestRounds(t *testing.T) {
 		})
 	}
 }
+
+// TestTaskBudget: a task that has used up what one may is parked, whichever way its agent
+// would go on; what is done lands all the same, and a person who retries it gives it as much
+// once more.
+func TestTaskBudget(t *testing.T) {
+	t.Parallel()
+	dear := Agent{Changed: true, Head: "h", CostUSD: 3, Tokens: 10}
+	with := func(set func(*Agent)) Agent {
+		a := dear
+		set(&a)
+		return a
+	}
+	red := endOf("e.1", 1, dear)
+	red.Round = &Round{Entry: iteration.Entry{ValidationScore: 50, FirstUnmet: "tests"}, Feedback: "mend it"}
+	for name, c := range map[string]struct {
+		end  Event
+		park bool
+	}{
+		"it wants to go on":     {endOf("e.1", 1, with(func(a *Agent) { a.Signal = SignalContinue })), true},
+		"its context is full":   {endOf("e.1", 1, with(func(a *Agent) { a.Signal = SignalFresh })), true},
+		"its rules are red":     {red, true},
+		"it changed nothing":    {endOf("e.1", 1, with(func(a *Agent) { a.Changed = false })), true},
+		"it crashed":            {endOf("e.1", 1, with(func(a *Agent) { a.End = EndedCrash })), true},
+		"it is done":            {endOf("e.1", 1, dear), false},
+		"it used less than all": {endOf("e.1", 1, Agent{Signal: SignalContinue, CostUSD: 2, Tokens: 9}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, set := range []func(*Limits){func(l *Limits) { l.TaskCostUSD = 3 }, func(l *Limits) { l.TaskTokens = 10 }} {
+				limits := testLimits()
+				set(&limits)
+				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), c.end)
+				d := Decide(s, noon.Add(time.Minute))[0]
+				require.Equal(t, c.park, d.Kind == TaskParked, d.Reason)
+				if !c.park {
+					continue
+				}
+				require.Equal(t, Budget, d.Code)
+				require.Contains(t, d.Reason, "for one task")
+				s = after(t, s, d.Event, Event{Kind: TaskRetried, Task: "e.1"})
+				require.Equal(t, Start, Decide(s, noon.Add(time.Hour))[0].Act)
+			}
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package core
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -61,6 +62,8 @@ type Task struct {
 	State     TaskState `json:"state"`               // where it is on its way
 	Attempts  []Attempt `json:"attempts,omitempty"`  // oldest first; only the last can be open
 	Charged   int       `json:"charged,omitempty"`   // attempts that count against the limit
+	Tokens    int64     `json:"tokens,omitempty"`    // that its agents used since a person last released it
+	CostUSD   float64   `json:"cost_usd,omitempty"`  // that they cost since then
 	NotBefore time.Time `json:"not_before,omitzero"` // back-off
 	Code      Code      `json:"code,omitempty"`      // why it is parked
 	Why       string    `json:"why,omitempty"`       // the same, in one clause
@@ -147,6 +150,8 @@ type Limits struct {
 	MaxFailures    int            `json:"max_failures"`       // tasks parked in a row before the run stops; 0: none
 	MaxCostUSD     float64        `json:"max_cost_usd"`       // of one run; 0: none
 	MaxTokens      int64          `json:"max_tokens"`         // of one run; 0: none
+	TaskCostUSD    float64        `json:"task_cost_usd"`      // of all attempts at one task; 0: none
+	TaskTokens     int64          `json:"task_tokens"`        // of all attempts at one task; 0: none
 	SurveyEvery    time.Duration  `json:"survey_every"`       // how often the tracker is read
 	Resumes        bool           `json:"resumes"`            // the harness can go on with a conversation
 	AllowRedBase   bool           `json:"allow_red_base"`     // go on although the gate is red on the untouched base
@@ -166,6 +171,17 @@ func (l Limits) iterations(t *Task) int {
 		return n
 	}
 	return l.Iterations
+}
+
+// spent says in a clause that a task has used up what it may; "" while it has not.
+func (l Limits) spent(t *Task) string {
+	switch {
+	case l.TaskCostUSD > 0 && t.CostUSD >= l.TaskCostUSD:
+		return fmt.Sprintf("used $%.2f of the $%.2f for one task", t.CostUSD, l.TaskCostUSD)
+	case l.TaskTokens > 0 && t.Tokens >= l.TaskTokens:
+		return fmt.Sprintf("used %d of the %d tokens for one task", t.Tokens, l.TaskTokens)
+	}
+	return ""
 }
 
 // Run is one life of the orchestrator.
