@@ -3,6 +3,7 @@ package cmd
 import (
 	"slices"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/claude"
@@ -64,9 +65,9 @@ func (w *workspace) harness() (harness.Harness, error) {
 	if !ok {
 		return command.New(agent.Command), nil
 	}
-	binary := lookPath(w.env("PATH"), c.name)
+	binary := w.LookPath(c.name)
 	if binary == "" {
-		return nil, &userError{Code: "NO_AGENT", What: c.name + " is not on PATH", Exit: exitNotReady, Why: "workflow.agent.harness is " + c.name,
+		return nil, &cli.Error{Code: "NO_AGENT", What: c.name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.name,
 			Fix: []string{"install " + c.title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
 	}
 	return c.make(binary, agent), nil

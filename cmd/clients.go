@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -31,7 +32,7 @@ func hookedClient(name string) (client.Client, error) {
 			return k, nil
 		}
 	}
-	u := &userError{Code: "NO_HOOK", What: name + " is no client that orch has hooks for", Exit: exitUsage, Fix: []string{"one of " + clientNames()}}
+	u := &cli.Error{Code: "NO_HOOK", What: name + " is no client that orch has hooks for", Exit: cli.ExitUsage, Fix: []string{"one of " + clientNames()}}
 	if c, ok := clientOf(name); ok {
 		u.What, u.Why = c.title+" has no hook for the end of a turn", "orch can start it, not hold its sessions"
 		u.Fix = []string{"orch run EPIC, with workflow.agent: {harness: " + name + "} in project.yaml"}
@@ -43,8 +44,8 @@ func hookedClient(name string) (client.Client, error) {
 // Copilot CLI runs the hooks of Claude Code as well; where it has orch's of its own, those
 // are not its business, and ok is false.
 func (a sessionCmd) caller(name, project string) (k client.Client, ok bool, err error) {
-	if name == "claude" && a.env(copilot.Variable) != "" {
-		if exists(filepath.Join(project, copilot.HooksFile)) {
+	if name == "claude" && a.Getenv(copilot.Variable) != "" {
+		if cli.Exists(filepath.Join(project, copilot.HooksFile)) {
 			return client.Client{}, false, nil
 		}
 		name = "copilot"

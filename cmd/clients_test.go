@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -185,7 +186,7 @@ func TestDoctorAsksCodex(t *testing.T) {
 	f, _ := clientFixture(t, "codex", "permission_mode: ''", func(modeltest.Request) modeltest.Reply { return modeltest.Reply{} })
 	f.must("orch", "init", "--client", "codex", "--yes")
 	out, code := f.run(nil, "orch", "doctor")
-	require.Equal(t, exitNotReady, code, out)
+	require.Equal(t, cli.ExitNotReady, code, out)
 	require.Contains(t, out, "Codex does not see it: the folder is not trusted")
 
 	home := ""

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -27,7 +28,7 @@ func newDoctorCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "git, tracker, agent and leftovers, each with its fix",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE:  func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
 	}
 }
@@ -46,8 +47,8 @@ func (a *app) doctor(ctx context.Context) error {
 			bad++
 		}
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.doctor/1", "findings": findings, "problems": bad})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.doctor/1", "findings": findings, "problems": bad})
 	} else {
 		for _, f := range findings {
 			mark := "✓"
@@ -59,10 +60,10 @@ func (a *app) doctor(ctx context.Context) error {
 				fmt.Fprintf(a.Stdout, "              fix: %s\n", f.Fix)
 			}
 		}
-		fmt.Fprintf(a.Stdout, "%d %s\n", bad, plural(bad, "problem", "problems"))
+		fmt.Fprintf(a.Stdout, "%d %s\n", bad, cli.Plural(bad, "problem", "problems"))
 	}
 	if bad > 0 {
-		return exitWith(exitNotReady)
+		return cli.ExitWith(cli.ExitNotReady)
 	}
 	return nil
 }
@@ -80,7 +81,7 @@ func (w *workspace) checkTracker(ctx context.Context) finding {
 	defer cancel()
 	t, err := w.tracker(ctx)
 	if err != nil {
-		u := explainError(err)
+		u := cli.Explain(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}
 	}
 	began := w.Now()
@@ -94,19 +95,19 @@ func (w *workspace) checkTracker(ctx context.Context) finding {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, plural(open, "epic", "epics")), ""}
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}
 }
 
 func (w *workspace) checkAgent(ctx context.Context) finding {
 	if w.cfg.Agent.Harness == "command" {
 		name := w.cfg.Agent.Command[0]
-		if lookPath(w.env("PATH"), name) == "" {
+		if w.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
 		return finding{"agent", true, strings.Join(w.cfg.Agent.Command, " "), ""}
 	}
 	c, _ := clientOf(w.cfg.Agent.Harness)
-	binary := lookPath(w.env("PATH"), c.name)
+	binary := w.LookPath(c.name)
 	if binary == "" {
 		return finding{"agent", false, c.name + " is not on PATH", "install " + c.title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
@@ -116,14 +117,14 @@ func (w *workspace) checkAgent(ctx context.Context) finding {
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.title}
 	}
-	return finding{"agent", true, strings.TrimSpace(c.name + " " + strings.TrimPrefix(firstLine(string(res.Stdout)), c.name)), ""}
+	return finding{"agent", true, strings.TrimSpace(c.name + " " + strings.TrimPrefix(cli.FirstLine(string(res.Stdout)), c.name)), ""}
 }
 
 func (w *workspace) checkGate() finding {
 	if len(w.cfg.Gate) == 0 {
 		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
-	return finding{"gate", true, fmt.Sprintf("%d %s", len(w.cfg.Gate), plural(len(w.cfg.Gate), "rule", "rules")), ""}
+	return finding{"gate", true, fmt.Sprintf("%d %s", len(w.cfg.Gate), cli.Plural(len(w.cfg.Gate), "rule", "rules")), ""}
 }
 
 // diskFloorBytes is the free space below which doctor complains.
@@ -152,13 +153,13 @@ func (w *workspace) checkLeftovers() (out []finding) {
 	for _, dir := range dirs {
 		p, err := w.picture(dir)
 		if err != nil {
-			u := explainError(err)
+			u := cli.Explain(err)
 			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})
 			continue
 		}
 		active = active || p.held
 		if !p.held && p.state.Run.Number > 0 && p.state.Run.Ended.IsZero() {
-			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.state.Run.Number, p.state.Epic), "orch run " + arg(p.state.Epic)})
+			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.state.Run.Number, p.state.Epic), "orch run " + cli.Quote(p.state.Epic)})
 		}
 	}
 	if active {
@@ -176,7 +177,7 @@ func newGCCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gc [EPIC]",
 		Short: "remove worktrees, branches and logs of what is finished; work that landed nowhere stays reachable",
-		Args:  atMost(1, "at most one epic"),
+		Args:  cli.AtMost(1, "at most one epic"),
 		RunE:  func(c *cobra.Command, args []string) error { return a.gc(c.Context(), args, dry) },
 	}
 	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be removed")
@@ -211,7 +212,7 @@ func (a *app) gc(ctx context.Context, args []string, dry bool) error {
 			}
 		}
 		if t.Done() {
-			if logs := filepath.Dir(orchestrator.AttemptDir(p.dir, t.ID, 1)); exists(logs) {
+			if logs := filepath.Dir(orchestrator.AttemptDir(p.dir, t.ID, 1)); cli.Exists(logs) {
 				said = append(said, logs)
 				if !dry {
 					if err := os.RemoveAll(logs); err != nil {
@@ -226,8 +227,8 @@ func (a *app) gc(ctx context.Context, args []string, dry bool) error {
 			return err
 		}
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.state.Epic, "dry_run": dry, "removed": said})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.state.Epic, "dry_run": dry, "removed": said})
 		return nil
 	}
 	for _, path := range said {

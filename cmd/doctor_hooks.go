@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/claude"
@@ -42,7 +43,7 @@ func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding
 	stop := k.Hooks[0]
 	commands, err := w.stopCommands(k)
 	if err != nil {
-		return bad(firstLine(err.Error()), "mend that file")
+		return bad(cli.FirstLine(err.Error()), "mend that file")
 	}
 	ours, others, fires := 0, []string{}, ""
 	for _, c := range commands {
@@ -65,12 +66,12 @@ func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding
 		return bad("installed beside another one, which may fight it: "+harness.Clause(others[0], 100), "take that one out")
 	case k.Name == "claude" && w.hooksOff():
 		return bad("installed, and disableAllHooks is set", "take disableAllHooks out of the settings")
-	case lookPath(w.env("PATH"), "orch") == "":
+	case w.LookPath("orch") == "":
 		return bad("installed, and orch is not on PATH: it would never fire", "put orch on PATH")
 	}
 	took, err := w.fire(ctx, stop.Event, fires)
 	if err != nil {
-		return bad("installed, and does not work: "+firstLine(err.Error()), again)
+		return bad("installed, and does not work: "+cli.FirstLine(err.Error()), again)
 	}
 	says := fmt.Sprintf("%s: installed once, answers in %d ms", k.Title, took.Milliseconds())
 	switch trust, fix := w.trusted(ctx, k); {
@@ -105,12 +106,12 @@ func (w *workspace) stopCommands(k client.Client) (out []string, err error) {
 // variable for their folder.
 func (w *workspace) placed(path string) string {
 	for folder, name := range map[string]string{"~/.claude/": "CLAUDE_CONFIG_DIR", "~/.codex/": "CODEX_HOME"} {
-		if rest, ok := strings.CutPrefix(path, folder); ok && w.env(name) != "" {
-			return filepath.Join(w.env(name), rest)
+		if rest, ok := strings.CutPrefix(path, folder); ok && w.Getenv(name) != "" {
+			return filepath.Join(w.Getenv(name), rest)
 		}
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(w.env("HOME"), rest)
+		return filepath.Join(w.Getenv("HOME"), rest)
 	}
 	return filepath.Join(w.root(), path)
 }
@@ -119,7 +120,7 @@ func (w *workspace) placed(path string) string {
 // the hooks in Claude Code's settings, which it runs too, orch's know to keep out of the way.
 func (w *workspace) copilotCommands(k client.Client) (out []string, err error) {
 	files, err := filepath.Glob(filepath.Join(w.root(), filepath.Dir(copilot.HooksFile), "*.json"))
-	if err != nil || !exists(filepath.Join(w.root(), copilot.HooksFile)) {
+	if err != nil || !cli.Exists(filepath.Join(w.root(), copilot.HooksFile)) {
 		return nil, err
 	}
 	for _, path := range files {
@@ -177,14 +178,14 @@ func (w *workspace) fire(ctx context.Context, event, command string) (time.Durat
 	defer cancel()
 	began := w.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.root(), event)
-	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{"sh", "-c", command}, Env: w.pick(systemEnv...), Stdin: []byte(input), MaxOutputBytes: 4096})
+	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{"sh", "-c", command}, Env: w.Pick(systemEnv...), Stdin: []byte(input), MaxOutputBytes: 4096})
 	switch {
 	case err != nil:
 		return 0, err
 	case res.ExitCode != 0:
-		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, firstLine(string(res.Stderr)))
+		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, cli.FirstLine(string(res.Stderr)))
 	case len(res.Stdout) > 0:
-		return 0, fmt.Errorf("it holds a session that is nobody's: %s", firstLine(string(res.Stdout)))
+		return 0, fmt.Errorf("it holds a session that is nobody's: %s", cli.FirstLine(string(res.Stdout)))
 	}
 	return w.Now().Sub(began), nil
 }
@@ -195,15 +196,15 @@ func (w *workspace) trusted(ctx context.Context, k client.Client) (says, fix str
 	if k.Name != "codex" {
 		return k.Trust, ""
 	}
-	binary := lookPath(w.env("PATH"), k.Name)
+	binary := w.LookPath(k.Name)
 	if binary == "" {
 		return k.Trust, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	listed, err := codex.List(ctx, w.sys.Run, binary, w.root(), w.pick(append(systemEnv, "CODEX_*")...))
+	listed, err := codex.List(ctx, w.sys.Run, binary, w.root(), w.Pick(append(systemEnv, "CODEX_*")...))
 	if err != nil {
-		return "whether Codex trusts it is not known: " + firstLine(err.Error()), ""
+		return "whether Codex trusts it is not known: " + cli.FirstLine(err.Error()), ""
 	}
 	for _, h := range k.Hooks {
 		at := slices.IndexFunc(listed, func(l codex.Listed) bool { return h.Is(l.Command) })

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/registry"
@@ -25,7 +25,7 @@ import (
 type hookCmd struct{ *app }
 
 func newHookCmd(a hookCmd) *cobra.Command {
-	c := &cobra.Command{Use: "hook", Short: "hooks that decide after each iteration at a task", Args: atMost(0, "a verb"),
+	c := &cobra.Command{Use: "hook", Short: "hooks that decide after each iteration at a task", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(newHookRegisterCmd(a), newHookEvaluateCmd(a),
 		hookVerb("list [TASK]", "the hooks of a task, in their order", 0, a.listHooks),
@@ -42,7 +42,7 @@ func hookVerb(use, short string, least int, do func(context.Context, string) err
 	return &cobra.Command{Use: use, Short: short, RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), strings.Join(args, "")) },
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) < least {
-				return usage("%s takes one id: %s", c.CommandPath(), c.UseLine())
+				return cli.Usage("%s takes one id: %s", c.CommandPath(), c.UseLine())
 			}
 			return nil
 		}}
@@ -52,7 +52,7 @@ func hookVerb(use, short string, least int, do func(context.Context, string) err
 func (a hookCmd) hooks() (registry.Store, error) {
 	_, common := session.Repository(a.Dir)
 	if common == "" {
-		return registry.Store{}, errNoRepository
+		return registry.Store{}, cli.NoRepository()
 	}
 	return registry.Store{Path: filepath.Join(common, "orch", "hooks.json")}, nil
 }
@@ -60,9 +60,9 @@ func (a hookCmd) hooks() (registry.Store, error) {
 func hookError(err error) error {
 	switch {
 	case errors.Is(err, registry.ErrSpec):
-		return &userError{Code: "BAD_HOOK", What: err.Error(), Exit: exitUsage, Err: err, Fix: []string{"orch hook register --help"}}
+		return &cli.Error{Code: "BAD_HOOK", What: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{"orch hook register --help"}}
 	case errors.Is(err, registry.ErrNotFound):
-		return &userError{Code: "NOT_FOUND", What: err.Error(), Exit: exitNotFound, Err: err, Fix: []string{"orch hook list"}}
+		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Fix: []string{"orch hook list"}}
 	}
 	return err
 }
@@ -90,7 +90,7 @@ composition as JSON (--spec): {"type": "all", "hooks": [...]}, {"type": "any", .
   orch hook register bd-1.2 --type max-iterations --max 10
   orch hook register bd-1.2 --type command --command ./decide --command --strict
   orch hook register bd-1.2 --spec '{"type":"all","hooks":[{"type":"tdd"},{"type":"promise"}]}'`,
-		Args: exactly(1, "a task"),
+		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.registerHook(c.Context(), args[0], f) },
 	}
 	c.Flags().StringVarP(&f.kind, "type", "t", "default", "which hook")
@@ -111,7 +111,7 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 	if f.spec != "" {
 		spec = registry.Spec{}
 		if err := json.Unmarshal([]byte(f.spec), &spec); err != nil {
-			return &userError{Code: "BAD_HOOK", What: "--spec is no JSON hook", Why: err.Error(), Exit: exitUsage, Err: err, Fix: []string{"orch hook register --help"}}
+			return &cli.Error{Code: "BAD_HOOK", What: "--spec is no JSON hook", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{"orch hook register --help"}}
 		}
 	}
 	if err := spec.Check(); err != nil {
@@ -131,9 +131,9 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 
 // sayHook prints a document, or the same for a person.
 func (a hookCmd) sayHook(doc map[string]any, format string, args ...any) error {
-	if a.json {
+	if a.JSON {
 		doc["schema"] = "orch.hook/1"
-		writeJSON(a.Stdout, doc)
+		cli.WriteJSON(a.Stdout, doc)
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, format, args...)
@@ -206,7 +206,7 @@ func (a hookCmd) clearHooks(ctx context.Context, task string) error {
 	if err != nil {
 		return err
 	}
-	return a.sayHook(map[string]any{"taskId": task, "hooksCleared": cleared}, "%d %s cleared\n", cleared, plural(cleared, "hook", "hooks"))
+	return a.sayHook(map[string]any{"taskId": task, "hooksCleared": cleared}, "%d %s cleared\n", cleared, cli.Plural(cleared, "hook", "hooks"))
 }
 
 func (a hookCmd) switchHook(ctx context.Context, id string, on bool) error {
@@ -237,7 +237,7 @@ func newHookEvaluateCmd(a hookCmd) *cobra.Command {
 		Long: `Evaluate reads the context as JSON (taskId, iteration, executionPhase,
 filesModified, validationResults, completionPromises, agentOutput, draftContent,
 draftType) and asks the task's hooks in their order.`,
-		Args: exactly(1, "a task"),
+		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.evaluateHooks(c.Context(), args[0], file, debug) },
 	}
 	c.Flags().BoolVar(&debug, "debug", false, "say also what each hook that was asked said, on standard error")
@@ -255,7 +255,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	}
 	in, err := a.readContext(file)
 	if err != nil {
-		return &userError{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: exitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
+		return &cli.Error{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
 	}
 	in.TaskID = task
 	e, _, err := a.decideByHooks(ctx, store, task, in)
@@ -288,7 +288,7 @@ func (a hookCmd) decideByHooks(ctx context.Context, store registry.Store, task s
 	if err != nil {
 		return e, false, err
 	}
-	sys := proc.New(proc.Options{Guard: []string{a.Self, guardCommand}, Now: a.Now})
+	sys := proc.New(proc.Options{Guard: a.Guard(), Now: a.Now})
 	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -303,14 +303,10 @@ func (a hookCmd) decideByHooks(ctx context.Context, store registry.Store, task s
 }
 
 func (a hookCmd) readContext(file string) (c registry.Context, err error) {
-	in := a.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return c, err
-		}
-		defer f.Close()
-		in = f
+	f, err := a.Open(file)
+	if err != nil {
+		return c, err
 	}
-	return c, json.NewDecoder(io.LimitReader(in, maxContext)).Decode(&c)
+	defer f.Close()
+	return c, json.NewDecoder(io.LimitReader(f, maxContext)).Decode(&c)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/detect"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -41,13 +42,13 @@ func newInitCmd(a initCmd) *cobra.Command {
 run-tasks. It shows what it would change and asks; what is not orch's stays as it is,
 byte for byte. Run again, it changes nothing. --undo restores the files as they were,
 those of all clients, or of one with --client.`,
-		Args: atMost(0, "no argument"),
+		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			k, err := hookedClient(name)
 			if err != nil {
 				return err
 			}
-			if lookPath(a.env("PATH"), client.QuickProgram) != "" {
+			if a.LookPath(client.QuickProgram) != "" {
 				k = k.Quick()
 			}
 			switch {
@@ -153,9 +154,9 @@ func takeOver(wants []install.Want, k client.Client, root string) ([]install.Wan
 // writePlugin writes orch as a plugin of Claude Code.
 func (a initCmd) writePlugin(dir string) error {
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return &userError{Code: "EXISTS", What: dir + " is there already", Exit: exitUsage, Fix: []string{"name a folder that is not"}}
+		return &cli.Error{Code: "EXISTS", What: dir + " is there already", Exit: cli.ExitUsage, Fix: []string{"name a folder that is not"}}
 	}
-	v, _ := version()
+	v, _ := cli.Version()
 	if !semantic().MatchString(v) {
 		v = "v0.0.0"
 	}
@@ -178,15 +179,13 @@ func (a initCmd) writePlugin(dir string) error {
 
 var semantic = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`) })
 
-var errNoRepository = &userError{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: exitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
-
 // initFile is where init keeps what the files were.
 func initFile(common string) string { return filepath.Join(common, "orch", "init.json") }
 
 func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) ([]install.Want, error)) error {
 	root, common := session.Repository(a.Dir)
 	if root == "" {
-		return errNoRepository
+		return cli.NoRepository()
 	}
 	if wanted == nil {
 		wanted = func(root string) ([]install.Want, error) { return clientWants(k, root) }
@@ -202,12 +201,12 @@ func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) 
 	if len(edits) == 0 {
 		return a.sayInit("installed already; nothing to change", nil)
 	}
-	if !a.json {
+	if !a.JSON {
 		for _, e := range edits {
 			a.showDiff(e)
 		}
 	}
-	if !yes && !a.json {
+	if !yes && !a.JSON {
 		if err := a.confirm("Write this?"); err != nil {
 			return err
 		}
@@ -233,15 +232,15 @@ func initError(err error) error {
 	case !errors.As(err, &file):
 		return err
 	case errors.Is(err, install.ErrExists):
-		return &userError{Code: "FILE_EXISTS", What: file.Path + " is there already, and is not orch's", Exit: exitUsage, Err: err, Fix: []string{"rename it, then orch init again"}}
+		return &cli.Error{Code: "FILE_EXISTS", What: file.Path + " is there already, and is not orch's", Exit: cli.ExitUsage, Err: err, Fix: []string{"rename it, then orch init again"}}
 	}
-	return &userError{Code: "SETTINGS", What: file.Path + " can not be changed; it is left as it is", Why: file.Err.Error(), Exit: exitUsage, Err: err,
+	return &cli.Error{Code: "SETTINGS", What: file.Path + " can not be changed; it is left as it is", Why: file.Err.Error(), Exit: cli.ExitUsage, Err: err,
 		Fix: []string{"mend the file, then orch init again"}}
 }
 
 func (a initCmd) sayInit(text string, files []string) error {
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.init/1", "changed": append([]string{}, files...), "message": text})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.init/1", "changed": append([]string{}, files...), "message": text})
 		return nil
 	}
 	fmt.Fprintln(a.Stdout, text)
@@ -284,13 +283,13 @@ func (a initCmd) showDiff(e install.Edit) {
 // confirm asks a person, who has to say yes; a program has to say --yes.
 func (a initCmd) confirm(question string) error {
 	f, ok := a.Stdin.(*os.File)
-	if _, terminal := a.terminal(a.Stdout); !ok || !terminal {
-		return &userError{Code: "NOT_ASKED", What: "nothing was written, since nobody can be asked here", Exit: exitUsage, Fix: []string{"orch init --yes"}}
+	if _, terminal := a.Terminal(a.Stdout); !ok || !terminal {
+		return &cli.Error{Code: "NOT_ASKED", What: "nothing was written, since nobody can be asked here", Exit: cli.ExitUsage, Fix: []string{"orch init --yes"}}
 	}
 	fmt.Fprintf(a.Stdout, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(f).ReadString('\n')
 	if word := strings.ToLower(strings.TrimSpace(answer)); err != nil || word != "y" && word != "yes" {
-		return &userError{Code: "NOT_WANTED", What: "nothing was written", Exit: exitUsage}
+		return &cli.Error{Code: "NOT_WANTED", What: "nothing was written", Exit: cli.ExitUsage}
 	}
 	return nil
 }
@@ -298,7 +297,7 @@ func (a initCmd) confirm(question string) error {
 func (a initCmd) undoInit(clients ...client.Client) error {
 	root, common := session.Repository(a.Dir)
 	if root == "" {
-		return errNoRepository
+		return cli.NoRepository()
 	}
 	wants, err := shimWants(root)
 	for _, k := range clients {

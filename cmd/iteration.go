@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/iterate"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -24,18 +26,18 @@ import (
 // iterationCommands are orch iteration and orch checkpoint.
 func (a *app) iterationCommands() []*cobra.Command {
 	return iterate.Commands(iterate.Host{
-		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, Limit: a.limitTask, Hooks: a.iterationHooks, NeedsYou: exitWith(exitNeedsYou),
+		Stdin: a.Stdin, Now: a.Now, Place: a.iterationPlace, Limit: a.limitTask, Hooks: a.iterationHooks, NeedsYou: cli.ExitWith(cli.ExitNeedsYou),
 		Print: func(doc map[string]any, text string) error {
-			if a.json {
-				writeJSON(a.Stdout, doc)
+			if a.JSON {
+				cli.WriteJSON(a.Stdout, doc)
 				return nil
 			}
 			fmt.Fprint(a.Stdout, text)
 			return nil
 		},
 		Fail: func(p iterate.Problem) error {
-			exit := map[iterate.Kind]int{iterate.Usage: exitUsage, iterate.NotFound: exitNotFound, iterate.Held: exitHeld}[p.Kind]
-			return &userError{Code: p.Code, What: p.What, Why: p.Why, Fix: p.Fix, Exit: exit, Err: p.Err}
+			exit := map[iterate.Kind]int{iterate.Usage: cli.ExitUsage, iterate.NotFound: cli.ExitNotFound, iterate.Held: cli.ExitHeld}[p.Kind]
+			return &cli.Error{Code: p.Code, What: p.What, Why: p.Why, Fix: p.Fix, Exit: exit, Err: p.Err}
 		},
 	})
 }
@@ -83,8 +85,8 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 		},
 	}
 	base := "HEAD"
-	if dir := a.env("ORCH_ATTEMPT_DIR"); dir != "" && a.env("ORCH_TASK") == task {
-		p.Book, p.Dir = filepath.Join(dir, checkpoint.Folder), orElse(a.env("ORCH_WORKTREE"), a.Dir)
+	if dir := a.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && a.Getenv("ORCH_TASK") == task {
+		p.Book, p.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(a.Getenv("ORCH_WORKTREE"), a.Dir)
 	}
 	if pic, t, err := a.look(ctx, []string{task}); err == nil && t != nil && t.Last().Open() {
 		store, err := pic.store(pic.state.Epic)
@@ -105,11 +107,11 @@ func (a *app) iterationPlace(ctx context.Context, task string) (iterate.Place, e
 func (w *workspace) iterationConfig(ctx context.Context, task string) (iteration.Config, error) {
 	name := core.DefaultAgent
 	if i, ok := w.issue(ctx, task); ok {
-		name = orElse(core.AgentOf(i.Labels), name)
+		name = cmp.Or(core.AgentOf(i.Labels), name)
 	}
 	d, ok := w.cfg.Agents[name]
 	if !ok {
-		return iteration.Config{}, &userError{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", core.TaskID(name)), Exit: exitUsage,
+		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", core.TaskID(name)), Exit: cli.ExitUsage,
 			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
 	}
 	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises}
@@ -134,7 +136,7 @@ func (w *workspace) issue(ctx context.Context, task string) (beads.Issue, bool) 
 // changedIn lists the files in a folder that differ from a commit, new ones included.
 func (w *workspace) changedIn(ctx context.Context, dir, base string) (files []string, err error) {
 	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", base, "--"}, {"ls-files", "--others", "--exclude-standard", "-z"}} {
-		res, err := w.sys.Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: w.pick(append(systemEnv, gitEnv...)...)})
+		res, err := w.sys.Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: w.Pick(append(systemEnv, gitEnv...)...)})
 		if err != nil {
 			return nil, fmt.Errorf("listing what has changed: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -158,7 +159,7 @@ func (f *fixture) noLocks() {
 // noProcesses waits for the last process of the fixture's repository to go; a
 // killed orch's guards need a moment.
 func (f *fixture) noProcesses() {
-	a := &app{Process: Process{Dir: f.dir, Env: f.env, Self: filepath.Join(f.bin, "orch"), Now: time.Now}}
+	a := &app{App: &cli.App{Process: Process{Dir: f.dir, Env: f.env, Self: filepath.Join(f.bin, "orch"), Now: time.Now}}}
 	w, err := a.open(f.t.Context())
 	require.NoError(f.t, err)
 	require.Eventually(f.t, func() bool {

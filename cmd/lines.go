@@ -1,10 +1,11 @@
 package cmd
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
@@ -51,25 +52,25 @@ func lineOf(e core.Event, s core.State) (l line, ok bool) {
 func runLine(e core.Event, s core.State) (l line, ok bool) {
 	switch e.Kind {
 	case core.TaskRetried:
-		return line{"retry", e.Task, orElse(e.Reason, "asked by a person"), false}, true
+		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
 	case core.TaskLimited:
 		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", e.Agent.Iteration), false}, true
 	case core.TaskSkipped:
 		return line{"skipped", e.Task, e.Reason, false}, true
 	case core.BaseChecked:
 		if !e.Land.Passed {
-			return line{"base red", "", orElse(e.Reason, "the gate fails before any agent has worked"), true}, true
+			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
 		}
 	case core.DrainStarted:
 		return line{"drain", "", e.Reason + "; no new work is started", true}, true
 	case core.RunPaused:
-		return line{"paused", "", orElse(e.Reason, "by a person") + "; what runs goes on to its end", true}, true
+		return line{"paused", "", cmp.Or(e.Reason, "by a person") + "; what runs goes on to its end", true}, true
 	case core.RunContinued:
-		return line{"go on", "", orElse(e.Reason, "by a person"), false}, true
+		return line{"go on", "", cmp.Or(e.Reason, "by a person"), false}, true
 	case core.KillStarted:
 		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
 	case core.BreakerOpened:
-		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, span(e.Until.Sub(e.At))), true}, true
+		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.Span(e.Until.Sub(e.At))), true}, true
 	case core.TrackerFailed:
 		return line{"tracker", "", "no answer: " + e.Reason, true}, true
 	case core.TrackerWritten:
@@ -106,7 +107,7 @@ func endLine(e core.Event) (line, bool) {
 	case a.End == core.EndedLimit, a.End == core.EndedUsage:
 		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
 	case a.End != core.EndedItself:
-		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, orElse(e.Reason, string(a.End))), true}, true
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, cmp.Or(e.Reason, string(a.End))), true}, true
 	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE", a.Signal == core.SignalFresh, e.Round != nil && !e.Round.Passed:
 		return line{}, false // the next event tells
 	case !a.Changed:
@@ -130,7 +131,7 @@ func gateLine(e core.Event) (line, bool) {
 
 func landedLine(e core.Event) line {
 	l := e.Land
-	text := orElse(e.Reason, fmt.Sprintf("%d %s, +%d -%d", l.Files, plural(l.Files, "file", "files"), l.Added, l.Deleted))
+	text := cmp.Or(e.Reason, fmt.Sprintf("%d %s, +%d -%d", l.Files, cli.Plural(l.Files, "file", "files"), l.Added, l.Deleted))
 	if e.Kind == core.TaskFound {
 		return line{"landed", e.Task, e.Reason, false}
 	}
@@ -147,27 +148,4 @@ func refusedLine(e core.Event) (line, bool) {
 		}
 	}
 	return line{}, false
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
-func firstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
-}
-
-// span is a duration as a person writes it: 9s, 41m, 1h02m.
-func span(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return fmt.Sprintf("%ds", int(d.Round(time.Second).Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%dm", int(d.Minutes()))
-	}
-	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }

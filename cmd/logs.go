@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -25,7 +26,7 @@ func newLogsCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs TASK",
 		Short: "what the agent, or the gate, said",
-		Args:  exactly(1, "a task"),
+		Args:  cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
 			kind := "output-"
 			switch {
@@ -51,14 +52,14 @@ func (a *app) attemptOf(ctx context.Context, id string, number int) (*picture, *
 		return nil, nil, core.Attempt{}, err
 	}
 	if t == nil {
-		return nil, nil, core.Attempt{}, usage("%s is an epic; name a task of it", id)
+		return nil, nil, core.Attempt{}, cli.Usage("%s is an epic; name a task of it", id)
 	}
 	if number == 0 {
 		number = len(t.Attempts)
 	}
 	if number < 1 || number > len(t.Attempts) {
-		return nil, nil, core.Attempt{}, &userError{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), plural(len(t.Attempts), "attempt", "attempts")),
-			Exit: exitNotFound, Fix: []string{"orch status " + arg(t.ID)}}
+		return nil, nil, core.Attempt{}, &cli.Error{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), cli.Plural(len(t.Attempts), "attempt", "attempts")),
+			Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
 	return p, t, t.Attempts[number-1], nil
 }
@@ -73,11 +74,11 @@ func (a *app) logs(ctx context.Context, id string, number int, kind string) erro
 		return fmt.Errorf("looking for logs: %w", err)
 	}
 	if len(files) == 0 {
-		return &userError{Code: "NO_LOG", What: fmt.Sprintf("attempt %d of %s left no such log", attempt.Number, t.ID), Exit: exitNotFound,
-			Fix: []string{"orch status " + arg(t.ID)}}
+		return &cli.Error{Code: "NO_LOG", What: fmt.Sprintf("attempt %d of %s left no such log", attempt.Number, t.ID), Exit: cli.ExitNotFound,
+			Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.logs/1", "task": t.ID, "attempt": attempt.Number, "files": files})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.logs/1", "task": t.ID, "attempt": attempt.Number, "files": files})
 		return nil
 	}
 	for _, file := range files {
@@ -95,7 +96,7 @@ func (a *app) show(file string) error {
 		return fmt.Errorf("opening the log: %w", err)
 	}
 	defer f.Close()
-	if _, terminal := a.terminal(a.Stdout); !terminal {
+	if _, terminal := a.Terminal(a.Stdout); !terminal {
 		_, err = io.Copy(a.Stdout, f)
 		return err
 	}
@@ -115,7 +116,7 @@ func newDiffCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff TASK",
 		Short: "what an attempt changed",
-		Args:  exactly(1, "a task"),
+		Args:  cli.Exactly(1, "a task"),
 		RunE:  func(c *cobra.Command, args []string) error { return a.diff(c.Context(), args[0], attempt, stat) },
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
@@ -138,15 +139,15 @@ func (a *app) diff(ctx context.Context, id string, number int, stat bool) error 
 		}
 	}
 	args := []string{"diff", "--no-color", "--no-ext-diff", "--no-textconv"}
-	if stat || a.json {
+	if stat || a.JSON {
 		args = append(args, "--stat")
 	}
 	out, err := p.repo.Out(ctx, append(args, string(attempt.Base), string(head), "--")...)
 	if err != nil {
 		return err
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.diff/1", "task": t.ID, "attempt": attempt.Number, "base": attempt.Base, "head": head, "stat": out})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.diff/1", "task": t.ID, "attempt": attempt.Number, "base": attempt.Base, "head": head, "stat": out})
 		return nil
 	}
 	if out == "" {
@@ -162,7 +163,7 @@ func newEventsCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events [EPIC|TASK]",
 		Short: "the journal: each decision with its reason, as JSON lines",
-		Args:  atMost(1, "at most one epic or task"),
+		Args:  cli.AtMost(1, "at most one epic or task"),
 		RunE:  func(c *cobra.Command, args []string) error { return a.events(c.Context(), args, since, follow) },
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")

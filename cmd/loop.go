@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -30,7 +32,7 @@ const loopCommands = ".loop/commands.json"
 const criterionTime = 10 * time.Minute
 
 func newLoopCmd(a loopCmd) *cobra.Command {
-	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: atMost(0, "a verb"),
+	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(newLoopStartCmd(a), newLoopVerifyCmd(a), newLoopTakeCmd(a),
 		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.Loop, []string) error { return nil }),
@@ -43,14 +45,14 @@ func newLoopCmd(a loopCmd) *cobra.Command {
 
 func setCriterion(l *stophook.Loop, args []string) error {
 	if len(args) != 2 || args[1] != "true" && args[1] != "false" {
-		return usage("orch loop set takes a criterion, and true or false")
+		return cli.Usage("orch loop set takes a criterion, and true or false")
 	}
 	return l.Set(args[0], args[1] == "true")
 }
 
 // loopVerb is a command that changes the loop and shows it.
 func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.Loop, []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: atMost(most, "less"), RunE: func(_ *cobra.Command, args []string) error {
+	return &cobra.Command{Use: use, Short: short, Args: cli.AtMost(most, "less"), RunE: func(_ *cobra.Command, args []string) error {
 		return a.changeLoop(func(l *stophook.Loop) error { return change(l, args) }, use != "status")
 	}}
 }
@@ -65,7 +67,7 @@ func newLoopStartCmd(a loopCmd) *cobra.Command {
 that measures it: --criterion "tests pass=go test ./...". Called from within a
 session, the loop is that session's alone.`,
 		Example: `  orch loop start "add login" --criterion "tests pass=go test ./..." --criterion "reviewed" --step model --step handler`,
-		Args:    exactly(1, "what is to be done"),
+		Args:    cli.Exactly(1, "what is to be done"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.startLoop(args[0], criteria, steps, force)
 		},
@@ -80,12 +82,12 @@ session, the loop is that session's alone.`,
 // command was called in.
 func (a *app) project() string {
 	root, _ := session.Repository(a.Dir)
-	return orElse(root, a.Dir)
+	return cmp.Or(root, a.Dir)
 }
 
 func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) error {
 	if len(criteria) == 0 {
-		return usage("a loop has at least one --criterion")
+		return cli.Usage("a loop has at least one --criterion")
 	}
 	path := filepath.Join(a.project(), session.LoopFile)
 	switch l, err := stophook.ReadLoop(path); {
@@ -93,7 +95,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	case err != nil:
 		return loopError(err)
 	case l.Status == stophook.LoopInProgress && !force:
-		return &userError{Code: "LOOP_ACTIVE", What: "a loop is active here: " + clip(harness.Clause(l.Spec, 200), 60), Exit: exitHeld,
+		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + cli.Clip(harness.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
 			Fix: []string{"orch loop status", "orch loop cancel", "orch loop start --force gives it up"}}
 	}
 	commands, names := map[string]string{}, []string{}
@@ -126,7 +128,7 @@ func newLoopTakeCmd(a loopCmd) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "take",
 		Short: "have the loop hold this session, in place of the one that began it",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.app)) }, false)
 		},
@@ -151,11 +153,11 @@ func (a loopCmd) takeLoop(id string) error {
 func loopError(err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &userError{Code: "NO_LOOP", What: "no loop is active here", Exit: exitNotFound, Fix: []string{`orch loop start "SPEC" --criterion NAME=COMMAND`}}
+		return &cli.Error{Code: "NO_LOOP", What: "no loop is active here", Exit: cli.ExitNotFound, Fix: []string{`orch loop start "SPEC" --criterion NAME=COMMAND`}}
 	case errors.Is(err, session.ErrState):
-		return &userError{Code: "LOOP_DAMAGED", What: session.LoopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: exitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
+		return &cli.Error{Code: "LOOP_DAMAGED", What: session.LoopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
 	case errors.Is(err, stophook.ErrNoSuch):
-		return &userError{Code: "NOT_FOUND", What: err.Error(), Exit: exitNotFound, Err: err, Fix: []string{"orch loop status"}}
+		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Fix: []string{"orch loop status"}}
 	}
 	return err
 }
@@ -182,7 +184,7 @@ func newLoopVerifyCmd(a loopCmd) *cobra.Command {
 		Long: `Verify runs each criterion's command in the project, one after the other, and
 writes down which hold. Criteria without a command stay as they were set. It ends
 an iteration; when all hold the loop is completed.`,
-		Args: atMost(0, "no argument"),
+		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.changeLoop(func(l *stophook.Loop) error { return a.verifyLoop(c.Context(), l) }, true)
 		},
@@ -201,7 +203,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the loop's commands: %w", err)
 	}
-	sys := proc.New(proc.Options{Guard: []string{a.Self, guardCommand}, Now: a.Now})
+	sys := proc.New(proc.Options{Guard: a.Guard(), Now: a.Now})
 	for _, name := range l.Criteria {
 		command := commands[name]
 		if command == "" {
@@ -215,8 +217,8 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		if err := l.Set(name, v.Passed); err != nil {
 			return err
 		}
-		if !v.Passed && !a.json {
-			a.sayVerdict(v)
+		if !v.Passed && !a.JSON {
+			a.PrintVerdict(v)
 		}
 	}
 	l.Iterate()
@@ -227,8 +229,8 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 }
 
 func (a loopCmd) sayLoop(l stophook.Loop) error {
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.loop/1", "loop": l, "unmet": l.Unmet()})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.loop/1", "loop": l, "unmet": l.Unmet()})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "%s  (%s, iteration %d)\n", harness.Clause(l.Spec, 200), l.Status, l.Iteration)

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 )
 
@@ -185,6 +186,6 @@ func TestMCPBadInput(t *testing.T) {
 		require.Contains(t, failed, tt.says, "%s %v", tt.tool, tt.in)
 	}
 	_, code := f.run(nil, "orch", "iteration", "status", "e-1.1")
-	require.Equal(t, exitNotFound, code, "nothing was begun")
+	require.Equal(t, cli.ExitNotFound, code, "nothing was begun")
 	require.Equal(t, "open", c.must("task_update", map[string]any{"taskId": "e-1.1", "status": "open", "note": "later"})["status"])
 }

@@ -3,11 +3,11 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
@@ -27,18 +27,18 @@ func newExplainCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]",
 		Short: "what a reason code means, and what to do",
-		Args:  atMost(1, "at most one reason code"),
+		Args:  cli.AtMost(1, "at most one reason code"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			list := core.Explanations()
 			if len(args) == 1 {
 				e, ok := core.Explain(core.Code(strings.ToUpper(args[0])))
 				if !ok {
-					return &userError{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: exitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
+					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}
 				list = []core.Explanation{e}
 			}
-			if a.json {
-				writeJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})
+			if a.JSON {
+				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})
 				return nil
 			}
 			for _, e := range list {
@@ -53,11 +53,11 @@ func newVersionCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "which orch this is",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			v, commit := version()
-			if a.json {
-				writeJSON(a.Stdout, map[string]any{"schema": "orch.version/1", "version": v, "commit": commit})
+			v, commit := cli.Version()
+			if a.JSON {
+				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.version/1", "version": v, "commit": commit})
 				return nil
 			}
 			fmt.Fprintln(a.Stdout, strings.TrimSpace("orch "+v+" "+commit))
@@ -66,26 +66,13 @@ func newVersionCmd(a *app) *cobra.Command {
 	}
 }
 
-func version() (v, commit string) {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown", ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-			commit = s.Value[:12]
-		}
-	}
-	return orElse(info.Main.Version, "(devel)"), commit
-}
-
 func newConfigCmd(a *app) *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "the settings in project.yaml, key workflow", Args: atMost(0, "a verb"),
+	c := &cobra.Command{Use: "config", Short: "the settings in project.yaml, key workflow", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(&cobra.Command{
 		Use:   "explain [KEY]",
 		Short: "each setting, its value, and where that comes from",
-		Args:  atMost(1, "at most one key"),
+		Args:  cli.AtMost(1, "at most one key"),
 		RunE:  func(c *cobra.Command, args []string) error { return a.explainConfig(c.Context(), args) },
 	})
 	return c
@@ -104,15 +91,15 @@ func (a *app) explainConfig(ctx context.Context, args []string) error {
 		}
 		shown++
 		rows = append(rows, map[string]string{"key": o.Key, "value": o.Value, "from": o.From})
-		if !a.json {
-			fmt.Fprintf(a.Stdout, "%-36s %-28s %s\n", o.Key, clip(o.Value, 28), o.From)
+		if !a.JSON {
+			fmt.Fprintf(a.Stdout, "%-36s %-28s %s\n", o.Key, cli.Clip(o.Value, 28), o.From)
 		}
 	}
 	if shown == 0 {
-		return &userError{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: exitNotFound, Fix: []string{"orch config explain"}}
+		return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: cli.ExitNotFound, Fix: []string{"orch config explain"}}
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.config/1", "settings": rows})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.config/1", "settings": rows})
 	}
 	return nil
 }

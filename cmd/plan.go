@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
@@ -16,7 +18,7 @@ func newPlanCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan EPIC",
 		Short: "waves, critical path and problems of an epic; starts nothing",
-		Args:  exactly(1, "an epic"),
+		Args:  cli.Exactly(1, "an epic"),
 		RunE:  func(c *cobra.Command, args []string) error { return a.plan(c.Context(), core.TaskID(args[0])) },
 	}
 }
@@ -32,13 +34,13 @@ func (a *app) plan(ctx context.Context, epic core.TaskID) error {
 	}
 	plan := core.PlanOf(found.issues, epic, a.Now())
 	plan.Problems = append(plan.Problems, w.problems()...)
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": found.tracker.Name(), "plan": plan})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": found.tracker.Name(), "plan": plan})
 	} else {
 		fmt.Fprint(a.Stdout, w.planText(found.Issue, plan))
 	}
 	if plan.Stuck {
-		return exitWith(exitNeedsYou)
+		return cli.ExitWith(cli.ExitNeedsYou)
 	}
 	return nil
 }
@@ -57,11 +59,11 @@ func (w *workspace) problems() (out []string) {
 func (w *workspace) planText(epic beads.Issue, p core.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
-		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
+		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
-			line := fmt.Sprintf("    %-12s %s", t.ID, clip(harness.Clause(t.Title, 200), 40))
+			line := fmt.Sprintf("    %-12s %s", t.ID, cli.Clip(harness.Clause(t.Title, 200), 40))
 			if len(t.For) > 0 {
 				line += "  for " + joinIDs(t.For, 3)
 			}
@@ -75,7 +77,7 @@ func (w *workspace) planText(epic beads.Issue, p core.Plan) string {
 	if len(w.cfg.Gate) > 0 {
 		var names []string
 		for _, r := range w.cfg.Gate {
-			names = append(names, orElse(r.Command, r.Name))
+			names = append(names, cmp.Or(r.Command, r.Name))
 		}
 		gate = strings.Join(names, "; ")
 	}
@@ -90,6 +92,6 @@ func (w *workspace) planText(epic beads.Issue, p core.Plan) string {
 	if len(p.Waves) == 0 {
 		start = "Nothing can start now: orch status "
 	}
-	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, arg(core.TaskID(epic.ID)))
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(core.TaskID(epic.ID)))
 	return b.String()
 }

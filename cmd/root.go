@@ -2,10 +2,13 @@ package cmd
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/cli"
 )
 
 // newRoot builds the whole command line. All commands are listed here.
 func newRoot(a *app) *cobra.Command {
+	var dir string
 	root := &cobra.Command{
 		Use:           "orch",
 		Short:         "orch runs an epic of tasks with parallel coding agents in git worktrees",
@@ -19,14 +22,14 @@ func newRoot(a *app) *cobra.Command {
 		},
 		RunE: func(*cobra.Command, []string) error { return a.intro() },
 		PersistentPreRun: func(*cobra.Command, []string) {
-			if a.dir != "" {
-				a.Dir = a.dir
+			if dir != "" {
+				a.Dir = dir
 			}
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", err) })
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document instead of text")
-	root.PersistentFlags().StringVarP(&a.dir, "dir", "C", "", "work in the repository that holds this `folder`")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%s", err) })
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print one JSON document instead of text")
+	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
 		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
 		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
@@ -41,7 +44,7 @@ func newRoot(a *app) *cobra.Command {
 
 // unknownCommand says what may have been meant.
 func unknownCommand(c *cobra.Command, word string) error {
-	u := &userError{Code: "USAGE", What: "no command " + word, Exit: exitUsage, Fix: []string{"orch help"}}
+	u := &cli.Error{Code: "USAGE", What: "no command " + word, Exit: cli.ExitUsage, Fix: []string{"orch help"}}
 	if near := c.SuggestionsFor(word); len(near) > 0 {
 		u.Fix = []string{"did you mean orch " + near[0] + "?"}
 	}

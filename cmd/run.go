@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
@@ -41,7 +42,7 @@ interrupted, it goes on where it was: run it again.
 The first ctrl-c lets the agents that work finish, and starts no more. The
 second interrupts them; their work is kept.`,
 		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
-		Args:    exactly(1, "an epic"),
+		Args:    cli.Exactly(1, "an epic"),
 		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
@@ -51,15 +52,6 @@ second interrupts them; their work is kept.`,
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	return c
-}
-
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage("%s takes %s: %s", c.CommandPath(), what, c.UseLine())
-		}
-		return nil
-	}
 }
 
 func (f runFlags) apply(l *core.Limits) {
@@ -118,10 +110,10 @@ func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, cha
 		return err
 	}
 	if err := w.keepSnapshot(epic, o.State(), sum); err != nil {
-		fmt.Fprintf(w.Stderr, "%s\n", firstLine(err.Error()))
+		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
 	w.sayEnd(o.State(), sum)
-	return exitWith(exitOf(o.State(), sum, sig))
+	return cli.ExitWith(exitOf(o.State(), sum, sig))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -151,17 +143,17 @@ func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (
 }
 
 func baseError(rev string, err error) error {
-	return &userError{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: exitNotReady, Err: err,
+	return &cli.Error{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: cli.ExitNotReady, Err: err,
 		Why: "an epic branch starts from a commit; a repository without one has nothing to start from",
 		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
 }
 
 func trackerError(err error) error {
-	u := explainError(err)
+	u := cli.Explain(err)
 	if u.Code != "UNEXPECTED" {
 		return err
 	}
-	return &userError{Code: "TRACKER_DOWN", What: "the tracker does not answer", Why: err.Error(), Exit: exitNotReady, Err: err, Fix: []string{"orch doctor"}}
+	return &cli.Error{Code: "TRACKER_DOWN", What: "the tracker does not answer", Why: err.Error(), Exit: cli.ExitNotReady, Err: err, Fix: []string{"orch doctor"}}
 }
 
 // readAhead is a tracker whose first survey has been made already.
@@ -229,21 +221,21 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 	switch sum.Promise {
 	case core.LoopDone:
 		if s.Into.Why != "" {
-			return exitNeedsYou
+			return cli.ExitNeedsYou
 		}
-		return exitDone
+		return cli.ExitDone
 	case core.LoopContinue:
 		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 	}
 	switch sum.Code {
 	case core.TimeUp, core.Budget, core.MaxIterations, core.CircuitBreaker:
-		return exitLimit
+		return cli.ExitLimit
 	case core.AgentCrashed, core.AgentAuth:
-		return exitNotReady
+		return cli.ExitNotReady
 	case core.TrackerDown, core.Disk, core.Orphaned:
-		return exitFailed
+		return cli.ExitFailed
 	}
-	return exitNeedsYou
+	return cli.ExitNeedsYou
 }
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
@@ -259,8 +251,8 @@ func (w *workspace) keepSnapshot(epic core.TaskID, s core.State, sum core.Summar
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
 func (w *workspace) sayEnd(s core.State, sum core.Summary) {
-	if w.json {
-		writeJSON(w.Stdout, statusDocument(w.app, s, sum))
+	if w.JSON {
+		cli.WriteJSON(w.Stdout, statusDocument(w.app, s, sum))
 		return
 	}
 	fmt.Fprint(w.Stdout, summaryText(s, sum))

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
@@ -24,7 +26,7 @@ func newNextCmd(a *app) *cobra.Command {
 a brief for each, and prints them. A session's model gives each to a subagent,
 and calls orch land TASK when that has committed its work. When nothing is left
 to claim and nothing is under way, it says so.`,
-		Args: exactly(1, "an epic"),
+		Args: cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error { return a.next(c.Context(), core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
@@ -73,8 +75,8 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 			Brief: filepath.Join(orchestrator.AttemptDir(w.epicDir(epic), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise})
 		return nil
 	}
 	for _, h := range tasks {
@@ -118,7 +120,7 @@ func newLandCmd(a *app) *cobra.Command {
 		Long: `Land commits what is left uncommitted in the task's worktree, builds the commit
 that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
-		Args: exactly(1, "a task"),
+		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0]) },
 	}
 }
@@ -129,10 +131,10 @@ func (a *app) land(ctx context.Context, id string) error {
 		return err
 	}
 	if task == nil {
-		return usage("%s is an epic; name a task of it", id)
+		return cli.Usage("%s is an epic; name a task of it", id)
 	}
 	if !task.Last().Open() {
-		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: exitUsage, Fix: []string{"orch next " + arg(p.state.Epic)}}
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.state.Epic)}}
 	}
 	s, _, err := p.brief(ctx, p.state.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
 	if err != nil {
@@ -144,16 +146,16 @@ func (a *app) land(ctx context.Context, id string) error {
 func (a *app) sayLanded(s core.State, t *core.Task) error {
 	at := t.Last()
 	landed := t.State == core.Landed
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
-			"reason": orElse(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
+			"reason": cmp.Or(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
 	} else if landed {
 		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s, t))
 	} else {
-		fmt.Fprintf(a.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, orElse(string(t.Code), orElse(string(at.Failure), "MERGE_CONFLICT")), at.Feedback, landNext(s, t))
+		fmt.Fprintf(a.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s, t))
 	}
 	if !landed {
-		return exitWith(exitNeedsYou)
+		return cli.ExitWith(cli.ExitNeedsYou)
 	}
 	return nil
 }
@@ -161,9 +163,9 @@ func (a *app) sayLanded(s core.State, t *core.Task) error {
 func landNext(s core.State, t *core.Task) string {
 	switch {
 	case t.State == core.Running:
-		return "resolve the conflict in its worktree, commit, and orch land " + arg(t.ID)
+		return "resolve the conflict in its worktree, commit, and orch land " + cli.Quote(t.ID)
 	case t.State == core.Parked:
-		return "orch status " + arg(t.ID)
+		return "orch status " + cli.Quote(t.ID)
 	}
-	return "orch next " + arg(s.Epic)
+	return "orch next " + cli.Quote(s.Epic)
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -33,25 +35,25 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 // event is a hook that may add a text to the session, "" for none.
 func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
-	c := &cobra.Command{Use: use, Short: short, Long: long, Args: atMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), hookPatience)
 		defer cancel()
 		in, err := readInput(ctx, a.Process)
 		said := ""
-		project := session.Project(in, a.env, a.Dir)
+		project := session.Project(in, a.Getenv, a.Dir)
 		root, _ := session.Repository(project)
-		k, ours, callErr := a.caller(name, orElse(root, project))
-		if err = errors.Join(err, callErr); err == nil && ours && a.env("ORCH_ATTEMPT") == "" {
+		k, ours, callErr := a.caller(name, cmp.Or(root, project))
+		if err = errors.Join(err, callErr); err == nil && ours && a.Getenv("ORCH_ATTEMPT") == "" {
 			said, err = text(ctx, in, project)
 		}
 		if err != nil {
-			fmt.Fprintf(a.Stderr, "orch %s: %s\n", use, firstLine(err.Error()))
+			fmt.Fprintf(a.Stderr, "orch %s: %s\n", use, cli.FirstLine(err.Error()))
 			return nil
 		}
 		if said == "" {
 			return nil
 		}
-		return json.NewEncoder(a.Stdout).Encode(k.Context(orElse(in.Event, event), said))
+		return json.NewEncoder(a.Stdout).Encode(k.Context(cmp.Or(in.Event, event), said))
 	}}
 	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+clientNames())
 	return c
@@ -73,7 +75,7 @@ func (a sessionCmd) announcement(_ context.Context, in session.Input, project st
 			return w.runTasks(s.Epic)
 		}
 	}
-	project = orElse(root, project)
+	project = cmp.Or(root, project)
 	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
@@ -102,7 +104,7 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	}
 	text, err := w.bindSession(ctx, core.TaskID(epic), in.Session)
 	if err != nil {
-		u := explainError(err)
+		u := cli.Explain(err)
 		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", core.TaskID(epic), u.What), nil
 	}
 	return text, nil

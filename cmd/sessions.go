@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook/session"
 )
@@ -26,19 +28,19 @@ type sessionFlag struct{ id string }
 // called from.
 func (f sessionFlag) of(a *app) string {
 	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
-		f.id = orElse(f.id, a.env(name))
+		f.id = cmp.Or(f.id, a.Getenv(name))
 	}
 	return f.id
 }
 
 func newSessionCmd(a sessionCmd) *cobra.Command {
-	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: atMost(0, "a verb"),
+	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var f sessionFlag
 	bind := &cobra.Command{
 		Use:   "bind EPIC",
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
-		Args:  exactly(1, "an epic"),
+		Args:  cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.app))
 		},
@@ -46,13 +48,13 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 	release := &cobra.Command{
 		Use:   "release",
 		Short: "let a session end whenever it wants",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a.app)) },
 	}
 	list := &cobra.Command{
 		Use:   "list",
 		Short: "the sessions that are bound here",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE:  func(*cobra.Command, []string) error { return a.listSessions() },
 	}
 	for _, verb := range []*cobra.Command{bind, release} {
@@ -62,7 +64,7 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 	return c
 }
 
-var errNoSession = &userError{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: exitUsage,
+var errNoSession = &cli.Error{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: cli.ExitUsage,
 	Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
 
 func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error {
@@ -77,8 +79,8 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error
 	if err != nil {
 		return err
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": epic, "prompt": prompt})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": epic, "prompt": prompt})
 		return nil
 	}
 	fmt.Fprint(a.Stdout, prompt)
@@ -112,14 +114,14 @@ func (a sessionCmd) release(id string) error {
 		return err
 	}
 	if !ok {
-		return &userError{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: exitNotFound, Fix: []string{"orch session list"}}
+		return &cli.Error{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: cli.ExitNotFound, Fix: []string{"orch session list"}}
 	}
 	s.Cancelled = true
 	if err := session.Save(path, s); err != nil {
 		return err
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic)
@@ -142,8 +144,8 @@ func (a sessionCmd) listSessions() error {
 		}
 		sessions = append(sessions, s)
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions})
 		return nil
 	}
 	for _, s := range sessions {

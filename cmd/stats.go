@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
@@ -19,7 +21,7 @@ func newStatsCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "what each agent needed in all runs here: iterations, time, tokens, and what failed",
-		Args:  atMost(0, "no argument"),
+		Args:  cli.AtMost(0, "no argument"),
 		RunE:  func(c *cobra.Command, _ []string) error { return a.stats(c.Context(), agent) },
 	}
 	c.Flags().StringVar(&agent, "agent", "", "only this `agent`")
@@ -90,7 +92,7 @@ func (a *app) stats(ctx context.Context, only string) error {
 			continue
 		}
 		for _, t := range p.state.Tasks {
-			name := orElse(t.Agent, core.DefaultAgent)
+			name := cmp.Or(t.Agent, core.DefaultAgent)
 			if len(t.Attempts) == 0 || only != "" && name != only {
 				continue
 			}
@@ -105,18 +107,18 @@ func (a *app) stats(ctx context.Context, only string) error {
 		all = append(all, agents[name])
 	}
 	if err := errors.Join(unread...); err != nil {
-		fmt.Fprintf(a.Stderr, "left out: %s\n", firstLine(err.Error()))
+		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(err.Error()))
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all})
 		return nil
 	}
 	if len(all) == 0 {
 		fmt.Fprintln(a.Stdout, "no agent has worked here yet")
 	}
 	for _, p := range all {
-		fmt.Fprintf(a.Stdout, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, plural(p.Attempts, "attempt", "attempts"),
-			p.Iterations, plural(p.Iterations, "iteration", "iterations"), span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
+		fmt.Fprintf(a.Stdout, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
+			p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
 		var parts []string
 		for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
 			parts = append(parts, fmt.Sprintf("%d after %d", p.ByIteration[n], n))

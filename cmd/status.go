@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -27,21 +29,12 @@ func newStatusCmd(a *app) *cobra.Command {
 		Long: `Status replays the journal, reads the tracker, asks who holds the epic, and says
 what needs a person first: the reason, the evidence, and the command to type.
 Without an id it shows the epic that orch worked on last.`,
-		Args: atMost(1, "at most one epic or task"),
+		Args: cli.AtMost(1, "at most one epic or task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.status(c.Context(), args, f) },
 	}
 	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit 0 when all is done, 3 when tasks need you, 8 when not finished")
 	c.Flags().BoolVar(&f.all, "all", false, "list the finished tasks too")
 	return c
-}
-
-func atMost(n int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) > n {
-			return usage("%s takes %s: %s", c.CommandPath(), what, c.UseLine())
-		}
-		return nil
-	}
 }
 
 // picture is an epic as a command that only looks sees it.
@@ -65,8 +58,8 @@ func (a *app) status(ctx context.Context, args []string, f statusFlags) error {
 	p.refresh(ctx)
 	now := a.Now()
 	sum := core.Summarize(p.state, now)
-	if a.json {
-		writeJSON(a.Stdout, p.document(sum))
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, p.document(sum))
 	} else if task != nil {
 		fmt.Fprint(a.Stdout, p.taskText(task.ID, now))
 	} else {
@@ -79,9 +72,9 @@ func (a *app) status(ctx context.Context, args []string, f statusFlags) error {
 	case sum.Counts.Done == sum.Counts.Total:
 		return nil
 	case p.held || sum.Counts.NeedsYou == 0:
-		return exitWith(exitNotYet)
+		return cli.ExitWith(cli.ExitNotYet)
 	}
-	return exitWith(exitNeedsYou)
+	return cli.ExitWith(cli.ExitNeedsYou)
 }
 
 // look opens the picture of the epic that is meant: the one named, the one that
@@ -121,9 +114,9 @@ func (a *app) look(ctx context.Context, args []string) (*picture, *core.Task, er
 
 func noRun(args []string) error {
 	if len(args) == 0 {
-		return &userError{Code: "NO_RUN", What: "orch has not run here yet", Exit: exitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
+		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
 	}
-	return &userError{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: exitNotFound,
+	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 
@@ -175,7 +168,7 @@ func (p *picture) refresh(ctx context.Context) {
 		issues, err = t.Survey(ctx)
 	}
 	if err != nil {
-		p.readWhy = firstLine(err.Error())
+		p.readWhy = cli.FirstLine(err.Error())
 		return
 	}
 	p.read = p.Now()
@@ -230,7 +223,7 @@ func statusDocument(a *app, s core.State, sum core.Summary) map[string]any {
 	return map[string]any{
 		"schema": "orch.status/1", "epic": s.Epic, "as_of": now.UTC(), "counts": sum.Counts, "tasks": tasks,
 		"eta_ms": core.ETA(s, now).Milliseconds(), "branch": "epic/" + slug.Of(string(s.Epic)), "tip": s.Tip,
-		"run": map[string]any{"number": s.Run.Number, "promise": orElse(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
+		"run": map[string]any{"number": s.Run.Number, "promise": cmp.Or(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
 			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
 	}
 }

@@ -1,15 +1,13 @@
 package cmd
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -44,25 +42,25 @@ func (p *picture) runText(now time.Time) string {
 	r := p.state.Run
 	switch {
 	case p.held:
-		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.holder.Command, p.holder.PID, span(now.Sub(p.holder.Started)))
+		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.holder.Command, p.holder.PID, cli.Span(now.Sub(p.holder.Started)))
 		if eta := core.ETA(p.state, now); eta > 0 {
-			text += " · eta " + span(eta)
+			text += " · eta " + cli.Span(eta)
 		}
 		if r.Paused {
 			text += " · paused; orch continue goes on"
 		}
 		return text
 	case r.Ended.IsZero():
-		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, arg(p.state.Epic))
+		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.state.Epic))
 	}
-	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, span(now.Sub(r.Ended)), r.Promise)
+	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
 }
 
 func (p *picture) section(b *strings.Builder, head string, now time.Time, of func(*core.Task) (string, bool)) {
 	var lines []string
 	for _, t := range p.state.Tasks {
 		if text, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.state, t, now), t.ID, clip(harness.Clause(t.Title, 200), 32), text), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.state, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 32), text), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -90,7 +88,7 @@ func (p *picture) runningText(t *core.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch t.State {
 	case core.Running:
-		text := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), span(now.Sub(a.Started)))
+		text := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		if !p.held && !a.InSession {
 			text += ", cut off"
 		}
@@ -130,7 +128,7 @@ func doneText(t *core.Task) string {
 	if t.State == core.Landed {
 		return fmt.Sprintf("landed in %.12s, attempt %d", t.Commit, t.Last().Number)
 	}
-	return orElse(t.Why, "closed in the tracker")
+	return cmp.Or(t.Why, "closed in the tracker")
 }
 
 func (p *picture) needsYou(b *strings.Builder, now time.Time) {
@@ -145,8 +143,8 @@ func (p *picture) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.state, t, now), t.ID, clip(harness.Clause(t.Title, 200), 44), span(now.Sub(t.Since)))
-		fmt.Fprintf(b, "      why   [%s] %s\n", orElse(string(t.Code), "SKIPPED"), harness.Clause(t.Why, 1000))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.state, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), harness.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
 		}
@@ -169,7 +167,7 @@ func (p *picture) evidence(t *core.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, a.Number), "gate.log"); exists(log) && t.Code == core.GateFailed {
+	if log := filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == core.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
 	if store, err := p.store(p.state.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
@@ -178,25 +176,6 @@ func (p *picture) evidence(t *core.Task) (lines []string) {
 	return lines
 }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, os.ErrNotExist)
-}
-
-// arg is an id as a shell takes it in a command.
-func arg(id core.TaskID) string {
-	text := string(id)
-	if !plainWord().MatchString(text) {
-		text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
-	if strings.HasPrefix(string(id), "-") {
-		text = "-- " + text
-	}
-	return text
-}
-
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`) })
-
 // next is a command that a person may type, and what for.
 type next struct {
 	Cmd string `json:"cmd"`
@@ -204,7 +183,7 @@ type next struct {
 }
 
 func nextFor(t *core.Task) []next {
-	id := arg(t.ID)
+	id := cli.Quote(t.ID)
 	if t.State == core.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
 	}
@@ -230,12 +209,12 @@ func (p *picture) foot(c core.Counts, all bool) string {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
 	}
 	if p.read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.readWhy, span(p.Now().Sub(p.state.ReadAt()))))
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.readWhy, cli.Span(p.Now().Sub(p.state.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
 	if !p.held && c.Done < c.Total && len(p.asked)+c.Ready+c.Running+c.Landing > 0 {
-		words = append(words, "Go on: orch run "+arg(p.state.Epic))
+		words = append(words, "Go on: orch run "+cli.Quote(p.state.Epic))
 	}
 	return strings.Join(words, " ")
 }
@@ -249,7 +228,7 @@ func (p *picture) taskText(id core.TaskID, now time.Time) string {
 	if p.state.IsReady(t, now) {
 		state = string(core.Ready)
 	}
-	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, span(now.Sub(t.Since)), t.Status)
+	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.Span(now.Sub(t.Since)), t.Status)
 	if text, ok := p.waitingText(t, now); ok {
 		fmt.Fprintf(&b, "  waits   %s\n", text)
 	}
@@ -257,12 +236,12 @@ func (p *picture) taskText(id core.TaskID, now time.Time) string {
 		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, harness.Clause(t.Why, 1000))
 	}
 	for _, a := range t.Attempts {
-		end := orElse(string(a.Failure), "under way")
+		end := cmp.Or(string(a.Failure), "under way")
 		if t.State == core.Landed && a.Number == t.Last().Number {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}
 		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
-		if line := firstLine(a.Feedback); line != "" {
+		if line := cli.FirstLine(a.Feedback); line != "" {
 			fmt.Fprintf(&b, ": %s", harness.Clean(line))
 		}
 		fmt.Fprintln(&b)
@@ -298,7 +277,7 @@ func summaryText(s core.State, sum core.Summary) string {
 	if sum.Promise == core.LoopDone {
 		mark = "✓"
 	}
-	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, span(sum.Took))
+	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, cli.Span(sum.Took))
 	if c.NeedsYou > 0 {
 		fmt.Fprintf(&b, ", %d need you", c.NeedsYou)
 	}
@@ -311,13 +290,13 @@ func summaryText(s core.State, sum core.Summary) string {
 	case s.Into.Done != "" && s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into:
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
 	case s.Into.Why != "":
-		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, arg(s.Epic), s.Run.Limits.Into)
+		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, cli.Quote(s.Epic), s.Run.Limits.Into)
 	case sum.Promise == core.LoopDone && c.Landed > 0:
-		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, arg(s.Epic))
+		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, cli.Quote(s.Epic))
 	case sum.Promise == core.LoopContinue:
-		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", arg(s.Epic))
+		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", cli.Quote(s.Epic))
 	case sum.Promise != core.LoopDone:
-		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", arg(s.Epic))
+		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", cli.Quote(s.Epic))
 	}
 	fmt.Fprintln(&b)
 	return b.String()

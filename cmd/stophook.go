@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
@@ -38,12 +40,12 @@ the session may end, or one JSON object that sends it back to work. It decides b
 the tracker and by git, and only for sessions that were bound: to an epic, by
 /run-tasks or orch session bind; or to the criteria in .loop/state.json. Whatever
 goes wrong, it lets the session end and says so on standard error.`,
-		Args: atMost(0, "no argument"),
+		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if simulate != "" {
 				f, err := os.Open(simulate)
 				if err != nil {
-					return &userError{Code: "NO_INPUT", What: "there is no such input", Why: err.Error(), Exit: exitNotFound, Fix: []string{"orch stop-hook --simulate FILE, with the JSON that a client sends"}}
+					return &cli.Error{Code: "NO_INPUT", What: "there is no such input", Why: err.Error(), Exit: cli.ExitNotFound, Fix: []string{"orch stop-hook --simulate FILE, with the JSON that a client sends"}}
 				}
 				defer f.Close()
 				a.Stdin, explain = f, true
@@ -77,7 +79,7 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 		err = s.keep()
 	}
 	if err != nil { // it fails open: a session must not hang on a hook
-		fmt.Fprintf(a.Stderr, "orch stop-hook: %s; the session may end\n", firstLine(err.Error()))
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s; the session may end\n", cli.FirstLine(err.Error()))
 		return nil
 	}
 	if s.answer.Block {
@@ -91,10 +93,10 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 
 func (a sessionCmd) explainStop(s stop, err error) error {
 	if err != nil {
-		return &userError{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: exitFailed, Err: err, Fix: []string{"orch doctor"}}
+		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.stop/1", "session": s.in.Session, "block": s.answer.Block, "verdict": s.answer.Verdict, "why": s.answer.Why,
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.stop/1", "session": s.in.Session, "block": s.answer.Block, "verdict": s.answer.Verdict, "why": s.answer.Why,
 			"prompt": s.prompt, "counts": s.answer.Session})
 		return nil
 	}
@@ -102,9 +104,9 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 	if s.answer.Block {
 		word = "is sent back to work"
 	}
-	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", orElse(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
+	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
 	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
-		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", orElse(c.Epic, "-"), c.Cycles, c.Still)
+		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
 	}
 	if s.answer.Block {
 		fmt.Fprintf(a.Stdout, "\n%s\n", s.prompt)
@@ -119,14 +121,14 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 		return stop{}, err
 	}
 	s := stop{in: in, answer: stophook.Answer{Verdict: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
-	if a.env("ORCH_ATTEMPT") != "" {
+	if a.Getenv("ORCH_ATTEMPT") != "" {
 		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
-	project := session.Project(in, a.env, a.Dir)
+	project := session.Project(in, a.Getenv, a.Dir)
 	root, common := session.Repository(project)
 	var ours bool
-	if s.client, ours, err = a.caller(name, orElse(root, project)); err != nil || !ours {
+	if s.client, ours, err = a.caller(name, cmp.Or(root, project)); err != nil || !ours {
 		return s, err
 	}
 	if common != "" && in.Session != "" {
@@ -143,7 +145,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 			return a.decideEpic(ctx, s, bound, w, path)
 		}
 	}
-	return a.decideLoop(s, orElse(root, project))
+	return a.decideLoop(s, cmp.Or(root, project))
 }
 
 // limits is what a client can not do, or can besides.
@@ -173,14 +175,14 @@ func readInput(ctx context.Context, p Process) (session.Input, error) {
 func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace, path string) (stop, error) {
 	work, read, err := w.workOf(ctx, bound.Epic)
 	if err != nil {
-		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", firstLine(err.Error()))
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
 		s.in.LastMessage = session.LastSaid(s.in.Transcript)
 	}
 	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work, Client: limits(s.client)})
 	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
-		s.answer.Why += ", as of " + span(age) + " ago"
+		s.answer.Why += ", as of " + cli.Span(age) + " ago"
 	}
 	s.keep = func() error {
 		if s.answer.Session == bound {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -62,7 +63,7 @@ func (s *sessions) stops(id string) bool {
 	s.t.Helper()
 	var out bytes.Buffer
 	in := strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, id, s.dir))
-	hook := sessionCmd{&app{Process: Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: in, Stdout: &out, Stderr: io.Discard, Now: s.clock}}}
+	hook := sessionCmd{&app{App: &cli.App{Process: Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: in, Stdout: &out, Stderr: io.Discard, Now: s.clock}}}}
 	require.NoError(s.t, hook.stopHook(s.t.Context(), "claude", false))
 	if out.Len() > 0 {
 		require.True(s.t, strings.HasPrefix(out.String(), `{"decision":"block","reason":"`) && strings.Count(out.String(), "\n") == 1, out.String())

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
@@ -23,17 +24,17 @@ import (
 type taskCmd struct{ *app }
 
 func newTaskCmd(a taskCmd) *cobra.Command {
-	c := &cobra.Command{Use: "task", Short: "one task of the tracker here: get, update, store its work product", Args: atMost(0, "a verb"),
+	c := &cobra.Command{Use: "task", Short: "one task of the tracker here: get, update, store its work product", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	get := &cobra.Command{Use: "get ID", Short: "all of one task", Args: exactly(1, "a task"), RunE: func(c *cobra.Command, args []string) error { return a.get(c.Context(), args[0]) }}
+	get := &cobra.Command{Use: "get ID", Short: "all of one task", Args: cli.Exactly(1, "a task"), RunE: func(c *cobra.Command, args []string) error { return a.get(c.Context(), args[0]) }}
 	var status, note string
-	update := &cobra.Command{Use: "update ID", Short: "say where a task stands: open, in_progress or blocked, with a note", Args: exactly(1, "a task"),
+	update := &cobra.Command{Use: "update ID", Short: "say where a task stands: open, in_progress or blocked, with a note", Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.update(c.Context(), args[0], status, note) }}
 	update.Flags().StringVarP(&status, "status", "s", "", "open, in_progress or blocked")
 	update.Flags().StringVarP(&note, "note", "m", "", "why, or how far it is")
 	var p product
 	var file string
-	store := &cobra.Command{Use: "store ID", Short: "keep a work product of a task: a report, a review, a plan", Args: exactly(1, "a task"),
+	store := &cobra.Command{Use: "store ID", Short: "keep a work product of a task: a report, a review, a plan", Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.store(c.Context(), args[0], p, file) }}
 	store.Flags().StringVar(&p.Type, "type", "other", "what kind of product")
 	store.Flags().StringVar(&p.Title, "title", "", "its title")
@@ -55,8 +56,8 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 	if !ok {
 		return noTask(id)
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "task": i})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "task": i})
 		return nil
 	}
 	fmt.Fprint(a.Stdout, issueText(i))
@@ -64,16 +65,16 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 }
 
 func noTask(id string) error {
-	return &userError{Code: "NOT_FOUND", What: "no task " + core.TaskID(id).String(), Exit: exitNotFound, Fix: []string{"orch tasks list --all, or bd list --all"}}
+	return &cli.Error{Code: "NOT_FOUND", What: "no task " + core.TaskID(id).String(), Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all, or bd list --all"}}
 }
 
 func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	known := []string{string(beads.StatusOpen), string(beads.StatusInProgress), string(beads.StatusBlocked)}
 	if status == string(beads.StatusClosed) {
-		return &userError{Code: "NOT_CLOSED", What: "a task is closed when its work has landed, not by hand", Exit: exitUsage, Fix: []string{"orch land " + arg(core.TaskID(id))}}
+		return &cli.Error{Code: "NOT_CLOSED", What: "a task is closed when its work has landed, not by hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(core.TaskID(id))}}
 	}
 	if !slices.Contains(known, status) {
-		return &userError{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", harness.Clause(status, 40)), Exit: exitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
+		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", harness.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
 	}
 	w, err := a.open(ctx)
 	if err != nil {
@@ -90,8 +91,8 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return trackerError(err)
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "%s is %s\n", core.TaskID(id), status)
@@ -135,21 +136,17 @@ func productsOf(book string) (string, error) {
 // store keeps a work product beside the task's loop, which a content_pattern rule can look
 // into and a person can read.
 func (a taskCmd) store(ctx context.Context, id string, p product, file string) error {
-	in := a.Stdin
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return &userError{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: exitNotFound, Err: err}
-		}
-		defer f.Close()
-		in = f
+	f, err := a.Open(file)
+	if err != nil {
+		return &cli.Error{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
 	}
-	text, err := io.ReadAll(io.LimitReader(in, maxProduct+1))
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxProduct+1))
 	if err != nil {
 		return fmt.Errorf("reading the work product: %w", err)
 	}
 	if len(text) == 0 || len(text) > maxProduct {
-		return &userError{Code: "BAD_VALUE", What: fmt.Sprintf("a work product has 1 to %d bytes", maxProduct), Exit: exitUsage}
+		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("a work product has 1 to %d bytes", maxProduct), Exit: cli.ExitUsage}
 	}
 	place, err := a.iterationPlace(ctx, id)
 	if err != nil {
@@ -168,8 +165,8 @@ func (a taskCmd) store(ctx context.Context, id string, p product, file string) e
 	if err := os.WriteFile(path, doc, 0o600); err != nil {
 		return fmt.Errorf("keeping the work product: %w", err)
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.product/1", "workProductId": p.ID, "taskId": id, "type": p.Type, "title": p.Title, "path": path, "bytes": len(p.Content)})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.product/1", "workProductId": p.ID, "taskId": id, "type": p.Type, "title": p.Title, "path": path, "bytes": len(p.Content)})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "%s  %s\n", p.ID, path)

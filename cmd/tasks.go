@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
@@ -21,7 +21,7 @@ func newTasksCmd(a tasksCmd) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tasks",
 		Short: "the embedded tracker: .beads/issues.jsonl, in beads' own format",
-		Args:  atMost(0, "a verb"),
+		Args:  cli.AtMost(0, "a verb"),
 		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(newTasksCreateCmd(a), newTasksListCmd(a), newTasksReadyCmd(a), newTasksShowCmd(a), newTasksUpdateCmd(a),
@@ -37,7 +37,7 @@ func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
 		return nil, err
 	}
 	if _, hasBD, _ := beads.Find(w.root()); hasBD && w.cfg.Tracker.Kind != "file" {
-		return nil, &userError{Code: "TRACKER_IS_BD", What: "the tasks here are kept by bd", Exit: exitNotReady,
+		return nil, &cli.Error{Code: "TRACKER_IS_BD", What: "the tasks here are kept by bd", Exit: cli.ExitNotReady,
 			Fix: []string{"use bd itself", "or workflow.tracker.kind: file in project.yaml"}}
 	}
 	return w.files()
@@ -105,7 +105,7 @@ func newTasksCreateCmd(a tasksCmd) *cobra.Command {
 		Use:     "create TITLE",
 		Short:   "make a task, or an epic with --type epic",
 		Example: "  orch tasks create \"Passwordless login\" --type epic\n  orch tasks create \"Token format\" --parent or-k3f --deps or-k3f.1",
-		Args:    exactly(1, "a title"),
+		Args:    cli.Exactly(1, "a title"),
 	}
 	f.add(c)
 	c.Flags().StringVarP(&f.kind, "type", "t", "task", "task, bug, feature, chore or epic")
@@ -137,20 +137,20 @@ func newTasksCreateCmd(a tasksCmd) *cobra.Command {
 }
 
 func tasksError(err error) error {
-	u := explainError(err)
+	u := cli.Explain(err)
 	if u.Code != "UNEXPECTED" {
 		return err
 	}
-	return &userError{Code: "REFUSED", What: err.Error(), Exit: exitUsage, Err: err, Fix: []string{"orch tasks list"}}
+	return &cli.Error{Code: "REFUSED", What: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{"orch tasks list"}}
 }
 
 // sayIssues prints issues: one line each, or the records themselves.
 func (a tasksCmd) sayIssues(schema string, issues []beads.Issue) error {
-	if a.json {
+	if a.JSON {
 		if issues == nil {
 			issues = []beads.Issue{}
 		}
-		writeJSON(a.Stdout, map[string]any{"schema": schema, "issues": issues})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": schema, "issues": issues})
 		return nil
 	}
 	for _, i := range issues {
@@ -162,7 +162,7 @@ func (a tasksCmd) sayIssues(schema string, issues []beads.Issue) error {
 func newTasksListCmd(a tasksCmd) *cobra.Command {
 	var all bool
 	var status, kind, parent string
-	c := &cobra.Command{Use: "list", Short: "the tasks that are not closed", Args: atMost(0, "no argument")}
+	c := &cobra.Command{Use: "list", Short: "the tasks that are not closed", Args: cli.AtMost(0, "no argument")}
 	c.Flags().BoolVar(&all, "all", false, "the closed ones too")
 	c.Flags().StringVar(&status, "status", "", "only of this status")
 	c.Flags().StringVarP(&kind, "type", "t", "", "only of this type")
@@ -192,7 +192,7 @@ func newTasksListCmd(a tasksCmd) *cobra.Command {
 
 func newTasksReadyCmd(a tasksCmd) *cobra.Command {
 	var parent string
-	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks", Args: atMost(0, "no argument")}
+	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks", Args: cli.AtMost(0, "no argument")}
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		issues, err := a.all(c.Context())
@@ -206,7 +206,7 @@ func newTasksReadyCmd(a tasksCmd) *cobra.Command {
 
 func newTasksShowCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "all of one task", Args: exactly(1, "an id"),
+		Use: "show ID", Short: "all of one task", Args: cli.Exactly(1, "an id"),
 		RunE: func(c *cobra.Command, args []string) error {
 			issues, err := a.all(c.Context())
 			if err != nil {
@@ -214,9 +214,9 @@ func newTasksShowCmd(a tasksCmd) *cobra.Command {
 			}
 			i, ok := beads.NewIndex(issues).Issue(args[0])
 			if !ok {
-				return &userError{Code: "NOT_FOUND", What: "no task " + args[0], Exit: exitNotFound, Fix: []string{"orch tasks list --all"}}
+				return &cli.Error{Code: "NOT_FOUND", What: "no task " + args[0], Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all"}}
 			}
-			if a.json {
+			if a.JSON {
 				return a.sayIssues("orch.tasks/1", []beads.Issue{i})
 			}
 			fmt.Fprint(a.Stdout, issueText(i))
@@ -241,7 +241,7 @@ func issueText(i beads.Issue) string {
 
 func newTasksUpdateCmd(a tasksCmd) *cobra.Command {
 	var f issueFlags
-	c := &cobra.Command{Use: "update ID", Short: "change a task's fields", Args: exactly(1, "an id")}
+	c := &cobra.Command{Use: "update ID", Short: "change a task's fields", Args: cli.Exactly(1, "an id")}
 	f.add(c)
 	c.Flags().StringVar(&f.title, "title", "", "its title")
 	c.Flags().StringVarP(&f.kind, "type", "t", "", "task, bug, feature, chore or epic")
@@ -263,7 +263,7 @@ func newTasksUpdateCmd(a tasksCmd) *cobra.Command {
 func newTasksCloseCmd(a tasksCmd) *cobra.Command {
 	var reason string
 	var force bool
-	c := &cobra.Command{Use: "close ID", Short: "close a task by hand", Args: exactly(1, "an id")}
+	c := &cobra.Command{Use: "close ID", Short: "close a task by hand", Args: cli.Exactly(1, "an id")}
 	c.Flags().StringVarP(&reason, "reason", "r", "closed by a person", "why")
 	c.Flags().BoolVar(&force, "force", false, "although something blocks it")
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -274,25 +274,25 @@ func newTasksCloseCmd(a tasksCmd) *cobra.Command {
 		if err := t.CloseIssue(c.Context(), args[0], reason, force); err != nil {
 			return tasksError(err)
 		}
-		if !a.json {
+		if !a.JSON {
 			fmt.Fprintf(a.Stdout, "%s closed\n", args[0])
 			return nil
 		}
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "closed": args[0]})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "closed": args[0]})
 		return nil
 	}
 	return c
 }
 
 func newTasksDepCmd(a tasksCmd) *cobra.Command {
-	c := &cobra.Command{Use: "dep", Short: "what waits for what", Args: atMost(0, "a verb"), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "dep", Short: "what waits for what", Args: cli.AtMost(0, "a verb"), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var kind string
-	add := &cobra.Command{Use: "add ID ON", Short: "ID waits for ON", Args: exactly(2, "two ids")}
+	add := &cobra.Command{Use: "add ID ON", Short: "ID waits for ON", Args: cli.Exactly(2, "two ids")}
 	add.Flags().StringVarP(&kind, "type", "t", "blocks", "blocks, parent-child, related, ...")
 	add.RunE = func(c *cobra.Command, args []string) error {
 		return a.changeDep(c.Context(), func(t *beads.File) error { return t.AddDependency(c.Context(), args[0], args[1], kind) }, args[0]+" waits for "+args[1])
 	}
-	remove := &cobra.Command{Use: "remove ID ON", Short: "ID no longer waits for ON", Args: exactly(2, "two ids")}
+	remove := &cobra.Command{Use: "remove ID ON", Short: "ID no longer waits for ON", Args: cli.Exactly(2, "two ids")}
 	remove.RunE = func(c *cobra.Command, args []string) error {
 		return a.changeDep(c.Context(), func(t *beads.File) error { return t.RemoveDependency(c.Context(), args[0], args[1]) }, args[0]+" no longer waits for "+args[1])
 	}
@@ -308,17 +308,20 @@ func (a tasksCmd) changeDep(ctx context.Context, change func(*beads.File) error,
 	if err := change(t); err != nil {
 		return tasksError(err)
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "changed": said})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "changed": said})
 		return nil
 	}
 	fmt.Fprintln(a.Stdout, said)
 	return nil
 }
 
+// maxImport bounds what is imported, in bytes.
+const maxImport = 256 << 20
+
 func newTasksImportCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
-		Use: "import FILE", Short: "take in issues from beads' JSONL (bd export); - is standard input", Args: exactly(1, "a file"),
+		Use: "import FILE", Short: "take in issues from beads' JSONL (bd export); - is standard input", Args: cli.Exactly(1, "a file"),
 		RunE: func(c *cobra.Command, args []string) error {
 			t, err := a.taskFile(c.Context())
 			if err != nil {
@@ -330,14 +333,14 @@ func newTasksImportCmd(a tasksCmd) *cobra.Command {
 			}
 			issues, err := beads.ParseJSONL(b)
 			if err != nil {
-				return &userError{Code: "BAD_INPUT", What: args[0] + ": " + err.Error(), Exit: exitUsage, Err: err, Why: "nothing was imported", Fix: []string{"bd export -o FILE writes what import reads"}}
+				return &cli.Error{Code: "BAD_INPUT", What: args[0] + ": " + err.Error(), Exit: cli.ExitUsage, Err: err, Why: "nothing was imported", Fix: []string{"bd export -o FILE writes what import reads"}}
 			}
 			created, updated, err := t.Import(c.Context(), issues)
 			if err != nil {
 				return tasksError(err)
 			}
-			if a.json {
-				writeJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "created": created, "updated": updated})
+			if a.JSON {
+				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "created": created, "updated": updated})
 				return nil
 			}
 			fmt.Fprintf(a.Stdout, "%d created, %d updated\n", created, updated)
@@ -355,24 +358,23 @@ func (a tasksCmd) all(ctx context.Context) ([]beads.Issue, error) {
 	return t.Survey(ctx)
 }
 
+// readInput reads issues; - is standard input.
 func (a tasksCmd) readInput(name string) ([]byte, error) {
-	if name == "-" {
-		b, err := io.ReadAll(io.LimitReader(a.Stdin, 256<<20))
-		if err != nil {
-			return nil, fmt.Errorf("reading standard input: %w", err)
-		}
-		return b, nil
-	}
-	b, err := os.ReadFile(name)
+	f, err := a.Open(name)
 	if err != nil {
-		return nil, &userError{Code: "BAD_INPUT", What: err.Error(), Exit: exitUsage, Err: err}
+		return nil, &cli.Error{Code: "BAD_INPUT", What: err.Error(), Exit: cli.ExitUsage, Err: err}
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxImport))
+	if err != nil {
+		return nil, &cli.Error{Code: "BAD_INPUT", What: err.Error(), Exit: cli.ExitUsage, Err: err}
 	}
 	return b, nil
 }
 
 func newTasksExportCmd(a tasksCmd) *cobra.Command {
 	return &cobra.Command{
-		Use: "export", Short: "all issues as beads' JSONL, for bd import", Args: atMost(0, "no argument"),
+		Use: "export", Short: "all issues as beads' JSONL, for bd import", Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			t, err := a.taskFile(c.Context())
 			if err != nil {

@@ -3,15 +3,14 @@ package cmd
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/charmbracelet/log"
-	"golang.org/x/term"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -38,28 +37,14 @@ type view struct {
 // newView makes the view of an epic's run; it writes nothing yet.
 func newView(a *app, epic beads.Issue) *view {
 	v := &view{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200)), stopped: make(chan struct{})}
-	if a.json {
+	if a.JSON {
 		v.out = a.Stderr
 	}
-	v.width, v.terminal = a.terminal(v.out)
+	v.width, v.terminal = a.Terminal(v.out)
 	if !v.terminal {
 		v.plain = log.NewWithOptions(v.out, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return a.Now().UTC() }, TimeFormat: time.RFC3339})
 	}
 	return v
-}
-
-// terminal reports how wide the terminal behind w is, and whether it is one that
-// can be redrawn.
-func (a *app) terminal(w io.Writer) (width int, ok bool) {
-	f, isFile := w.(*os.File)
-	if !isFile || a.env("TERM") == "dumb" || a.env("TERM") == "" || !term.IsTerminal(int(f.Fd())) {
-		return 80, false
-	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil || width < 20 {
-		width = 80
-	}
-	return width, true
 }
 
 // begin shows the head and starts the live footer.
@@ -110,9 +95,9 @@ func (v *view) observe(e core.Event, s core.State) {
 	v.state = s
 	v.mu.Unlock()
 	if ok {
-		since := span(e.At.Sub(s.Run.Started))
+		since := cli.Span(e.At.Sub(s.Run.Started))
 		v.print(func() {
-			fmt.Fprintln(v.out, clip(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), v.width-1))
+			fmt.Fprintln(v.out, cli.Clip(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), v.width-1))
 		})
 	}
 }
@@ -166,7 +151,7 @@ func footer(s core.State, now time.Time, activity func(core.TaskID) string, widt
 	c := core.Count(s, now)
 	head := fmt.Sprintf(" %s %d/%d done", bar(c.Done, c.Total, min(40, width/2)), c.Done, c.Total)
 	if eta := core.ETA(s, now); eta > 0 && s.Run.Drain == "" {
-		head += "  eta " + span(eta)
+		head += "  eta " + cli.Span(eta)
 	}
 	if c.NeedsYou > 0 {
 		head += fmt.Sprintf("  %d need you", c.NeedsYou)
@@ -177,16 +162,16 @@ func footer(s core.State, now time.Time, activity func(core.TaskID) string, widt
 	if s.Run.Paused {
 		head += "  paused"
 	}
-	lines := []string{"", clip(head, width)}
+	lines := []string{"", cli.Clip(head, width)}
 	for _, t := range s.Tasks {
 		if text, ok := doing(s, t, now, activity); ok && len(lines) < 10 {
-			lines = append(lines, clip(text, width))
+			lines = append(lines, cli.Clip(text, width))
 		}
 	}
 	if now.Before(s.Cooldown) {
-		lines = append(lines, clip(fmt.Sprintf(" ~ all agents wait %s: %s", span(s.Cooldown.Sub(now)), s.Cooling), width))
+		lines = append(lines, cli.Clip(fmt.Sprintf(" ~ all agents wait %s: %s", cli.Span(s.Cooldown.Sub(now)), s.Cooling), width))
 	}
-	return append(lines, clip(" ctrl-c stops after what runs now, twice stops at once", width))
+	return append(lines, cli.Clip(" ctrl-c stops after what runs now, twice stops at once", width))
 }
 
 // doing is the footer's line of a task that something happens to.
@@ -204,7 +189,7 @@ func doing(s core.State, t *core.Task, now time.Time, activity func(core.TaskID)
 	if what == "" {
 		what = t.Title
 	}
-	text := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, span(now.Sub(a.Started)), harness.Clause(what, 200))
+	text := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, cli.Span(now.Sub(a.Started)), harness.Clause(what, 200))
 	if a.Number > 1 {
 		text += fmt.Sprintf("  (attempt %d)", a.Number)
 	}
@@ -217,13 +202,4 @@ func bar(done, total, width int) string {
 		full = done * width / total
 	}
 	return "▕" + strings.Repeat("█", full) + strings.Repeat("░", width-full) + "▏"
-}
-
-// clip cuts text to a width in characters.
-func clip(s string, width int) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
-	}
-	return string(r[:max(0, width-1)]) + "…"
 }

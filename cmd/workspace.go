@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -10,11 +11,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
@@ -50,11 +51,11 @@ func (a *app) open(ctx context.Context) (*workspace, error) {
 	var err error
 	w := &workspace{app: a}
 	plain := proc.New(proc.Options{Now: a.Now})
-	if w.repo, err = git.Open(ctx, plain.Run, a.Dir, a.pick(append(systemEnv, gitEnv...)...)); err != nil {
+	if w.repo, err = git.Open(ctx, plain.Run, a.Dir, a.Pick(append(systemEnv, gitEnv...)...)); err != nil {
 		return nil, err
 	}
-	w.main, w.dir = orElse(w.repo.WorkTree(), w.repo.CommonDir()), filepath.Join(w.repo.CommonDir(), "orch")
-	w.sys = proc.New(proc.Options{Marker: w.marker(), Guard: []string{a.Self, guardCommand}, Now: a.Now})
+	w.main, w.dir = cmp.Or(w.repo.WorkTree(), w.repo.CommonDir()), filepath.Join(w.repo.CommonDir(), "orch")
+	w.sys = proc.New(proc.Options{Marker: w.marker(), Guard: a.Guard(), Now: a.Now})
 	w.repo = w.repo.RunBy(w.sys.Run)
 	w.cfg, w.origins, err = a.settings(w.root())
 	return w, err
@@ -120,7 +121,7 @@ func (w *workspace) tracker(ctx context.Context) (orchestrator.Tracker, error) {
 		return w.openBD(ctx, w.bdPath(), beadsDir)
 	}
 	if w.cfg.Tracker.Kind == "auto" && hasBD {
-		return nil, &userError{Code: "NO_BD", What: "the tasks here are kept by bd, and bd is not on PATH", Exit: exitNotReady,
+		return nil, &cli.Error{Code: "NO_BD", What: "the tasks here are kept by bd, and bd is not on PATH", Exit: cli.ExitNotReady,
 			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
 	}
 	return w.files()
@@ -135,7 +136,7 @@ func (w *workspace) usesBD() bool {
 
 func (w *workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrator.Tracker, error) {
 	if bd == "" {
-		return nil, &userError{Code: "NO_BD", What: "bd is not on PATH", Exit: exitNotReady, Why: "workflow.tracker.kind is bd",
+		return nil, &cli.Error{Code: "NO_BD", What: "bd is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is bd",
 			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
 	}
 	if err := os.MkdirAll(w.dir, 0o700); err != nil {
@@ -146,7 +147,7 @@ func (w *workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrat
 
 func (w *workspace) bdOptions(bd, beadsDir string) beads.BDOptions {
 	return beads.BDOptions{
-		Run: w.sys.Run, Binary: bd, Dir: w.root(), BeadsDir: beadsDir, Env: w.pick(systemEnv...),
+		Run: w.sys.Run, Binary: bd, Dir: w.root(), BeadsDir: beadsDir, Env: w.Pick(systemEnv...),
 		Timeout: bdTimeout, Lock: filepath.Join(w.dir, "bd.lock"),
 	}
 }
@@ -199,28 +200,14 @@ func (w *workspace) files() (*beads.File, error) {
 // person is who gives the commands, as far as the environment tells.
 func (w *workspace) person() string {
 	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
-		if v := w.env(name); v != "" {
+		if v := w.Getenv(name); v != "" {
 			return v
 		}
 	}
 	return "person"
 }
 
-func (w *workspace) bdPath() string { return lookPath(w.env("PATH"), "bd") }
-
-// lookPath finds an executable in a PATH; "" when there is none.
-func lookPath(path, name string) string {
-	if strings.ContainsRune(name, filepath.Separator) {
-		return name
-	}
-	for _, dir := range filepath.SplitList(path) {
-		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return file
-		}
-	}
-	return ""
-}
+func (w *workspace) bdPath() string { return w.LookPath("bd") }
 
 // tasksCommand is what agents and people type to see the tracker.
 func (w *workspace) tasksCommand() string {
@@ -237,7 +224,7 @@ func (w *workspace) agentEnv(ctx context.Context) []string {
 	if c, ok := clientOf(w.cfg.Agent.Harness); ok {
 		names = append(names, c.env...)
 	}
-	env := w.pick(append(names, w.cfg.Agent.Env...)...)
+	env := w.Pick(append(names, w.cfg.Agent.Env...)...)
 	env = append(env, "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",
 		"GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false")
 	if _, err := w.repo.Out(ctx, "var", "GIT_AUTHOR_IDENT"); err != nil || w.noIdentity(ctx) {
@@ -248,7 +235,7 @@ func (w *workspace) agentEnv(ctx context.Context) []string {
 
 // noIdentity reports whether git would refuse to commit for want of a name.
 func (w *workspace) noIdentity(ctx context.Context) bool {
-	if w.env("GIT_AUTHOR_EMAIL") != "" && w.env("GIT_COMMITTER_EMAIL") != "" {
+	if w.Getenv("GIT_AUTHOR_EMAIL") != "" && w.Getenv("GIT_COMMITTER_EMAIL") != "" {
 		return false
 	}
 	_, err := w.repo.Out(ctx, "config", "user.email")
@@ -257,7 +244,7 @@ func (w *workspace) noIdentity(ctx context.Context) bool {
 
 // gateEnv is the whole environment of a gate's command.
 func (w *workspace) gateEnv() []string {
-	return w.pick(append(append(append(append([]string{}, systemEnv...), toolEnv...), netEnv...), w.cfg.Agent.Env...)...)
+	return w.Pick(append(append(append(append([]string{}, systemEnv...), toolEnv...), netEnv...), w.cfg.Agent.Env...)...)
 }
 
 // store is the epic's worktrees and branches.
