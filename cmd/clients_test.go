@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -137,7 +138,7 @@ func sessionArgs(name, prompt string) []string {
 // A session of the same client that nobody has bound is not felt.
 func TestStopHookKeepsEachClientAtWork(t *testing.T) {
 	t.Parallel()
-	for _, k := range hookedClients() {
+	for _, k := range workspace.Hooked() {
 		if k.Name == "claude" { // has tests of its own
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -98,11 +99,11 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	if !a.JSON {
 		fmt.Fprintf(a.Stdout, "A throw-away git repository, %s; nothing else is touched.\n\n", repo)
 	}
-	w, err := inner.open(ctx)
+	w, err := workspace.Open(ctx, inner.App)
 	if err != nil {
 		return err
 	}
-	err = w.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	err = driver{w, a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	a.afterDemo(dir, repo, keep)
 	if !keep {
 		if rmErr := os.RemoveAll(dir); err == nil && rmErr != nil {
@@ -150,7 +151,7 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 	}
 	settings := fmt.Sprintf("workflow:\n  run: {max_parallel: 3}\n  tracker: {kind: file}\n  gate:\n    - {name: check, type: command, command: \"sh check.sh\"}\n"+
 		"  agent: {harness: command, command: [%q, demo, agent], env: [ORCH_DEMO_STUCK]}\n", a.Self)
-	for name, text := range map[string]string{settingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
+	for name, text := range map[string]string{workspace.SettingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
 		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("making the demo: %w", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -24,6 +25,9 @@ type finding struct {
 	Fix  string `json:"fix,omitempty"`
 }
 
+// doctor looks at a workspace for what is missing.
+type doctor struct{ *workspace.Workspace }
+
 func newDoctorCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
@@ -34,10 +38,11 @@ func newDoctorCmd(a *app) *cobra.Command {
 }
 
 func (a *app) doctor(ctx context.Context) error {
-	w, err := a.open(ctx)
+	opened, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
+	w := doctor{opened}
 	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate()}
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(findings, w.checkLeftovers()...)
@@ -68,18 +73,18 @@ func (a *app) doctor(ctx context.Context) error {
 	return nil
 }
 
-func (w *workspace) checkGit(ctx context.Context) finding {
-	v, err := w.repo.Out(ctx, "version")
+func (w doctor) checkGit(ctx context.Context) finding {
+	v, err := w.Repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
 	}
 	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
 }
 
-func (w *workspace) checkTracker(ctx context.Context) finding {
-	ctx, cancel := context.WithTimeout(ctx, bdTimeout)
+func (w doctor) checkTracker(ctx context.Context) finding {
+	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
 	defer cancel()
-	t, err := w.tracker(ctx)
+	t, err := w.Tracker(ctx)
 	if err != nil {
 		u := cli.Explain(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}
@@ -87,7 +92,7 @@ func (w *workspace) checkTracker(ctx context.Context) finding {
 	began := w.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
-		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.tasksCommand() + " list"}
+		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.TasksCommand() + " list"}
 	}
 	open := 0
 	for _, i := range issues {
@@ -98,41 +103,41 @@ func (w *workspace) checkTracker(ctx context.Context) finding {
 	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}
 }
 
-func (w *workspace) checkAgent(ctx context.Context) finding {
-	if w.cfg.Agent.Harness == "command" {
-		name := w.cfg.Agent.Command[0]
+func (w doctor) checkAgent(ctx context.Context) finding {
+	if w.Config.Agent.Harness == "command" {
+		name := w.Config.Agent.Command[0]
 		if w.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
-		return finding{"agent", true, strings.Join(w.cfg.Agent.Command, " "), ""}
+		return finding{"agent", true, strings.Join(w.Config.Agent.Command, " "), ""}
 	}
-	c, _ := clientOf(w.cfg.Agent.Harness)
-	binary := w.LookPath(c.name)
+	c, _ := workspace.ClientOf(w.Config.Agent.Harness)
+	binary := w.LookPath(c.Name)
 	if binary == "" {
-		return finding{"agent", false, c.name + " is not on PATH", "install " + c.title + ", or set workflow.agent: {harness: command, command: [...]}"}
+		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{binary, "--version"}, Env: w.agentEnv(ctx), MaxOutputBytes: 4096})
+	res, err := w.Proc.Run(ctx, proc.Cmd{Dir: w.Root, Argv: []string{binary, "--version"}, Env: w.AgentEnv(ctx), MaxOutputBytes: 4096})
 	if err != nil {
-		return finding{"agent", false, err.Error(), "reinstall " + c.title}
+		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}
-	return finding{"agent", true, strings.TrimSpace(c.name + " " + strings.TrimPrefix(cli.FirstLine(string(res.Stdout)), c.name)), ""}
+	return finding{"agent", true, strings.TrimSpace(c.Name + " " + strings.TrimPrefix(cli.FirstLine(string(res.Stdout)), c.Name)), ""}
 }
 
-func (w *workspace) checkGate() finding {
-	if len(w.cfg.Gate) == 0 {
+func (w doctor) checkGate() finding {
+	if len(w.Config.Gate) == 0 {
 		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
-	return finding{"gate", true, fmt.Sprintf("%d %s", len(w.cfg.Gate), cli.Plural(len(w.cfg.Gate), "rule", "rules")), ""}
+	return finding{"gate", true, fmt.Sprintf("%d %s", len(w.Config.Gate), cli.Plural(len(w.Config.Gate), "rule", "rules")), ""}
 }
 
 // diskFloorBytes is the free space below which doctor complains.
 const diskFloorBytes = 1 << 30
 
-func (w *workspace) checkDisk() finding {
+func (w doctor) checkDisk() finding {
 	var st syscall.Statfs_t
-	if err := syscall.Statfs(w.repo.CommonDir(), &st); err != nil {
+	if err := syscall.Statfs(w.Repo.CommonDir(), &st); err != nil {
 		return finding{"disk", false, err.Error(), ""}
 	}
 	free := st.Bavail * uint64(st.Bsize)
@@ -144,28 +149,28 @@ func (w *workspace) checkDisk() finding {
 }
 
 // checkLeftovers looks for epics that were cut off, and for processes of theirs.
-func (w *workspace) checkLeftovers() (out []finding) {
-	dirs, err := w.epics()
+func (w doctor) checkLeftovers() (out []finding) {
+	dirs, err := w.Epics()
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	active := false
 	for _, dir := range dirs {
-		p, err := w.picture(dir)
+		p, err := w.Picture(dir)
 		if err != nil {
 			u := cli.Explain(err)
 			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})
 			continue
 		}
-		active = active || p.held
-		if !p.held && p.state.Run.Number > 0 && p.state.Run.Ended.IsZero() {
-			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.state.Run.Number, p.state.Epic), "orch run " + cli.Quote(p.state.Epic)})
+		active = active || p.Held
+		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
+			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
 		}
 	}
 	if active {
 		return out
 	}
-	left, err := proc.Survivors(w.marker())
+	left, err := proc.Survivors(w.Marker())
 	if err == nil && len(left) > 0 {
 		out = append(out, finding{"processes", false, fmt.Sprintf("%d of a killed run are left: %v", len(left), left), "orch run EPIC ends them"})
 	}
@@ -185,19 +190,19 @@ func newGCCmd(a *app) *cobra.Command {
 }
 
 func (a *app) gc(ctx context.Context, args []string, dry bool) error {
-	p, _, err := a.look(ctx, args)
+	p, _, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
-	if p.held {
-		return &orchestrator.HeldError{Epic: p.state.Epic, Holder: p.holder}
+	if p.Held {
+		return &orchestrator.HeldError{Epic: p.State.Epic, Holder: p.Holder}
 	}
-	store, err := p.store(p.state.Epic)
+	store, err := p.Store(p.State.Epic)
 	if err != nil {
 		return err
 	}
 	var said []string
-	for _, t := range p.state.Tasks {
+	for _, t := range p.State.Tasks {
 		for _, at := range t.Attempts {
 			n := store.Name(string(t.ID), at.Number)
 			if at.Open() || !store.Exists(string(t.ID), at.Number) {
@@ -212,7 +217,7 @@ func (a *app) gc(ctx context.Context, args []string, dry bool) error {
 			}
 		}
 		if t.Done() {
-			if logs := filepath.Dir(orchestrator.AttemptDir(p.dir, t.ID, 1)); cli.Exists(logs) {
+			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
 				said = append(said, logs)
 				if !dry {
 					if err := os.RemoveAll(logs); err != nil {
@@ -228,7 +233,7 @@ func (a *app) gc(ctx context.Context, args []string, dry bool) error {
 		}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.state.Epic, "dry_run": dry, "removed": said})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said})
 		return nil
 	}
 	for _, path := range said {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/claude"
@@ -22,8 +23,8 @@ import (
 
 // hookFindings say of each client whether the stop hook is installed, once, and would fire.
 // A stop hook that is broken lets every session end, and no client says so.
-func (w *workspace) hookFindings(ctx context.Context) (out []finding) {
-	for _, k := range hookedClients() {
+func (w doctor) hookFindings(ctx context.Context) (out []finding) {
+	for _, k := range workspace.Hooked() {
 		k = k.Quick()
 		if f, there := w.hookFinding(ctx, k); there {
 			out = append(out, f)
@@ -36,7 +37,7 @@ func (w *workspace) hookFindings(ctx context.Context) (out []finding) {
 }
 
 // hookFinding looks at one client; there is false when orch is not installed for it.
-func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding, there bool) {
+func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, there bool) {
 	bad := func(says, fix string) (finding, bool) {
 		return finding{"stop hook", false, k.Title + ": " + says, fix}, true
 	}
@@ -84,7 +85,7 @@ func (w *workspace) hookFinding(ctx context.Context, k client.Client) (f finding
 }
 
 // stopCommands are all that run when a session of the client wants to end.
-func (w *workspace) stopCommands(k client.Client) (out []string, err error) {
+func (w doctor) stopCommands(k client.Client) (out []string, err error) {
 	if k.Name == "copilot" {
 		return w.copilotCommands(k)
 	}
@@ -104,7 +105,7 @@ func (w *workspace) stopCommands(k client.Client) (out []string, err error) {
 
 // placed is where a file is that begins with ~/, or is the repository's. Two clients have a
 // variable for their folder.
-func (w *workspace) placed(path string) string {
+func (w doctor) placed(path string) string {
 	for folder, name := range map[string]string{"~/.claude/": "CLAUDE_CONFIG_DIR", "~/.codex/": "CODEX_HOME"} {
 		if rest, ok := strings.CutPrefix(path, folder); ok && w.Getenv(name) != "" {
 			return filepath.Join(w.Getenv(name), rest)
@@ -113,14 +114,14 @@ func (w *workspace) placed(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
 		return filepath.Join(w.Getenv("HOME"), rest)
 	}
-	return filepath.Join(w.root(), path)
+	return filepath.Join(w.Root, path)
 }
 
 // copilotCommands reads the hook files of Copilot CLI, which have a shape of their own. Of
 // the hooks in Claude Code's settings, which it runs too, orch's know to keep out of the way.
-func (w *workspace) copilotCommands(k client.Client) (out []string, err error) {
-	files, err := filepath.Glob(filepath.Join(w.root(), filepath.Dir(copilot.HooksFile), "*.json"))
-	if err != nil || !cli.Exists(filepath.Join(w.root(), copilot.HooksFile)) {
+func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
+	files, err := filepath.Glob(filepath.Join(w.Root, filepath.Dir(copilot.HooksFile), "*.json"))
+	if err != nil || !cli.Exists(filepath.Join(w.Root, copilot.HooksFile)) {
 		return nil, err
 	}
 	for _, path := range files {
@@ -140,7 +141,7 @@ func (w *workspace) copilotCommands(k client.Client) (out []string, err error) {
 			out = append(out, h.Bash)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(w.root(), claude.Client().Settings))
+	text, err := os.ReadFile(filepath.Join(w.Root, claude.Client().Settings))
 	if err != nil {
 		return out, nil
 	}
@@ -154,13 +155,13 @@ func (w *workspace) copilotCommands(k client.Client) (out []string, err error) {
 }
 
 // hasShim reports whether the team's own hook file hands over to orch.
-func (w *workspace) hasShim() bool {
-	text, err := os.ReadFile(filepath.Join(w.root(), claude.ShimFile))
+func (w doctor) hasShim() bool {
+	text, err := os.ReadFile(filepath.Join(w.Root, claude.ShimFile))
 	return err == nil && string(text) == claude.Shim
 }
 
 // hooksOff reports whether one of Claude Code's settings switches all hooks off.
-func (w *workspace) hooksOff() bool {
+func (w doctor) hooksOff() bool {
 	k := claude.Client()
 	return slices.ContainsFunc(append([]string{k.Settings}, k.Elsewhere...), func(path string) bool {
 		var doc struct {
@@ -173,12 +174,12 @@ func (w *workspace) hooksOff() bool {
 
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
-func (w *workspace) fire(ctx context.Context, event, command string) (time.Duration, error) {
+func (w doctor) fire(ctx context.Context, event, command string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*hookPatience)
 	defer cancel()
 	began := w.Now()
-	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.root(), event)
-	res, err := w.sys.Run(ctx, proc.Cmd{Dir: w.root(), Argv: []string{"sh", "-c", command}, Env: w.Pick(systemEnv...), Stdin: []byte(input), MaxOutputBytes: 4096})
+	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.Root, event)
+	res, err := w.Proc.Run(ctx, proc.Cmd{Dir: w.Root, Argv: []string{"sh", "-c", command}, Env: w.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
 	switch {
 	case err != nil:
 		return 0, err
@@ -192,7 +193,7 @@ func (w *workspace) fire(ctx context.Context, event, command string) (time.Durat
 
 // trusted says whether the client would run the hook, as far as it can be asked without
 // spending a token; fix is "" unless it would not.
-func (w *workspace) trusted(ctx context.Context, k client.Client) (says, fix string) {
+func (w doctor) trusted(ctx context.Context, k client.Client) (says, fix string) {
 	if k.Name != "codex" {
 		return k.Trust, ""
 	}
@@ -202,7 +203,7 @@ func (w *workspace) trusted(ctx context.Context, k client.Client) (says, fix str
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	listed, err := codex.List(ctx, w.sys.Run, binary, w.root(), w.Pick(append(systemEnv, "CODEX_*")...))
+	listed, err := codex.List(ctx, w.Proc.Run, binary, w.Root, w.SystemEnv("CODEX_*"))
 	if err != nil {
 		return "whether Codex trusts it is not known: " + cli.FirstLine(err.Error()), ""
 	}

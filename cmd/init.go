@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/detect"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
@@ -44,7 +45,7 @@ byte for byte. Run again, it changes nothing. --undo restores the files as they 
 those of all clients, or of one with --client.`,
 		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			k, err := hookedClient(name)
+			k, err := workspace.HookedClient(name)
 			if err != nil {
 				return err
 			}
@@ -55,7 +56,7 @@ those of all clients, or of one with --client.`,
 			case undo && c.Flags().Changed("client"):
 				return a.undoInit(k)
 			case undo:
-				return a.undoInit(hookedClients()...)
+				return a.undoInit(workspace.Hooked()...)
 			case plugin != "":
 				return a.writePlugin(plugin)
 			case shim:
@@ -64,7 +65,7 @@ those of all clients, or of one with --client.`,
 			return a.initialize(k, yes, nil)
 		},
 	}
-	c.Flags().StringVar(&name, "client", "claude", "the `client`: "+clientNames())
+	c.Flags().StringVar(&name, "client", "claude", "the `client`: "+workspace.HookedNames())
 	c.Flags().BoolVar(&shim, "shim", false, "instead of changing settings.json, write .claude/hooks/stop.sh, which hands over to orch")
 	c.Flags().StringVar(&plugin, "plugin", "", "instead, write a Claude Code plugin into this `folder`, which must not exist")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
@@ -112,8 +113,8 @@ func clientWants(k client.Client, root string) ([]install.Want, error) {
 
 // gateWant gives the settings a gate, where they have none.
 func gateWant(rules []validation.Rule) install.Want {
-	return install.Want{Path: settingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
-		after, _ := config.AddGate(settingsFile, before, rules)
+	return install.Want{Path: workspace.SettingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
+		after, _ := config.AddGate(workspace.SettingsFile, before, rules)
 		return after, nil
 	}}
 }

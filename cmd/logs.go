@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -45,31 +46,12 @@ func newLogsCmd(a *app) *cobra.Command {
 	return c
 }
 
-// attemptOf finds the task and the attempt of it that is meant.
-func (a *app) attemptOf(ctx context.Context, id string, number int) (*picture, *core.Task, core.Attempt, error) {
-	p, t, err := a.look(ctx, []string{id})
-	if err != nil {
-		return nil, nil, core.Attempt{}, err
-	}
-	if t == nil {
-		return nil, nil, core.Attempt{}, cli.Usage("%s is an epic; name a task of it", id)
-	}
-	if number == 0 {
-		number = len(t.Attempts)
-	}
-	if number < 1 || number > len(t.Attempts) {
-		return nil, nil, core.Attempt{}, &cli.Error{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), cli.Plural(len(t.Attempts), "attempt", "attempts")),
-			Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(t.ID)}}
-	}
-	return p, t, t.Attempts[number-1], nil
-}
-
 func (a *app) logs(ctx context.Context, id string, number int, kind string) error {
-	p, t, attempt, err := a.attemptOf(ctx, id, number)
+	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, number)
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, attempt.Number), kind+"*"))
+	files, err := filepath.Glob(filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, attempt.Number), kind+"*"))
 	if err != nil {
 		return fmt.Errorf("looking for logs: %w", err)
 	}
@@ -125,14 +107,14 @@ func newDiffCmd(a *app) *cobra.Command {
 }
 
 func (a *app) diff(ctx context.Context, id string, number int, stat bool) error {
-	p, t, attempt, err := a.attemptOf(ctx, id, number)
+	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, number)
 	if err != nil {
 		return err
 	}
 	head := attempt.Head
 	if head == "" {
-		if store, err := p.store(p.state.Epic); err == nil {
-			head, err = p.repo.Resolve(ctx, store.Name(string(t.ID), attempt.Number).Branch)
+		if store, err := p.Store(p.State.Epic); err == nil {
+			head, err = p.Repo.Resolve(ctx, store.Name(string(t.ID), attempt.Number).Branch)
 			if err != nil {
 				head = attempt.Base
 			}
@@ -142,7 +124,7 @@ func (a *app) diff(ctx context.Context, id string, number int, stat bool) error 
 	if stat || a.JSON {
 		args = append(args, "--stat")
 	}
-	out, err := p.repo.Out(ctx, append(args, string(attempt.Base), string(head), "--")...)
+	out, err := p.Repo.Out(ctx, append(args, string(attempt.Base), string(head), "--")...)
 	if err != nil {
 		return err
 	}
@@ -172,7 +154,7 @@ func newEventsCmd(a *app) *cobra.Command {
 }
 
 func (a *app) events(ctx context.Context, args []string, since int64, follow bool) error {
-	p, task, err := a.look(ctx, args)
+	p, task, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
@@ -189,13 +171,13 @@ func (a *app) events(ctx context.Context, args []string, since int64, follow boo
 		return enc.Encode(map[string]any{"seq": r.Seq, "event": e})
 	}
 	if follow {
-		err := journal.Follow(ctx, p.dir, since, print)
+		err := journal.Follow(ctx, p.Folder, since, print)
 		if errors.Is(err, context.Canceled) {
 			return nil
 		}
 		return err
 	}
-	for _, r := range p.records {
+	for _, r := range p.Records {
 		if err := print(r); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
@@ -79,13 +80,13 @@ func newConfigCmd(a *app) *cobra.Command {
 }
 
 func (a *app) explainConfig(ctx context.Context, args []string) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
 	shown := 0
 	rows := []map[string]string{}
-	for _, o := range w.origins {
+	for _, o := range w.Origins {
 		if len(args) == 1 && !strings.HasPrefix(o.Key, args[0]) {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
@@ -24,20 +25,20 @@ func newPlanCmd(a *app) *cobra.Command {
 }
 
 func (a *app) plan(ctx context.Context, epic core.TaskID) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	found, err := w.findEpic(ctx, epic)
+	found, err := w.FindEpic(ctx, epic)
 	if err != nil {
 		return err
 	}
-	plan := core.PlanOf(found.issues, epic, a.Now())
-	plan.Problems = append(plan.Problems, w.problems()...)
+	plan := core.PlanOf(found.Issues, epic, a.Now())
+	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": found.tracker.Name(), "plan": plan})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
 	} else {
-		fmt.Fprint(a.Stdout, w.planText(found.Issue, plan))
+		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
 	}
 	if plan.Stuck {
 		return cli.ExitWith(cli.ExitNeedsYou)
@@ -46,20 +47,20 @@ func (a *app) plan(ctx context.Context, epic core.TaskID) error {
 }
 
 // problems are what the settings alone show.
-func (w *workspace) problems() (out []string) {
-	if len(w.cfg.Gate) == 0 {
+func problems(w *workspace.Workspace) (out []string) {
+	if len(w.Config.Gate) == 0 {
 		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
 	}
-	if _, err := w.harness(); err != nil {
+	if _, err := w.Harness(); err != nil {
 		out = append(out, err.Error())
 	}
 	return out
 }
 
-func (w *workspace) planText(epic beads.Issue, p core.Plan) string {
+func planText(w *workspace.Workspace, epic beads.Issue, p core.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
-		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.cfg.Run.MaxParallel, p.Parallelism)
+		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
@@ -74,14 +75,14 @@ func (w *workspace) planText(epic beads.Issue, p core.Plan) string {
 		fmt.Fprintf(&b, "\n  critical path  %s\n", strings.ReplaceAll(joinIDs(p.Critical, 12), ", ", " → "))
 	}
 	gate := "none"
-	if len(w.cfg.Gate) > 0 {
+	if len(w.Config.Gate) > 0 {
 		var names []string
-		for _, r := range w.cfg.Gate {
+		for _, r := range w.Config.Gate {
 			names = append(names, cmp.Or(r.Command, r.Name))
 		}
 		gate = strings.Join(names, "; ")
 	}
-	fmt.Fprintf(&b, "  gate           %s\n  agent          %s\n", gate, w.cfg.Agent.Harness)
+	fmt.Fprintf(&b, "  gate           %s\n  agent          %s\n", gate, w.Config.Agent.Harness)
 	if len(p.Problems) > 0 {
 		fmt.Fprintln(&b)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
@@ -71,26 +72,32 @@ func (f runFlags) apply(l *core.Limits) {
 }
 
 func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	return w.drive(ctx, epic, f, nil)
+	return driver{w, a.faults}.drive(ctx, epic, f, nil)
+}
+
+// driver runs epics of a workspace.
+type driver struct {
+	*workspace.Workspace
+	faults faults
 }
 
 // drive runs an epic of the workspace to the end of a run.
-func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
 	s, err := w.prepare(ctx, epic, f)
 	if err != nil {
 		return err
 	}
-	if s.deps.Harness, err = w.harness(); err != nil {
+	if s.deps.Harness, err = w.Harness(); err != nil {
 		return err
 	}
 	if change != nil {
 		change(&s.deps)
 	}
-	v := newView(w.app, s.epic)
+	v := newView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: core.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
 	})
@@ -103,7 +110,7 @@ func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, cha
 	sig := stop()
 	v.end()
 	sum := core.Summarize(o.State(), w.Now())
-	if closeErr := w.giveBack(ctx, o); err == nil {
+	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
 	if err != nil {
@@ -125,16 +132,16 @@ type prepared struct {
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prepared, error) {
-	base, err := w.repo.Resolve(ctx, f.base)
+func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prepared, error) {
+	base, err := w.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
 	}
-	found, err := w.findEpic(ctx, epic)
+	found, err := w.FindEpic(ctx, epic)
 	if err != nil {
 		return prepared{}, err
 	}
-	deps, err := w.deps(ctx, epic, &readAhead{Tracker: found.tracker, issues: found.issues})
+	deps, err := w.Deps(ctx, epic, &readAhead{Tracker: found.Tracker, issues: found.Issues})
 	if err != nil {
 		return prepared{}, err
 	}
@@ -146,14 +153,6 @@ func baseError(rev string, err error) error {
 	return &cli.Error{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: cli.ExitNotReady, Err: err,
 		Why: "an epic branch starts from a commit; a repository without one has nothing to start from",
 		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
-}
-
-func trackerError(err error) error {
-	u := cli.Explain(err)
-	if u.Code != "UNEXPECTED" {
-		return err
-	}
-	return &cli.Error{Code: "TRACKER_DOWN", What: "the tracker does not answer", Why: err.Error(), Exit: cli.ExitNotReady, Err: err, Fix: []string{"orch doctor"}}
 }
 
 // readAhead is a tracker whose first survey has been made already.
@@ -240,19 +239,19 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
-func (w *workspace) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) error {
+func (w driver) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) error {
 	files, err := snapshot.Files(s, sum, w.Now())
 	if err != nil {
 		return err
 	}
-	return snapshot.Write(filepath.Join(w.epicDir(epic), "snapshot"), files)
+	return snapshot.Write(filepath.Join(w.EpicDir(epic), "snapshot"), files)
 }
 
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
-func (w *workspace) sayEnd(s core.State, sum core.Summary) {
+func (w driver) sayEnd(s core.State, sum core.Summary) {
 	if w.JSON {
-		cli.WriteJSON(w.Stdout, statusDocument(w.app, s, sum))
+		cli.WriteJSON(w.Stdout, statusDocument(w.App, s, sum))
 		return
 	}
 	fmt.Fprint(w.Stdout, summaryText(s, sum))

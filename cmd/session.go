@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
@@ -47,12 +48,12 @@ type handed struct {
 }
 
 func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
 	fresh := map[core.TaskID]bool{}
-	s, sum, err := w.brief(ctx, epic, f, core.Hand, func(e core.Event, _ core.State) {
+	s, sum, err := driver{w, a.faults}.brief(ctx, epic, f, core.Hand, func(e core.Event, _ core.State) {
 		if e.Kind == core.AttemptHanded {
 			fresh[e.Task] = true
 		}
@@ -61,7 +62,7 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 		return err
 	}
 	tasks := []handed{}
-	store, err := w.store(epic)
+	store, err := w.Store(epic)
 	if err != nil {
 		return err
 	}
@@ -72,7 +73,7 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 		}
 		n := store.Name(string(t.ID), at.Number)
 		tasks = append(tasks, handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
-			Brief: filepath.Join(orchestrator.AttemptDir(w.epicDir(epic), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
+			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epic), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
 	if a.JSON {
@@ -89,7 +90,7 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 }
 
 // brief runs the loop for one short command.
-func (w *workspace) brief(ctx context.Context, epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
+func (w driver) brief(ctx context.Context, epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
 	p, err := w.prepare(ctx, epic, f)
 	if err != nil {
 		return core.State{}, core.Summary{}, err
@@ -107,7 +108,7 @@ func (w *workspace) brief(ctx context.Context, epic core.TaskID, f runFlags, mod
 		stop()
 	}
 	s := o.State()
-	if closeErr := w.giveBack(ctx, o); err == nil {
+	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
 	return s, core.Summarize(s, w.Now()), err
@@ -126,7 +127,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 }
 
 func (a *app) land(ctx context.Context, id string) error {
-	p, task, err := a.look(ctx, []string{id})
+	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err != nil {
 		return err
 	}
@@ -134,9 +135,9 @@ func (a *app) land(ctx context.Context, id string) error {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
 	if !task.Last().Open() {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.state.Epic)}}
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
 	}
-	s, _, err := p.brief(ctx, p.state.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
+	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
 	if err != nil {
 		return err
 	}

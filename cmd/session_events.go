@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -55,7 +56,7 @@ func (a sessionCmd) event(use, short, long, event string, text func(context.Cont
 		}
 		return json.NewEncoder(a.Stdout).Encode(k.Context(cmp.Or(in.Event, event), said))
 	}}
-	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+clientNames())
+	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+workspace.HookedNames())
 	return c
 }
 
@@ -68,11 +69,11 @@ func (a sessionCmd) announcement(_ context.Context, in session.Input, project st
 			return "", err
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
-			w, err := a.glance(root, common)
+			w, err := workspace.Glance(a.App, root, common)
 			if err != nil {
 				return "", err
 			}
-			return w.runTasks(s.Epic)
+			return runTasks(w, s.Epic)
 		}
 	}
 	project = cmp.Or(root, project)
@@ -98,11 +99,11 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	if !ok || in.Session == "" || common == "" {
 		return "", nil
 	}
-	w, err := a.glance(root, common)
+	w, err := workspace.Glance(a.App, root, common)
 	if err != nil {
 		return "", err
 	}
-	text, err := w.bindSession(ctx, core.TaskID(epic), in.Session)
+	text, err := bindSession(ctx, w, core.TaskID(epic), in.Session)
 	if err != nil {
 		u := cli.Explain(err)
 		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", core.TaskID(epic), u.What), nil

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook/session"
 )
@@ -71,11 +72,11 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error
 	if id == "" {
 		return errNoSession
 	}
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	prompt, err := w.bindSession(ctx, epic, id)
+	prompt, err := bindSession(ctx, w, epic, id)
 	if err != nil {
 		return err
 	}
@@ -88,14 +89,14 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func (w *workspace) bindSession(ctx context.Context, epic core.TaskID, id string) (prompt string, err error) {
-	if _, err := w.findEpic(ctx, epic); err != nil {
+func bindSession(ctx context.Context, w *workspace.Workspace, epic core.TaskID, id string) (prompt string, err error) {
+	if _, err := w.FindEpic(ctx, epic); err != nil {
 		return "", err
 	}
-	if prompt, err = w.runTasks(string(epic)); err != nil {
+	if prompt, err = runTasks(w, string(epic)); err != nil {
 		return "", err
 	}
-	path := session.File(filepath.Dir(w.dir), id)
+	path := session.File(filepath.Dir(w.Home), id)
 	s, _, err := session.Load(path, id)
 	if err != nil {
 		return "", err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
@@ -75,23 +76,23 @@ func (p *performance) add(t *core.Task) {
 }
 
 func (a *app) stats(ctx context.Context, only string) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	dirs, err := w.epics()
+	dirs, err := w.Epics()
 	if err != nil {
 		return err
 	}
 	agents := map[string]*performance{}
 	var unread []error
 	for _, dir := range dirs {
-		p, err := w.picture(dir)
+		p, err := w.Picture(dir)
 		if err != nil {
 			unread = append(unread, err)
 			continue
 		}
-		for _, t := range p.state.Tasks {
+		for _, t := range p.State.Tasks {
 			name := cmp.Or(t.Agent, core.DefaultAgent)
 			if len(t.Attempts) == 0 || only != "" && name != only {
 				continue

@@ -8,16 +8,20 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
+// page is the picture of an epic as a person sees it.
+type page struct{ *workspace.Picture }
+
 // text is the whole screen of status.
-func (p *picture) text(now time.Time, all bool) string {
+func (p page) text(now time.Time, all bool) string {
 	var b strings.Builder
-	s := p.state
+	s := p.State
 	c := core.Count(s, now)
 	title := s.Epic.String()
 	if t := s.Task(s.Epic); t != nil {
@@ -31,19 +35,19 @@ func (p *picture) text(now time.Time, all bool) string {
 	if all {
 		p.section(&b, "Done", now, func(t *core.Task) (string, bool) { return doneText(t), t.Done() })
 	}
-	for _, e := range p.asked {
+	for _, e := range p.Asked {
 		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
 	return b.String()
 }
 
-func (p *picture) runText(now time.Time) string {
-	r := p.state.Run
+func (p page) runText(now time.Time) string {
+	r := p.State.Run
 	switch {
-	case p.held:
-		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.holder.Command, p.holder.PID, cli.Span(now.Sub(p.holder.Started)))
-		if eta := core.ETA(p.state, now); eta > 0 {
+	case p.Held:
+		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.Span(now.Sub(p.Holder.Started)))
+		if eta := core.ETA(p.State, now); eta > 0 {
 			text += " · eta " + cli.Span(eta)
 		}
 		if r.Paused {
@@ -51,16 +55,16 @@ func (p *picture) runText(now time.Time) string {
 		}
 		return text
 	case r.Ended.IsZero():
-		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.state.Epic))
+		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
 	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
 }
 
-func (p *picture) section(b *strings.Builder, head string, now time.Time, of func(*core.Task) (string, bool)) {
+func (p page) section(b *strings.Builder, head string, now time.Time, of func(*core.Task) (string, bool)) {
 	var lines []string
-	for _, t := range p.state.Tasks {
+	for _, t := range p.State.Tasks {
 		if text, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.state, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 32), text), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 32), text), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -84,12 +88,12 @@ func glyph(s core.State, t *core.Task, now time.Time) string {
 	return "·"
 }
 
-func (p *picture) runningText(t *core.Task, now time.Time) (string, bool) {
+func (p page) runningText(t *core.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch t.State {
 	case core.Running:
 		text := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
-		if !p.held && !a.InSession {
+		if !p.Held && !a.InSession {
 			text += ", cut off"
 		}
 		return text, true
@@ -101,11 +105,11 @@ func (p *picture) runningText(t *core.Task, now time.Time) (string, bool) {
 	return "", false
 }
 
-func (p *picture) waitingText(t *core.Task, now time.Time) (string, bool) {
-	if t.State != core.Waiting || p.state.IsReady(t, now) || t.Done() {
+func (p page) waitingText(t *core.Task, now time.Time) (string, bool) {
+	if t.State != core.Waiting || p.State.IsReady(t, now) || t.Done() {
 		return "", false
 	}
-	o := core.ObstacleOf(p.state, t, now)
+	o := core.ObstacleOf(p.State, t, now)
 	if o.Code != "" {
 		return fmt.Sprintf("[%s] %s", o.Code, o.Why), true
 	}
@@ -131,9 +135,9 @@ func doneText(t *core.Task) string {
 	return cmp.Or(t.Why, "closed in the tracker")
 }
 
-func (p *picture) needsYou(b *strings.Builder, now time.Time) {
+func (p page) needsYou(b *strings.Builder, now time.Time) {
 	var stuck []*core.Task
-	for _, t := range p.state.Tasks {
+	for _, t := range p.State.Tasks {
 		deleted := t.Deleted && (t.State != core.Parked || t.Last().Cleaned) // with nothing left to decide on
 		if !t.Done() && !deleted && (t.State == core.Parked || t.State == core.Skipped) {
 			stuck = append(stuck, t)
@@ -143,7 +147,7 @@ func (p *picture) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.state, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
 		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), harness.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
@@ -159,7 +163,7 @@ func (p *picture) needsYou(b *strings.Builder, now time.Time) {
 }
 
 // evidence is where a person can see for themselves.
-func (p *picture) evidence(t *core.Task) (lines []string) {
+func (p page) evidence(t *core.Task) (lines []string) {
 	a := t.Last()
 	if a.Number == 0 {
 		return nil
@@ -167,10 +171,10 @@ func (p *picture) evidence(t *core.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.dir, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == core.GateFailed {
+	if log := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == core.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
-	if store, err := p.store(p.state.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
+	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
 		lines = append(lines, "dir   "+store.Name(string(t.ID), a.Number).Dir)
 	}
 	return lines
@@ -203,29 +207,29 @@ func nextFor(t *core.Task) []next {
 	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}
 }
 
-func (p *picture) foot(c core.Counts, all bool) string {
+func (p page) foot(c core.Counts, all bool) string {
 	var words []string
 	if c.Done > 0 && !all {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
 	}
-	if p.read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.readWhy, cli.Span(p.Now().Sub(p.state.ReadAt()))))
+	if p.Read.IsZero() {
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
-	if !p.held && c.Done < c.Total && len(p.asked)+c.Ready+c.Running+c.Landing > 0 {
-		words = append(words, "Go on: orch run "+cli.Quote(p.state.Epic))
+	if !p.Held && c.Done < c.Total && len(p.Asked)+c.Ready+c.Running+c.Landing > 0 {
+		words = append(words, "Go on: orch run "+cli.Quote(p.State.Epic))
 	}
 	return strings.Join(words, " ")
 }
 
 // taskText is all that is known of one task.
-func (p *picture) taskText(id core.TaskID, now time.Time) string {
-	t := p.state.Task(id)
+func (p page) taskText(id core.TaskID, now time.Time) string {
+	t := p.State.Task(id)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.state, t, now), t.ID, harness.Clause(t.Title, 200))
+	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.State, t, now), t.ID, harness.Clause(t.Title, 200))
 	state := string(t.State)
-	if p.state.IsReady(t, now) {
+	if p.State.IsReady(t, now) {
 		state = string(core.Ready)
 	}
 	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.Span(now.Sub(t.Since)), t.Status)

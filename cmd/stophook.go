@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
@@ -53,7 +54,7 @@ goes wrong, it lets the session end and says so on standard error.`,
 			return a.stopHook(c.Context(), name, explain)
 		},
 	}
-	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+clientNames())
+	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+workspace.HookedNames())
 	c.Flags().BoolVar(&explain, "explain", false, "say how it would decide, and change nothing")
 	c.Flags().StringVar(&simulate, "simulate", "", "as --explain, for the input in this `file`")
 	return c
@@ -138,7 +139,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 			return s, err
 		}
 		if ok && bound.Epic != "" {
-			w, err := a.glance(root, common)
+			w, err := workspace.Glance(a.App, root, common)
 			if err != nil {
 				return s, err
 			}
@@ -172,15 +173,15 @@ func readInput(ctx context.Context, p Process) (session.Input, error) {
 	}
 }
 
-func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace, path string) (stop, error) {
-	work, read, err := w.workOf(ctx, bound.Epic)
+func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace.Workspace, path string) (stop, error) {
+	work, read, err := workOf(ctx, w, bound.Epic)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
 		s.in.LastMessage = session.LastSaid(s.in.Transcript)
 	}
-	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.cfg.StopHook), Session: bound, Work: work, Client: limits(s.client)})
+	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Work: work, Client: limits(s.client)})
 	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
 		s.answer.Why += ", as of " + cli.Span(age) + " ago"
 	}
@@ -191,7 +192,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 		return errors.Join(read.save(), session.Save(path, s.answer.Session))
 	}
 	if s.answer.Block {
-		s.prompt, err = w.runTasks(bound.Epic)
+		s.prompt, err = runTasks(w, bound.Epic)
 		return s, err
 	}
 	return s, nil
@@ -218,19 +219,19 @@ func (r reading) save() error {
 // workOf asks the tracker, and git, how the epic stands, and says what it goes by. A
 // tracker that does not answer is stood in for by its newest snapshot; without one the
 // work is nil.
-func (w *workspace) workOf(ctx context.Context, epic string) (*stophook.Work, reading, error) {
-	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.dir, "tracker.json")}
+func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook.Work, reading, error) {
+	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, hookPatience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	var err error
-	if now.Issues, err = w.survey(read); err != nil {
+	if now.Issues, err = w.Survey(read); err != nil {
 		kept, none := beads.LoadSnapshot(now.path)
 		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
 			return nil, reading{}, err
 		}
 		now.Snapshot, now.old = kept, true
 	}
-	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.dir), "refs/heads/epic/"+slug.Of(epic)), w.Now())
+	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epic)), w.Now())
 	return &work, now, err
 }
 
@@ -253,8 +254,8 @@ func refTip(common, ref string) string {
 }
 
 // runTasks is the prompt of a session that runs an epic.
-func (w *workspace) runTasks(epic string) (string, error) {
-	return templates.RunTasks(templates.RunTasksData{Epic: epic, Tracker: w.tasksCommand()})
+func runTasks(w *workspace.Workspace, epic string) (string, error) {
+	return templates.RunTasks(templates.RunTasksData{Epic: epic, Tracker: w.TasksCommand()})
 }
 
 func hookSettings(c config.StopHook) stophook.Settings {
@@ -281,7 +282,7 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
 		return s, err // another session's
 	}
-	cfg, _, err := a.settings(project)
+	cfg, _, err := workspace.Settings(a.Process, project)
 	if err != nil {
 		return s, err
 	}

@@ -2,19 +2,16 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
@@ -32,7 +29,7 @@ func newTaskCmd(a taskCmd) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.update(c.Context(), args[0], status, note) }}
 	update.Flags().StringVarP(&status, "status", "s", "", "open, in_progress or blocked")
 	update.Flags().StringVarP(&note, "note", "m", "", "why, or how far it is")
-	var p product
+	var p workspace.Product
 	var file string
 	store := &cobra.Command{Use: "store ID", Short: "keep a work product of a task: a report, a review, a plan", Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.store(c.Context(), args[0], p, file) }}
@@ -44,13 +41,13 @@ func newTaskCmd(a taskCmd) *cobra.Command {
 }
 
 func (a taskCmd) get(ctx context.Context, id string) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	issues, err := w.survey(ctx)
+	issues, err := w.Survey(ctx)
 	if err != nil {
-		return trackerError(err)
+		return workspace.TrackerError(err)
 	}
 	i, ok := beads.NewIndex(issues).Issue(id)
 	if !ok {
@@ -76,20 +73,20 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if !slices.Contains(known, status) {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", harness.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
 	}
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	t, err := w.tracker(ctx)
+	t, err := w.Tracker(ctx)
 	if err != nil {
 		return err
 	}
-	out, err := t.Apply(ctx, w.person(), []beads.Change{{ID: id, Kind: beads.SetStatus, Status: beads.Status(status), Note: note}})
+	out, err := t.Apply(ctx, w.Person(), []beads.Change{{ID: id, Kind: beads.SetStatus, Status: beads.Status(status), Note: note}})
 	if err == nil && len(out) == 1 {
 		err = out[0].Err
 	}
 	if err != nil {
-		return trackerError(err)
+		return workspace.TrackerError(err)
 	}
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true})
@@ -99,43 +96,11 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	return nil
 }
 
-// product is something that was made for a task beside its commits.
-type product struct {
-	ID      string    `json:"workProductId"`
-	TaskID  string    `json:"taskId"`
-	Type    string    `json:"type"`
-	Title   string    `json:"title"`
-	Content string    `json:"content"`
-	At      time.Time `json:"createdAt"`
-}
-
 // maxProduct bounds a work product, in bytes.
 const maxProduct = 4 << 20
 
-// productFolder is where a task's work products are, beside its loop.
-const productFolder = "products"
-
-// productsOf is the text of all work products of a book, oldest first.
-func productsOf(book string) (string, error) {
-	paths, err := filepath.Glob(filepath.Join(book, productFolder, "*.json"))
-	var all strings.Builder
-	for _, path := range paths { // their names are times
-		var p product
-		text, readErr := os.ReadFile(path)
-		if readErr == nil {
-			readErr = json.Unmarshal(text, &p)
-		}
-		if readErr != nil {
-			return "", fmt.Errorf("reading the work products: %w", readErr)
-		}
-		all.WriteString(p.Content + "\n")
-	}
-	return all.String(), err
-}
-
-// store keeps a work product beside the task's loop, which a content_pattern rule can look
-// into and a person can read.
-func (a taskCmd) store(ctx context.Context, id string, p product, file string) error {
+// store keeps a work product of a task.
+func (a taskCmd) store(ctx context.Context, id string, p workspace.Product, file string) error {
 	f, err := a.Open(file)
 	if err != nil {
 		return &cli.Error{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
@@ -148,22 +113,19 @@ func (a taskCmd) store(ctx context.Context, id string, p product, file string) e
 	if len(text) == 0 || len(text) > maxProduct {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("a work product has 1 to %d bytes", maxProduct), Exit: cli.ExitUsage}
 	}
-	place, err := a.iterationPlace(ctx, id)
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return err
+	}
+	at, err := w.WorkAt(id)
 	if err != nil {
 		return err
 	}
 	now := a.Now().UTC()
 	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, strings.ToValidUTF8(string(text), "\ufffd"), now
-	doc, err := json.MarshalIndent(p, "", "  ")
+	path, err := at.Keep(p)
 	if err != nil {
-		return fmt.Errorf("keeping the work product: %w", err)
-	}
-	path := filepath.Join(place.Book, productFolder, p.ID+".json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("keeping the work product: %w", err)
-	}
-	if err := os.WriteFile(path, doc, 0o600); err != nil {
-		return fmt.Errorf("keeping the work product: %w", err)
+		return err
 	}
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.product/1", "workProductId": p.ID, "taskId": id, "type": p.Type, "title": p.Title, "path": path, "bytes": len(p.Content)})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
@@ -32,15 +33,15 @@ func newTasksCmd(a tasksCmd) *cobra.Command {
 // taskFile opens the embedded tracker. Where bd keeps the tasks it refuses, so
 // that there are never two truths.
 func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return nil, err
 	}
-	if _, hasBD, _ := beads.Find(w.root()); hasBD && w.cfg.Tracker.Kind != "file" {
+	if _, hasBD, _ := beads.Find(w.Root); hasBD && w.Config.Tracker.Kind != "file" {
 		return nil, &cli.Error{Code: "TRACKER_IS_BD", What: "the tasks here are kept by bd", Exit: cli.ExitNotReady,
 			Fix: []string{"use bd itself", "or workflow.tracker.kind: file in project.yaml"}}
 	}
-	return w.files()
+	return w.Files()
 }
 
 // issueFlags are the fields of an issue that create and update take.

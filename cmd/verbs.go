@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
@@ -70,7 +71,7 @@ without its work. orch retry takes it up again.`,
 
 // ask leaves a request about a task for the run that goes on, or the next one.
 func (a *app) ask(ctx context.Context, id string, e core.Event, what string) error {
-	p, task, err := a.look(ctx, []string{id})
+	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err != nil {
 		return err
 	}
@@ -78,24 +79,24 @@ func (a *app) ask(ctx context.Context, id string, e core.Event, what string) err
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
 	e.Task = task.ID
-	if err := core.Check(p.state, e); err != nil {
+	if err := core.Check(p.State, e); err != nil {
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+core.ErrForbidden.Error())),
 			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
-	if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
+	if err := orchestrator.Ask(p.Folder, e, a.Now()); err != nil {
 		return err
 	}
 	return a.said(p, fmt.Sprintf("%s %s", task.ID, what))
 }
 
 // said confirms a request, and tells who takes it.
-func (a *app) said(p *picture, what string) error {
+func (a *app) said(p *workspace.Picture, what string) error {
 	then := "the run that goes on takes it now"
-	if !p.held {
-		then = "go on: orch run " + string(p.state.Epic)
+	if !p.Held {
+		then = "go on: orch run " + string(p.State.Epic)
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.asked/1", "epic": p.state.Epic, "what": what, "running": p.held})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.asked/1", "epic": p.State.Epic, "what": what, "running": p.Held})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "%s; %s\n", what, then)
@@ -146,17 +147,17 @@ func (a *app) stop(ctx context.Context, args []string, now bool) error {
 
 // tell leaves requests for the run of an epic that goes on.
 func (a *app) tell(ctx context.Context, args []string, what string, events ...core.Event) error {
-	p, _, err := a.look(ctx, args)
+	p, _, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
-	if !p.held {
-		return &cli.Error{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(p.state.Epic)}}
+	if !p.Held {
+		return &cli.Error{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.State.Epic), Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(p.State.Epic)}}
 	}
 	for _, e := range events {
-		if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
+		if err := orchestrator.Ask(p.Folder, e, a.Now()); err != nil {
 			return err
 		}
 	}
-	return a.said(p, fmt.Sprintf("%s %s", p.state.Epic, what))
+	return a.said(p, fmt.Sprintf("%s %s", p.State.Epic, what))
 }

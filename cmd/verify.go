@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -23,11 +24,11 @@ nothing: what lands is judged again, on the tree that lands.`,
 }
 
 func (a *app) verify(ctx context.Context, id string) error {
-	p, t, attempt, err := a.attemptOf(ctx, id, 0)
+	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, 0)
 	if err != nil {
 		return err
 	}
-	store, err := p.store(p.state.Epic)
+	store, err := p.Store(p.State.Epic)
 	if err != nil {
 		return err
 	}
@@ -37,8 +38,8 @@ func (a *app) verify(ctx context.Context, id string) error {
 			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
 	var files []string
-	if head, err := p.repo.Resolve(ctx, name.Branch); err == nil {
-		changes, err := p.repo.ChangedFiles(ctx, attempt.Base, head)
+	if head, err := p.Repo.Resolve(ctx, name.Branch); err == nil {
+		changes, err := p.Repo.ChangedFiles(ctx, attempt.Base, head)
 		if err != nil {
 			return fmt.Errorf("listing what %s changed: %w", t.ID, err)
 		}
@@ -46,7 +47,7 @@ func (a *app) verify(ctx context.Context, id string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.sys.RunGuarded, p.cfg.Gate, validation.Input{Dir: name.Dir, Env: p.gateEnv(), Files: files, Now: a.Now})
+	v, err := validation.Judge(ctx, p.Proc.RunGuarded, p.Config.Gate, validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ type view struct {
 }
 
 // newView makes the view of an epic's run; it writes nothing yet.
-func newView(a *app, epic beads.Issue) *view {
+func newView(a *cli.App, epic beads.Issue) *view {
 	v := &view{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200)), stopped: make(chan struct{})}
 	if a.JSON {
 		v.out = a.Stderr
