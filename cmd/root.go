@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/show"
 )
 
 // newRoot builds the whole command line. All commands are listed here.
@@ -31,12 +32,12 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
-		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
-		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
+		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), show.Plan(a.App), newRunCmd(a), show.Status(a.App),
+		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
-		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), newStatsCmd(a), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
+		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), show.Stats(a.App), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	root.AddCommand(a.iterationCommands()...)
 	return root

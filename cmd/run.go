@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/show"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
@@ -97,18 +98,18 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	if change != nil {
 		change(&s.deps)
 	}
-	v := newView(w.App, s.epic)
+	v := show.NewView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: core.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
+		Mode: core.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
 	})
 	if err != nil {
 		return err
 	}
-	v.begin(o)
+	v.Begin(o)
 	requests, stop := signals(ctx)
 	err = o.Run(ctx, requests)
 	sig := stop()
-	v.end()
+	v.End()
 	sum := core.Summarize(o.State(), w.Now())
 	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
@@ -251,10 +252,10 @@ func (w driver) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) e
 // promise with its context. The state is on disk by now.
 func (w driver) sayEnd(s core.State, sum core.Summary) {
 	if w.JSON {
-		cli.WriteJSON(w.Stdout, statusDocument(w.App, s, sum))
+		cli.WriteJSON(w.Stdout, show.Document(w.App, s, sum))
 		return
 	}
-	fmt.Fprint(w.Stdout, summaryText(s, sum))
+	fmt.Fprint(w.Stdout, show.Summary(s, sum))
 	fmt.Fprintln(w.Stdout, stophook.Format(stophook.Promise{
 		Text: string(sum.Promise),
 		Context: map[string]any{

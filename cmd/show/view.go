@@ -1,4 +1,4 @@
-package cmd
+package show
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
-// view shows a run as it goes: permanent lines, and on a terminal a small live
+// View shows a run as it goes: permanent lines, and on a terminal a small live
 // footer below them. Without a terminal each line is a logfmt record.
-type view struct {
+type View struct {
 	out      io.Writer
 	terminal bool
 	width    int
@@ -34,9 +34,9 @@ type view struct {
 	footer int // lines that are drawn below the last permanent one
 }
 
-// newView makes the view of an epic's run; it writes nothing yet.
-func newView(a *cli.App, epic beads.Issue) *view {
-	v := &view{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200)), stopped: make(chan struct{})}
+// NewView makes the view of an epic's run; it writes nothing yet.
+func NewView(a *cli.App, epic beads.Issue) *View {
+	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200)), stopped: make(chan struct{})}
 	if a.JSON {
 		v.out = a.Stderr
 	}
@@ -47,8 +47,8 @@ func newView(a *cli.App, epic beads.Issue) *view {
 	return v
 }
 
-// begin shows the head and starts the live footer.
-func (v *view) begin(o *orchestrator.Orchestrator) {
+// Begin shows the head and starts the live footer.
+func (v *View) Begin(o *orchestrator.Orchestrator) {
 	v.mu.Lock()
 	v.state, v.activity = o.State(), o.Activity
 	v.mu.Unlock()
@@ -72,8 +72,8 @@ func (v *view) begin(o *orchestrator.Orchestrator) {
 	}()
 }
 
-// end takes the footer away; what was printed above it stays.
-func (v *view) end() {
+// End takes the footer away; what was printed above it stays.
+func (v *View) End() {
 	close(v.stopped)
 	v.done.Wait()
 	v.mu.Lock()
@@ -81,8 +81,8 @@ func (v *view) end() {
 	v.erase()
 }
 
-// observe shows an event, if it is one for people.
-func (v *view) observe(e core.Event, s core.State) {
+// Observe shows an event, if it is one for people.
+func (v *View) Observe(e core.Event, s core.State) {
 	l, ok := lineOf(e, s)
 	l.text = harness.Clause(l.text, 2000)
 	if v.plain != nil {
@@ -103,7 +103,7 @@ func (v *view) observe(e core.Event, s core.State) {
 }
 
 // log writes a line for a program to read.
-func (v *view) log(e core.Event, l line) {
+func (v *View) log(e core.Event, l line) {
 	keys := []any{"ev", string(e.Kind)}
 	if l.task != "" {
 		keys = append(keys, "task", l.task.String())
@@ -122,7 +122,7 @@ func (v *view) log(e core.Event, l line) {
 }
 
 // print writes above the footer and draws it anew.
-func (v *view) print(write func()) {
+func (v *View) print(write func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.erase()
@@ -135,7 +135,7 @@ func (v *view) print(write func()) {
 }
 
 // erase moves to the footer's first line and clears to the end of the screen.
-func (v *view) erase() {
+func (v *View) erase() {
 	if v.footer == 0 {
 		return
 	}

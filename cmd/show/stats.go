@@ -1,4 +1,4 @@
-package cmd
+package show
 
 import (
 	"cmp"
@@ -17,13 +17,14 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
-func newStatsCmd(a *app) *cobra.Command {
+// Stats is the command orch stats.
+func Stats(a *cli.App) *cobra.Command {
 	var agent string
 	c := &cobra.Command{
 		Use:   "stats",
 		Short: "what each agent needed in all runs here: iterations, time, tokens, and what failed",
 		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return a.stats(c.Context(), agent) },
+		RunE:  func(c *cobra.Command, _ []string) error { return stats(c.Context(), a, agent) },
 	}
 	c.Flags().StringVar(&agent, "agent", "", "only this `agent`")
 	return c
@@ -75,8 +76,8 @@ func (p *performance) add(t *core.Task) {
 	}
 }
 
-func (a *app) stats(ctx context.Context, only string) error {
-	w, err := workspace.Open(ctx, a.App)
+func stats(ctx context.Context, a *cli.App, only string) error {
+	w, err := workspace.Open(ctx, a)
 	if err != nil {
 		return err
 	}

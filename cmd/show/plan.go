@@ -1,4 +1,4 @@
-package cmd
+package show
 
 import (
 	"cmp"
@@ -15,17 +15,18 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
-func newPlanCmd(a *app) *cobra.Command {
+// Plan is the command orch plan.
+func Plan(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan EPIC",
 		Short: "waves, critical path and problems of an epic; starts nothing",
 		Args:  cli.Exactly(1, "an epic"),
-		RunE:  func(c *cobra.Command, args []string) error { return a.plan(c.Context(), core.TaskID(args[0])) },
+		RunE:  func(c *cobra.Command, args []string) error { return plan(c.Context(), a, core.TaskID(args[0])) },
 	}
 }
 
-func (a *app) plan(ctx context.Context, epic core.TaskID) error {
-	w, err := workspace.Open(ctx, a.App)
+func plan(ctx context.Context, a *cli.App, epic core.TaskID) error {
+	w, err := workspace.Open(ctx, a)
 	if err != nil {
 		return err
 	}

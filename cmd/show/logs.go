@@ -1,4 +1,4 @@
-package cmd
+package show
 
 import (
 	"context"
@@ -21,7 +21,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
-func newLogsCmd(a *app) *cobra.Command {
+// Logs is the command orch logs.
+func Logs(a *cli.App) *cobra.Command {
 	var attempt int
 	var gate, brief bool
 	c := &cobra.Command{
@@ -36,7 +37,7 @@ func newLogsCmd(a *app) *cobra.Command {
 			case brief:
 				kind = "brief-"
 			}
-			return a.logs(c.Context(), args[0], attempt, kind)
+			return logs(c.Context(), a, args[0], attempt, kind)
 		},
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
@@ -46,8 +47,8 @@ func newLogsCmd(a *app) *cobra.Command {
 	return c
 }
 
-func (a *app) logs(ctx context.Context, id string, number int, kind string) error {
-	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, number)
+func logs(ctx context.Context, a *cli.App, id string, number int, kind string) error {
+	p, t, attempt, err := workspace.AttemptOf(ctx, a, id, number)
 	if err != nil {
 		return err
 	}
@@ -64,7 +65,7 @@ func (a *app) logs(ctx context.Context, id string, number int, kind string) erro
 		return nil
 	}
 	for _, file := range files {
-		if err := a.show(file); err != nil {
+		if err := show(a, file); err != nil {
 			return err
 		}
 	}
@@ -72,7 +73,7 @@ func (a *app) logs(ctx context.Context, id string, number int, kind string) erro
 }
 
 // show prints a log, without what could drive a terminal.
-func (a *app) show(file string) error {
+func show(a *cli.App, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
@@ -92,22 +93,23 @@ func (a *app) show(file string) error {
 	return nil
 }
 
-func newDiffCmd(a *app) *cobra.Command {
+// Diff is the command orch diff.
+func Diff(a *cli.App) *cobra.Command {
 	var attempt int
 	var stat bool
 	c := &cobra.Command{
 		Use:   "diff TASK",
 		Short: "what an attempt changed",
 		Args:  cli.Exactly(1, "a task"),
-		RunE:  func(c *cobra.Command, args []string) error { return a.diff(c.Context(), args[0], attempt, stat) },
+		RunE:  func(c *cobra.Command, args []string) error { return diff(c.Context(), a, args[0], attempt, stat) },
 	}
 	c.Flags().IntVar(&attempt, "attempt", 0, "which attempt; the last one by default")
 	c.Flags().BoolVar(&stat, "stat", false, "only the files, and how much")
 	return c
 }
 
-func (a *app) diff(ctx context.Context, id string, number int, stat bool) error {
-	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, number)
+func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) error {
+	p, t, attempt, err := workspace.AttemptOf(ctx, a, id, number)
 	if err != nil {
 		return err
 	}
@@ -139,22 +141,23 @@ func (a *app) diff(ctx context.Context, id string, number int, stat bool) error 
 	return nil
 }
 
-func newEventsCmd(a *app) *cobra.Command {
+// Events is the command orch events.
+func Events(a *cli.App) *cobra.Command {
 	var follow bool
 	var since int64
 	c := &cobra.Command{
 		Use:   "events [EPIC|TASK]",
 		Short: "the journal: each decision with its reason, as JSON lines",
 		Args:  cli.AtMost(1, "at most one epic or task"),
-		RunE:  func(c *cobra.Command, args []string) error { return a.events(c.Context(), args, since, follow) },
+		RunE:  func(c *cobra.Command, args []string) error { return events(c.Context(), a, args, since, follow) },
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
 	c.Flags().Int64Var(&since, "since", 0, "only records after this `number`")
 	return c
 }
 
-func (a *app) events(ctx context.Context, args []string, since int64, follow bool) error {
-	p, task, err := workspace.Look(ctx, a.App, args)
+func events(ctx context.Context, a *cli.App, args []string, since int64, follow bool) error {
+	p, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package cmd
+package show
 
 import (
 	"cmp"
@@ -273,8 +273,8 @@ func roundsText(a core.Attempt) string {
 	return text
 }
 
-// summaryText is what a person reads when a run is over.
-func summaryText(s core.State, sum core.Summary) string {
+// Summary is what a person reads when a run is over.
+func Summary(s core.State, sum core.Summary) string {
 	var b strings.Builder
 	c := sum.Counts
 	mark := "✗"

@@ -1,4 +1,6 @@
-package cmd
+// Package show tells how an epic stands and goes: status, the live view of a run, logs, what a
+// run would do, and what runs needed.
+package show
 
 import (
 	"cmp"
@@ -17,7 +19,8 @@ import (
 // statusFlags say how much status shows, and whether its exit code tells.
 type statusFlags struct{ exitStatus, all bool }
 
-func newStatusCmd(a *app) *cobra.Command {
+// Status is the command orch status.
+func Status(a *cli.App) *cobra.Command {
 	var f statusFlags
 	c := &cobra.Command{
 		Use:   "status [EPIC|TASK]",
@@ -26,15 +29,15 @@ func newStatusCmd(a *app) *cobra.Command {
 what needs a person first: the reason, the evidence, and the command to type.
 Without an id it shows the epic that orch worked on last.`,
 		Args: cli.AtMost(1, "at most one epic or task"),
-		RunE: func(c *cobra.Command, args []string) error { return a.status(c.Context(), args, f) },
+		RunE: func(c *cobra.Command, args []string) error { return status(c.Context(), a, args, f) },
 	}
 	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit 0 when all is done, 3 when tasks need you, 8 when not finished")
 	c.Flags().BoolVar(&f.all, "all", false, "list the finished tasks too")
 	return c
 }
 
-func (a *app) status(ctx context.Context, args []string, f statusFlags) error {
-	seen, task, err := workspace.Look(ctx, a.App, args)
+func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error {
+	seen, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (a *app) status(ctx context.Context, args []string, f statusFlags) error {
 
 // document is status for a program.
 func (p page) document(sum core.Summary) map[string]any {
-	doc := statusDocument(p.App, p.State, sum)
+	doc := Document(p.App, p.State, sum)
 	doc["held"] = p.Held
 	if p.Held {
 		doc["holder"] = p.Holder
@@ -73,8 +76,8 @@ func (p page) document(sum core.Summary) map[string]any {
 	return doc
 }
 
-// statusDocument is an epic for a program.
-func statusDocument(a *cli.App, s core.State, sum core.Summary) map[string]any {
+// Document is an epic for a program.
+func Document(a *cli.App, s core.State, sum core.Summary) map[string]any {
 	now := a.Now()
 	type task struct {
 		ID       core.TaskID    `json:"id"`
