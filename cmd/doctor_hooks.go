@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -175,7 +176,7 @@ func (w doctor) hooksOff() bool {
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, command string) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*hookPatience)
+	ctx, cancel := context.WithTimeout(ctx, 2*hooks.Patience)
 	defer cancel()
 	began := w.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.Root, event)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/iterate"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
@@ -38,16 +39,11 @@ func (a *app) iterationCommands() []*cobra.Command {
 
 // iterationHooks has a task's hooks decide on an iteration.
 func (a *app) iterationHooks(ctx context.Context, task string, n int, v validation.Verdict, output string, files []string) (iteration.Hook, error) {
-	h := hookCmd{a}
-	store, err := h.hooks()
-	if err != nil {
-		return iteration.Hook{}, err
-	}
 	in := registry.Context{TaskID: task, Iteration: n, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: output}
 	for _, c := range v.Checks {
 		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
 	}
-	e, some, err := h.decideByHooks(ctx, store, task, in)
+	e, some, err := hooks.Decide(ctx, a.App, task, in)
 	if err != nil || !some {
 		return iteration.Hook{}, err
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/show"
 )
 
@@ -36,7 +37,7 @@ func newRoot(a *app) *cobra.Command {
 		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
+		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
 		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), show.Stats(a.App), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
 	)
 	root.AddCommand(a.iterationCommands()...)

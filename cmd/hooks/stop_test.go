@@ -1,4 +1,4 @@
-package cmd
+package hooks_test
 
 import (
 	"bytes"
@@ -12,10 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -51,10 +53,22 @@ func newSessions(t *testing.T) *sessions {
 
 func (s *sessions) clock() time.Time { s.now = s.now.Add(time.Second); return s.now }
 
+// app is orch in the repository, with an input.
+func (s *sessions) app(stdin io.Reader, out, errs io.Writer) *cli.App {
+	return &cli.App{Process: cli.Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: stdin, Stdout: out, Stderr: errs, Now: s.clock}}
+}
+
 // call runs a command with an input, and gives what it printed.
 func (s *sessions) call(stdin io.Reader, args ...string) (string, string, int) {
 	var out, errs bytes.Buffer
-	code := Run(s.t.Context(), Process{Args: append([]string{"orch"}, args...), Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: stdin, Stdout: &out, Stderr: &errs, Now: s.clock})
+	a := s.app(stdin, &out, &errs)
+	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
+	root.AddCommand(hooks.StopHook(a), hooks.Session(a))
+	root.SetArgs(args)
+	code := cli.ExitDone
+	if err := root.ExecuteContext(s.t.Context()); err != nil {
+		code = a.Report(err)
+	}
 	return out.String(), errs.String(), code
 }
 
@@ -63,8 +77,9 @@ func (s *sessions) stops(id string) bool {
 	s.t.Helper()
 	var out bytes.Buffer
 	in := strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, id, s.dir))
-	hook := sessionCmd{&app{App: &cli.App{Process: Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: in, Stdout: &out, Stderr: io.Discard, Now: s.clock}}}}
-	require.NoError(s.t, hook.stopHook(s.t.Context(), "claude", false))
+	hook := hooks.StopHook(s.app(in, &out, io.Discard))
+	hook.SetArgs([]string{})
+	require.NoError(s.t, hook.ExecuteContext(s.t.Context()))
 	if out.Len() > 0 {
 		require.True(s.t, strings.HasPrefix(out.String(), `{"decision":"block","reason":"`) && strings.Count(out.String(), "\n") == 1, out.String())
 	}
@@ -122,7 +137,7 @@ func TestHookNeverHangs(t *testing.T) {
 	require.Zero(t, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, "the session may end")
-	require.Less(t, time.Since(began), 2*hookPatience)
+	require.Less(t, time.Since(began), 2*hooks.Patience)
 
 	long := io.MultiReader(strings.NewReader(`{"session_id":"s","last_assistant_message":"`), strings.NewReader(strings.Repeat("x", 40<<20)))
 	out, errs, code = s.call(long, "stop-hook")

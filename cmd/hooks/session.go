@@ -1,4 +1,4 @@
-package cmd
+package hooks
 
 import (
 	"cmp"
@@ -20,21 +20,23 @@ import (
 )
 
 // sessionCmd is what clients call, and what binds their sessions.
-type sessionCmd struct{ *app }
+type sessionCmd struct{ *cli.App }
 
 // sessionFlag names a client's session.
 type sessionFlag struct{ id string }
 
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
-func (f sessionFlag) of(a *app) string {
+func (f sessionFlag) of(a *cli.App) string {
 	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
 		f.id = cmp.Or(f.id, a.Getenv(name))
 	}
 	return f.id
 }
 
-func newSessionCmd(a sessionCmd) *cobra.Command {
+// Session is the command orch session.
+func Session(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
 	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var f sessionFlag
@@ -43,14 +45,14 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
 		Args:  cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.app))
+			return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.App))
 		},
 	}
 	release := &cobra.Command{
 		Use:   "release",
 		Short: "let a session end whenever it wants",
 		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a.app)) },
+		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a.App)) },
 	}
 	list := &cobra.Command{
 		Use:   "list",
@@ -65,12 +67,15 @@ func newSessionCmd(a sessionCmd) *cobra.Command {
 	return c
 }
 
-var errNoSession = &cli.Error{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: cli.ExitUsage,
-	Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
+// noSession is the error of a command that needs a session, outside of one.
+func noSession() error {
+	return &cli.Error{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: cli.ExitUsage,
+		Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
+}
 
 func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error {
 	if id == "" {
-		return errNoSession
+		return noSession()
 	}
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
@@ -106,7 +111,7 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epic core.TaskID, 
 
 func (a sessionCmd) release(id string) error {
 	if id == "" {
-		return errNoSession
+		return noSession()
 	}
 	_, common := session.Repository(a.Dir)
 	path := session.File(common, id)

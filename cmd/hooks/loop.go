@@ -1,4 +1,4 @@
-package cmd
+package hooks
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ import (
 )
 
 // loopCmd is the commands of a session's own loop.
-type loopCmd struct{ *app }
+type loopCmd struct{ *cli.App }
 
 // loopCommands holds the commands that measure a loop's criteria, by criterion.
 const loopCommands = ".loop/commands.json"
@@ -31,10 +31,12 @@ const loopCommands = ".loop/commands.json"
 // criterionTime is how long the command of one criterion may take.
 const criterionTime = 10 * time.Minute
 
-func newLoopCmd(a loopCmd) *cobra.Command {
+// Loop is the command orch loop.
+func Loop(app *cli.App) *cobra.Command {
+	a := loopCmd{app}
 	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(newLoopStartCmd(a), newLoopVerifyCmd(a), newLoopTakeCmd(a),
+	c.AddCommand(startCommand(a), verifyCommand(a), takeCommand(a),
 		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.Loop, []string) error { return nil }),
 		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", 1, func(l *stophook.Loop, args []string) error { return l.Step(strings.Join(args, " ")) }),
 		loopVerb(a, "cancel", "end the loop; its progress is kept", 0, func(l *stophook.Loop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
@@ -57,7 +59,7 @@ func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.Loop
 	}}
 }
 
-func newLoopStartCmd(a loopCmd) *cobra.Command {
+func startCommand(a loopCmd) *cobra.Command {
 	var criteria, steps []string
 	var force bool
 	c := &cobra.Command{
@@ -80,7 +82,7 @@ session, the loop is that session's alone.`,
 
 // project is the folder whose loop is meant: the repository's, else the one that the
 // command was called in.
-func (a *app) project() string {
+func project(a *cli.App) string {
 	root, _ := session.Repository(a.Dir)
 	return cmp.Or(root, a.Dir)
 }
@@ -89,7 +91,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if len(criteria) == 0 {
 		return cli.Usage("a loop has at least one --criterion")
 	}
-	path := filepath.Join(a.project(), session.LoopFile)
+	path := filepath.Join(project(a.App), session.LoopFile)
 	switch l, err := stophook.ReadLoop(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -114,23 +116,23 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err := l.Write(path); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(a.project(), loopCommands), append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(project(a.App), loopCommands), append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	if err := session.Save(filepath.Join(a.project(), loopSession), session.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
+	if err := session.Save(filepath.Join(project(a.App), loopSession), session.Session{ID: sessionFlag{}.of(a.App)}); err != nil {
 		return err
 	}
 	return a.sayLoop(l)
 }
 
-func newLoopTakeCmd(a loopCmd) *cobra.Command {
+func takeCommand(a loopCmd) *cobra.Command {
 	var f sessionFlag
 	c := &cobra.Command{
 		Use:   "take",
 		Short: "have the loop hold this session, in place of the one that began it",
 		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.app)) }, false)
+			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.App)) }, false)
 		},
 	}
 	c.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
@@ -140,9 +142,9 @@ func newLoopTakeCmd(a loopCmd) *cobra.Command {
 // takeLoop gives the loop to a session. One that has it already keeps its counts.
 func (a loopCmd) takeLoop(id string) error {
 	if id == "" {
-		return errNoSession
+		return noSession()
 	}
-	path := filepath.Join(a.project(), loopSession)
+	path := filepath.Join(project(a.App), loopSession)
 	s, err := readLoopSession(path)
 	if err != nil || s.ID == id {
 		return err
@@ -163,7 +165,7 @@ func loopError(err error) error {
 }
 
 func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
-	path := filepath.Join(a.project(), session.LoopFile)
+	path := filepath.Join(project(a.App), session.LoopFile)
 	l, err := stophook.ReadLoop(path)
 	if err == nil {
 		err = change(&l)
@@ -177,7 +179,7 @@ func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error
 	return a.sayLoop(l)
 }
 
-func newLoopVerifyCmd(a loopCmd) *cobra.Command {
+func verifyCommand(a loopCmd) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "run the criteria's commands, and say what is true",
@@ -196,7 +198,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		return nil
 	}
 	commands := map[string]string{}
-	text, err := os.ReadFile(filepath.Join(a.project(), loopCommands))
+	text, err := os.ReadFile(filepath.Join(project(a.App), loopCommands))
 	if err == nil {
 		err = json.Unmarshal(text, &commands)
 	}
@@ -210,7 +212,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 			continue
 		}
 		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
-		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: a.project(), Env: a.Env, Now: a.Now})
+		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: project(a.App), Env: a.Env, Now: a.Now})
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package cmd
+package hooks
 
 import (
 	"cmp"
@@ -21,13 +21,17 @@ import (
 // What a client's session is told at its events, beside its stops. Each command is a hook,
 // and fails open: whatever goes wrong, it says so on standard error, with exit 0.
 
-func newSessionStartCmd(a sessionCmd) *cobra.Command {
+// SessionStart is the command orch session-start.
+func SessionStart(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
 	return a.event("session-start", "a client's hook for a session that starts, resumes or was compacted",
 		`Session-start tells a bound session again what it is at, after a resume or a
 compaction, and announces an active loop. For any other session it prints nothing.`, "SessionStart", a.announcement)
 }
 
-func newSessionPromptCmd(a sessionCmd) *cobra.Command {
+// SessionPrompt is the command orch session-prompt.
+func SessionPrompt(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
 	return a.event("session-prompt", "a client's hook for a prompt that a person has typed",
 		`Session-prompt binds the session when the prompt is /run-tasks EPIC or $run-tasks EPIC,
 and adds what the session has to do. For any other prompt it prints nothing.`, "UserPromptSubmit", a.promptBinding)
@@ -37,7 +41,7 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(c.Context(), hookPatience)
+		ctx, cancel := context.WithTimeout(c.Context(), Patience)
 		defer cancel()
 		in, err := readInput(ctx, a.Process)
 		said := ""
