@@ -5,7 +5,9 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
+	"github.com/beadsorch/orch/cmd/setup"
 	"github.com/beadsorch/orch/cmd/show"
+	"github.com/beadsorch/orch/cmd/tasks"
 )
 
 // newRoot builds the whole command line. All commands are listed here.
@@ -33,12 +35,12 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
-		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), show.Plan(a.App), newRunCmd(a), show.Status(a.App),
+		newDemoCmd(demoCmd{a}), setup.Init(a.App), show.Plan(a.App), newRunCmd(a), show.Status(a.App),
 		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
-		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), show.Stats(a.App), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
+		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Config(a.App), newVersionCmd(a),
 	)
 	root.AddCommand(a.iterationCommands()...)
 	return root

@@ -1,4 +1,4 @@
-package cmd
+package tasks
 
 import (
 	"context"
@@ -18,9 +18,11 @@ import (
 
 // taskCmd looks at one task of whichever tracker is used here, and says where it stands: what
 // a model that works on it may do. It never closes one: work that lands does.
-type taskCmd struct{ *app }
+type taskCmd struct{ *cli.App }
 
-func newTaskCmd(a taskCmd) *cobra.Command {
+// Task is the command orch task.
+func Task(app *cli.App) *cobra.Command {
+	a := taskCmd{app}
 	c := &cobra.Command{Use: "task", Short: "one task of the tracker here: get, update, store its work product", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	get := &cobra.Command{Use: "get ID", Short: "all of one task", Args: cli.Exactly(1, "a task"), RunE: func(c *cobra.Command, args []string) error { return a.get(c.Context(), args[0]) }}

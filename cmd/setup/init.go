@@ -1,39 +1,33 @@
-package cmd
+// Package setup is what a person does once in a repository, and when something is wrong: init,
+// doctor, gc, and the settings explained.
+package setup
 
 import (
 	"bufio"
 	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/go-git/go-git/v5/utils/diff"
 	"github.com/sergi/go-diff/diffmatchpatch"
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/cmd/config"
-	"github.com/beadsorch/orch/cmd/detect"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/validation"
-	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/install"
 	"github.com/beadsorch/orch/stophook/session"
-	"github.com/beadsorch/orch/stophook/settings"
-	"github.com/beadsorch/orch/templates"
 )
 
 // initCmd puts orch into a client, and takes it out.
-type initCmd struct{ *app }
+type initCmd struct{ *cli.App }
 
-func newInitCmd(a initCmd) *cobra.Command {
+// Init is the command orch init.
+func Init(app *cli.App) *cobra.Command {
+	a := initCmd{app}
 	var yes, undo, shim bool
 	var plugin, name string
 	c := &cobra.Command{
@@ -75,110 +69,6 @@ those of all clients, or of one with --client.`,
 	c.MarkFlagsMutuallyExclusive("client", "shim")
 	return c
 }
-
-// shimWants is the hook file of teams that have it configured, and the command. What the
-// file did before is kept, and undo gives it back.
-func shimWants(string) ([]install.Want, error) {
-	shim := install.Whole(claude.ShimFile, claude.Shim)
-	shim.Over, shim.Program = true, true
-	wants := []install.Want{shim}
-	for path, text := range claude.Client().Files {
-		wants = append(wants, install.Whole(path, text))
-	}
-	return wants, nil
-}
-
-// clientWants is all that is installed for a client: its hooks and commands; for Claude
-// Code also the agents' definitions, and what a hand-written stop hook is replaced by.
-func clientWants(k client.Client, root string) ([]install.Want, error) {
-	wants := install.Client(k)
-	if k.Name != "claude" {
-		return append(wants, gateWant(detect.Rules(os.DirFS(root)))), nil
-	}
-	for _, agent := range templates.Agents() {
-		text, err := templates.AgentFile(agent)
-		if err != nil {
-			return nil, err
-		}
-		want := install.Whole(".claude/agents/"+agent.Name+".md", text)
-		want.Yields = true
-		wants = append(wants, want)
-	}
-	wants, checks := takeOver(wants, k, root)
-	if len(checks) == 0 {
-		checks = detect.Rules(os.DirFS(root))
-	}
-	return append(wants, gateWant(checks)), nil
-}
-
-// gateWant gives the settings a gate, where they have none.
-func gateWant(rules []validation.Rule) install.Want {
-	return install.Want{Path: workspace.SettingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
-		after, _ := config.AddGate(workspace.SettingsFile, before, rules)
-		return after, nil
-	}}
-}
-
-// takeOver replaces a stop hook that a team has written by hand, .claude/hooks/stop.sh: two
-// would fight. The file stays; the checks in it are for the gate.
-func takeOver(wants []install.Want, k client.Client, root string) ([]install.Want, []validation.Rule) {
-	text, err := os.ReadFile(filepath.Join(root, k.Settings))
-	script, scriptErr := os.ReadFile(filepath.Join(root, claude.ShimFile))
-	commands, hooksErr := settings.Commands(text, k.Hooks[0].Event)
-	if errors.Join(err, scriptErr, hooksErr) != nil || string(script) == claude.Shim {
-		return wants, nil
-	}
-	var theirs []settings.Hook
-	for _, c := range commands {
-		if strings.Contains(c, claude.ShimFile) {
-			theirs = append(theirs, settings.Hook{Event: k.Hooks[0].Event, Command: c})
-		}
-	}
-	if len(theirs) == 0 {
-		return wants, nil
-	}
-	add := wants[0].Text
-	wants[0].Text = func(before []byte) ([]byte, error) {
-		rest, err := settings.Remove(before, theirs)
-		if err != nil {
-			return nil, err
-		}
-		return add(rest)
-	}
-	var checks []validation.Rule
-	for n, command := range claude.Checks(string(script)) {
-		checks = append(checks, validation.Rule{Name: fmt.Sprintf("check_%d", n+1), Type: validation.Command, Command: command})
-	}
-	return wants, checks
-}
-
-// writePlugin writes orch as a plugin of Claude Code.
-func (a initCmd) writePlugin(dir string) error {
-	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return &cli.Error{Code: "EXISTS", What: dir + " is there already", Exit: cli.ExitUsage, Fix: []string{"name a folder that is not"}}
-	}
-	v, _ := cli.Version()
-	if !semantic().MatchString(v) {
-		v = "v0.0.0"
-	}
-	files, err := claude.Plugin(strings.TrimPrefix(v, "v"))
-	if err != nil {
-		return err
-	}
-	paths := slices.Sorted(maps.Keys(files))
-	for n, path := range paths {
-		paths[n] = filepath.Join(dir, path)
-		if err := os.MkdirAll(filepath.Dir(paths[n]), 0o755); err != nil {
-			return fmt.Errorf("writing the plugin: %w", err)
-		}
-		if err := os.WriteFile(paths[n], []byte(files[path]), 0o644); err != nil {
-			return fmt.Errorf("writing the plugin: %w", err)
-		}
-	}
-	return a.sayInit("written; claude --plugin-dir "+dir+", then /orch:run-tasks EPIC", paths)
-}
-
-var semantic = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+$`) })
 
 // initFile is where init keeps what the files were.
 func initFile(common string) string { return filepath.Join(common, "orch", "init.json") }
@@ -224,6 +114,32 @@ func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) 
 		text += "\nfirst, " + k.Trust
 	}
 	return a.sayInit(text, files)
+}
+
+func (a initCmd) undoInit(clients ...client.Client) error {
+	root, common := session.Repository(a.Dir)
+	if root == "" {
+		return cli.NoRepository()
+	}
+	wants, err := shimWants(root)
+	for _, k := range clients {
+		more, moreErr := clientWants(k.Quick(), root) // which takes out either
+		wants, err = append(wants, more...), errors.Join(err, moreErr)
+	}
+	if err != nil {
+		return err
+	}
+	back, changed, err := install.Undo(root, initFile(common), wants)
+	if err != nil {
+		return initError(err)
+	}
+	for _, path := range changed {
+		fmt.Fprintf(a.Stderr, "%s was changed since; only what is orch's is taken out\n", path)
+	}
+	if len(back) == 0 {
+		return a.sayInit("orch init has put nothing here", nil)
+	}
+	return a.sayInit("the files are as they were before orch init", back)
 }
 
 // initError says how to go on when a file can not be changed; all are left as they are.
@@ -293,30 +209,4 @@ func (a initCmd) confirm(question string) error {
 		return &cli.Error{Code: "NOT_WANTED", What: "nothing was written", Exit: cli.ExitUsage}
 	}
 	return nil
-}
-
-func (a initCmd) undoInit(clients ...client.Client) error {
-	root, common := session.Repository(a.Dir)
-	if root == "" {
-		return cli.NoRepository()
-	}
-	wants, err := shimWants(root)
-	for _, k := range clients {
-		more, moreErr := clientWants(k.Quick(), root) // which takes out either
-		wants, err = append(wants, more...), errors.Join(err, moreErr)
-	}
-	if err != nil {
-		return err
-	}
-	back, changed, err := install.Undo(root, initFile(common), wants)
-	if err != nil {
-		return initError(err)
-	}
-	for _, path := range changed {
-		fmt.Fprintf(a.Stderr, "%s was changed since; only what is orch's is taken out\n", path)
-	}
-	if len(back) == 0 {
-		return a.sayInit("orch init has put nothing here", nil)
-	}
-	return a.sayInit("the files are as they were before orch init", back)
 }

@@ -1,9 +1,8 @@
-package cmd
+package setup
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -28,17 +26,18 @@ type finding struct {
 // doctor looks at a workspace for what is missing.
 type doctor struct{ *workspace.Workspace }
 
-func newDoctorCmd(a *app) *cobra.Command {
+// Doctor is the command orch doctor.
+func Doctor(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "git, tracker, agent and leftovers, each with its fix",
 		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return a.doctor(c.Context()) },
+		RunE:  func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a) },
 	}
 }
 
-func (a *app) doctor(ctx context.Context) error {
-	opened, err := workspace.Open(ctx, a.App)
+func diagnose(ctx context.Context, a *cli.App) error {
+	opened, err := workspace.Open(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -175,74 +174,4 @@ func (w doctor) checkLeftovers() (out []finding) {
 		out = append(out, finding{"processes", false, fmt.Sprintf("%d of a killed run are left: %v", len(left), left), "orch run EPIC ends them"})
 	}
 	return out
-}
-
-func newGCCmd(a *app) *cobra.Command {
-	var dry bool
-	c := &cobra.Command{
-		Use:   "gc [EPIC]",
-		Short: "remove worktrees, branches and logs of what is finished; work that landed nowhere stays reachable",
-		Args:  cli.AtMost(1, "at most one epic"),
-		RunE:  func(c *cobra.Command, args []string) error { return a.gc(c.Context(), args, dry) },
-	}
-	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be removed")
-	return c
-}
-
-func (a *app) gc(ctx context.Context, args []string, dry bool) error {
-	p, _, err := workspace.Look(ctx, a.App, args)
-	if err != nil {
-		return err
-	}
-	if p.Held {
-		return &orchestrator.HeldError{Epic: p.State.Epic, Holder: p.Holder}
-	}
-	store, err := p.Store(p.State.Epic)
-	if err != nil {
-		return err
-	}
-	var said []string
-	for _, t := range p.State.Tasks {
-		for _, at := range t.Attempts {
-			n := store.Name(string(t.ID), at.Number)
-			if at.Open() || !store.Exists(string(t.ID), at.Number) {
-				continue
-			}
-			said = append(said, n.Dir)
-			if dry {
-				continue
-			}
-			if err := store.Remove(ctx, string(t.ID), at.Number, at.Head); err != nil {
-				return err
-			}
-		}
-		if t.Done() {
-			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
-				said = append(said, logs)
-				if !dry {
-					if err := os.RemoveAll(logs); err != nil {
-						return fmt.Errorf("removing logs: %w", err)
-					}
-				}
-			}
-		}
-	}
-	if !dry {
-		if err := store.Close(ctx); err != nil {
-			return err
-		}
-	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said})
-		return nil
-	}
-	for _, path := range said {
-		fmt.Fprintln(a.Stdout, path)
-	}
-	word := "removed"
-	if dry {
-		word = "would be removed"
-	}
-	fmt.Fprintf(a.Stdout, "%d %s; commits that landed nowhere stay below refs/orch\n", len(said), word)
-	return nil
 }
