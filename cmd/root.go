@@ -5,6 +5,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
+	"github.com/beadsorch/orch/cmd/iterate"
 	"github.com/beadsorch/orch/cmd/setup"
 	"github.com/beadsorch/orch/cmd/show"
 	"github.com/beadsorch/orch/cmd/tasks"
@@ -41,8 +42,8 @@ func newRoot(a *app) *cobra.Command {
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
 		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Config(a.App), newVersionCmd(a),
+		iterate.Iteration(a.App), iterate.Checkpoint(a.App),
 	)
-	root.AddCommand(a.iterationCommands()...)
 	return root
 }
 
