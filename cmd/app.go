@@ -1,5 +1,5 @@
-// Package cmd is orch's command line: the only place that knows arguments, the
-// environment and the terminal.
+// Package cmd is orch's command line: all its commands, and those that drive an epic, or ask
+// something of its run, themselves.
 package cmd
 
 import (

@@ -1,6 +1,8 @@
 package cmd
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
@@ -45,6 +47,19 @@ func newRoot(a *app) *cobra.Command {
 		iterate.Iteration(a.App), iterate.Checkpoint(a.App),
 	)
 	return root
+}
+
+// intro is for a person who has only typed orch.
+func (a *app) intro() error {
+	fmt.Fprint(a.Stdout, `orch runs an epic of tasks with parallel coding agents in git worktrees.
+
+  orch demo              watch it work: about 15 seconds, no account, no network
+  orch plan EPIC         what it would do here
+  orch run EPIC          do it; run it again to resume
+  orch status            what needs you, why, and what to do
+  orch help              everything else
+`)
+	return nil
 }
 
 // unknownCommand says what may have been meant.

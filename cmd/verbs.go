@@ -95,11 +95,7 @@ func (a *app) said(p *workspace.Picture, what string) error {
 	if !p.Held {
 		then = "go on: orch run " + string(p.State.Epic)
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.asked/1", "epic": p.State.Epic, "what": what, "running": p.Held})
-		return nil
-	}
-	fmt.Fprintf(a.Stdout, "%s; %s\n", what, then)
+	a.Print(map[string]any{"schema": "orch.asked/1", "epic": p.State.Epic, "what": what, "running": p.Held}, fmt.Sprintf("%s; %s\n", what, then))
 	return nil
 }
 

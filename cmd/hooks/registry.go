@@ -131,12 +131,8 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 
 // sayHook prints a document, or the same for a person.
 func (a hookCmd) sayHook(doc map[string]any, format string, args ...any) error {
-	if a.JSON {
-		doc["schema"] = "orch.hook/1"
-		cli.WriteJSON(a.Stdout, doc)
-		return nil
-	}
-	fmt.Fprintf(a.Stdout, format, args...)
+	doc["schema"] = "orch.hook/1"
+	a.Print(doc, fmt.Sprintf(format, args...))
 	return nil
 }
 

@@ -85,11 +85,7 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": epic, "prompt": prompt})
-		return nil
-	}
-	fmt.Fprint(a.Stdout, prompt)
+	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": epic, "prompt": prompt}, prompt)
 	return nil
 }
 
@@ -126,11 +122,7 @@ func (a sessionCmd) release(id string) error {
 	if err := session.Save(path, s); err != nil {
 		return err
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true})
-		return nil
-	}
-	fmt.Fprintf(a.Stdout, "session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic)
+	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
 	return nil
 }
 

@@ -156,11 +156,7 @@ func initError(err error) error {
 }
 
 func (a initCmd) sayInit(text string, files []string) error {
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.init/1", "changed": append([]string{}, files...), "message": text})
-		return nil
-	}
-	fmt.Fprintln(a.Stdout, text)
+	a.Print(map[string]any{"schema": "orch.init/1", "changed": append([]string{}, files...), "message": text}, text+"\n")
 	return nil
 }
 

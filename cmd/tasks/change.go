@@ -139,11 +139,7 @@ func closeCommand(a tasksCmd) *cobra.Command {
 		if err := t.CloseIssue(c.Context(), args[0], reason, force); err != nil {
 			return tasksError(err)
 		}
-		if !a.JSON {
-			fmt.Fprintf(a.Stdout, "%s closed\n", args[0])
-			return nil
-		}
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "closed": args[0]})
+		a.Print(map[string]any{"schema": "orch.tasks/1", "closed": args[0]}, args[0]+" closed\n")
 		return nil
 	}
 	return c
@@ -173,10 +169,6 @@ func (a tasksCmd) changeDep(ctx context.Context, change func(*beads.File) error,
 	if err := change(t); err != nil {
 		return tasksError(err)
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "changed": said})
-		return nil
-	}
-	fmt.Fprintln(a.Stdout, said)
+	a.Print(map[string]any{"schema": "orch.tasks/1", "changed": said}, said+"\n")
 	return nil
 }

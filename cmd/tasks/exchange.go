@@ -33,11 +33,7 @@ func importCommand(a tasksCmd) *cobra.Command {
 			if err != nil {
 				return tasksError(err)
 			}
-			if a.JSON {
-				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.tasks/1", "created": created, "updated": updated})
-				return nil
-			}
-			fmt.Fprintf(a.Stdout, "%d created, %d updated\n", created, updated)
+			a.Print(map[string]any{"schema": "orch.tasks/1", "created": created, "updated": updated}, fmt.Sprintf("%d created, %d updated\n", created, updated))
 			return nil
 		},
 	}

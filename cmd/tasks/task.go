@@ -55,11 +55,7 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 	if !ok {
 		return noTask(id)
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "task": i})
-		return nil
-	}
-	fmt.Fprint(a.Stdout, issueText(i))
+	a.Print(map[string]any{"schema": "orch.task/1", "task": i}, issueText(i))
 	return nil
 }
 
@@ -90,11 +86,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true})
-		return nil
-	}
-	fmt.Fprintf(a.Stdout, "%s is %s\n", core.TaskID(id), status)
+	a.Print(map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true}, fmt.Sprintf("%s is %s\n", core.TaskID(id), status))
 	return nil
 }
 
@@ -129,10 +121,6 @@ func (a taskCmd) store(ctx context.Context, id string, p workspace.Product, file
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.product/1", "workProductId": p.ID, "taskId": id, "type": p.Type, "title": p.Title, "path": path, "bytes": len(p.Content)})
-		return nil
-	}
-	fmt.Fprintf(a.Stdout, "%s  %s\n", p.ID, path)
+	a.Print(map[string]any{"schema": "orch.product/1", "workProductId": p.ID, "taskId": id, "type": p.Type, "title": p.Title, "path": path, "bytes": len(p.Content)}, fmt.Sprintf("%s  %s\n", p.ID, path))
 	return nil
 }
