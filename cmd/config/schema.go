@@ -162,7 +162,7 @@ func (s settings) check(c Config, path string, data []byte) error {
 		return agent.named("harness").fault(path, data, "workflow.agent.harness", "is command, and agent.command does not say which",
 			`set the program with its arguments: command: ["my-agent", "--brief"]`)
 	}
-	if known := modes(c.Agent.Harness); known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
+	if known := clientOf(c.Agent.Harness).modes; known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
 		return agent.named("permission_mode").fault(path, data, "workflow.agent.permission_mode",
 			fmt.Sprintf("is %s, which %s does not know", quoted(c.Agent.PermissionMode), c.Agent.Harness), "one of "+strings.Join(known, ", "))
 	}
