@@ -1,67 +1,56 @@
-// Package cmd is orch's command line: the only place that knows arguments, the
-// environment and the terminal.
+// Package cmd is orch's command line: all its commands, and those that drive an epic, or ask
+// something of its run, themselves.
 package cmd
 
 import (
 	"context"
-	"io"
 	"os"
-	"strings"
-	"time"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // Process is what the operating system gave the program.
-type Process struct {
-	Args   []string         // with the program's name
-	Env    []string         // "NAME=value"
-	Dir    string           // where it was started; "" asks the system
-	Self   string           // the program's own file, which guards are made of
-	Stdin  io.Reader        // what is read
-	Stdout io.Writer        // what was asked for
-	Stderr io.Writer        // errors and remarks
-	Now    func() time.Time // the clock
+type Process = cli.Process
 
-	faults func(append func(...core.Event) error) func(...core.Event) error // tests only
-}
-
-// app is one invocation: the process with its global flags.
+// app is one invocation, and what tests do to its journals.
 type app struct {
-	Process
-	json bool
-	dir  string // -C
+	*cli.App
+	faults faults
 }
 
-// guardCommand is how orch runs itself as the guard of an agent. It is not for
-// people, and looked for before anything else, since it is on the way of every
-// agent's start.
-const guardCommand = "guard"
+// faults wraps the writing of events; nil but in tests.
+type faults func(write func(...core.Event) error) func(...core.Event) error
 
 // Run does what the arguments ask for and returns the exit code. It never
 // exits by itself.
-func Run(ctx context.Context, p Process) int {
-	if len(p.Args) > 2 && p.Args[1] == guardCommand {
+func Run(ctx context.Context, p Process) int { return run(ctx, p, nil) }
+
+// run is Run with faults. A guard is looked for before anything else, since it is on the
+// way of every agent's start.
+func run(ctx context.Context, p Process, f faults) int {
+	if len(p.Args) > 2 && p.Args[1] == cli.GuardCommand {
 		return proc.Guard(p.Args[2:], p.Env)
 	}
-	if p.Dir == "" {
+	a := &app{App: &cli.App{Process: p}, faults: f}
+	if a.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return report(p, false, err)
+			return a.Report(err)
 		}
-		p.Dir = dir
+		a.Dir = dir
 	}
-	a := &app{Process: p}
 	root := newRoot(a)
 	root.SetArgs(p.Args[1:])
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
-		return report(p, a.json || asksJSON(p.Args), err)
+		a.JSON = a.JSON || asksJSON(p.Args)
+		return a.Report(err)
 	}
-	return exitDone
+	return cli.ExitDone
 }
 
 // asksJSON reports whether the arguments ask for JSON, for errors that come
@@ -76,32 +65,4 @@ func asksJSON(args []string) bool {
 		}
 	}
 	return false
-}
-
-// env is the value of an environment variable; the last one counts.
-func (p Process) env(name string) string {
-	value := ""
-	for _, e := range p.Env {
-		if v, ok := strings.CutPrefix(e, name+"="); ok {
-			value = v
-		}
-	}
-	return value
-}
-
-// pick is the part of the environment whose names are listed; a name that ends
-// in * stands for all that begin so.
-func (p Process) pick(names ...string) []string {
-	var out []string
-	for _, e := range p.Env {
-		name, _, _ := strings.Cut(e, "=")
-		for _, want := range names {
-			prefix, open := strings.CutSuffix(want, "*")
-			if name == want || open && strings.HasPrefix(name, prefix) {
-				out = append(out, e)
-				break
-			}
-		}
-	}
-	return out
 }

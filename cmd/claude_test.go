@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 )
 
@@ -108,7 +109,7 @@ func TestClaudeCodeWithoutItsModel(t *testing.T) {
 		f, _ := claudeFixture(t, func(modeltest.Request) modeltest.Reply { return modeltest.Reply{Status: 401} })
 		f.task("task")
 		out, code := f.run(nil, "orch", "run", f.epic)
-		require.Equal(t, exitNotReady, code, out)
+		require.Equal(t, cli.ExitNotReady, code, out)
 		require.Contains(t, out, "the agent's client is not logged in")
 		require.Contains(t, f.must("orch", "tasks", "show", "e-1.1"), "open")
 	})

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -136,7 +138,7 @@ func sessionArgs(name, prompt string) []string {
 // A session of the same client that nobody has bound is not felt.
 func TestStopHookKeepsEachClientAtWork(t *testing.T) {
 	t.Parallel()
-	for _, k := range hookedClients() {
+	for _, k := range workspace.Hooked() {
 		if k.Name == "claude" { // has tests of its own
 			continue
 		}
@@ -185,7 +187,7 @@ func TestDoctorAsksCodex(t *testing.T) {
 	f, _ := clientFixture(t, "codex", "permission_mode: ''", func(modeltest.Request) modeltest.Reply { return modeltest.Reply{} })
 	f.must("orch", "init", "--client", "codex", "--yes")
 	out, code := f.run(nil, "orch", "doctor")
-	require.Equal(t, exitNotReady, code, out)
+	require.Equal(t, cli.ExitNotReady, code, out)
 	require.Contains(t, out, "Codex does not see it: the folder is not trusted")
 
 	home := ""

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -30,7 +32,7 @@ func newDemoCmd(a demoCmd) *cobra.Command {
 the embedded tracker, and runs it: real worktrees, real processes, a real gate.
 One task fails its gate and is mended by the second attempt; one conflicts with
 another and is resolved. It takes about 15 seconds and touches nothing else.`,
-		Args: atMost(0, "no argument"),
+		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error { return a.demo(c.Context(), f) },
 	}
 	c.Flags().BoolVar(&f.stuck, "stuck", false, "leave one task failing its gate and one asking, to try status, retry and answer on")
@@ -89,19 +91,19 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	keep := f.keep || f.stuck
 	repo := filepath.Join(dir, "shortener")
-	inner := demoCmd{&app{Process: a.Process, json: a.json}}
+	inner := demoCmd{&app{App: &cli.App{Process: a.Process, JSON: a.JSON}, faults: a.faults}}
 	inner.Dir, inner.Env = repo, a.demoEnv(f.stuck)
 	if err := inner.makeDemo(ctx, repo); err != nil {
 		return err
 	}
-	if !a.json {
+	if !a.JSON {
 		fmt.Fprintf(a.Stdout, "A throw-away git repository, %s; nothing else is touched.\n\n", repo)
 	}
-	w, err := inner.open(ctx)
+	w, err := workspace.Open(ctx, inner.App)
 	if err != nil {
 		return err
 	}
-	err = w.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	err = driver{w, a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	a.afterDemo(dir, repo, keep)
 	if !keep {
 		if rmErr := os.RemoveAll(dir); err == nil && rmErr != nil {
@@ -113,7 +115,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 
 // afterDemo says what to do next.
 func (a demoCmd) afterDemo(dir, repo string, keep bool) {
-	if a.json {
+	if a.JSON {
 		return
 	}
 	if keep {
@@ -133,7 +135,7 @@ Next, in a repository of yours:
 
 // demoEnv is an environment in which a person's own git settings play no part.
 func (a demoCmd) demoEnv(stuck bool) []string {
-	env := append(a.pick("PATH", "HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
+	env := append(a.Pick("PATH", "HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=orch demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_COMMITTER_NAME=orch demo", "GIT_COMMITTER_EMAIL=demo@localhost")
 	if stuck {
@@ -149,7 +151,7 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 	}
 	settings := fmt.Sprintf("workflow:\n  run: {max_parallel: 3}\n  tracker: {kind: file}\n  gate:\n    - {name: check, type: command, command: \"sh check.sh\"}\n"+
 		"  agent: {harness: command, command: [%q, demo, agent], env: [ORCH_DEMO_STUCK]}\n", a.Self)
-	for name, text := range map[string]string{settingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
+	for name, text := range map[string]string{workspace.SettingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
 		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("making the demo: %w", err)
 		}
@@ -197,14 +199,14 @@ func (a demoCmd) makeDemoTasks(ctx context.Context, dir string) error {
 // a coding agent does, mistakes included.
 func (a demoCmd) demoAgent(ctx context.Context) error {
 	n := 0
-	if _, err := fmt.Sscanf(strings.TrimPrefix(a.env("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
-		return usage("this is the agent of orch demo; it is not for people")
+	if _, err := fmt.Sscanf(strings.TrimPrefix(a.Getenv("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
+		return cli.Usage("this is the agent of orch demo; it is not for people")
 	}
-	step, dir := demoSteps()[n-1], a.env("ORCH_WORKTREE")
-	if a.env("ORCH_ITERATION") != "1" {
+	step, dir := demoSteps()[n-1], a.Getenv("ORCH_WORKTREE")
+	if a.Getenv("ORCH_ITERATION") != "1" {
 		return a.resolve(ctx, dir, step)
 	}
-	stuck := a.env("ORCH_DEMO_STUCK") != ""
+	stuck := a.Getenv("ORCH_DEMO_STUCK") != ""
 	if stuck && step.route == "GET /health" && !a.answered() {
 		a.work(ctx, "read "+step.file, time.Second)
 		fmt.Fprintln(a.Stdout, "<promise>BLOCKED</promise>\nReason: Should /health tell the version?")
@@ -212,7 +214,7 @@ func (a demoCmd) demoAgent(ctx context.Context) error {
 	}
 	a.work(ctx, "read the brief", step.takes/3)
 	lines := step.lines
-	if n == 5 && (a.env("ORCH_ATTEMPT") == "1" || stuck && !a.answered()) {
+	if n == 5 && (a.Getenv("ORCH_ATTEMPT") == "1" || stuck && !a.answered()) {
 		lines = lines[:1] // the mistake that the gate finds
 	}
 	a.work(ctx, "edit "+step.file, step.takes*2/3)
@@ -230,7 +232,7 @@ func (a demoCmd) demoAgent(ctx context.Context) error {
 // answered reports whether a person has given a hint or an answer: the brief
 // has it.
 func (a demoCmd) answered() bool {
-	b, err := os.ReadFile(a.env("ORCH_BRIEF"))
+	b, err := os.ReadFile(a.Getenv("ORCH_BRIEF"))
 	return err == nil && strings.Contains(string(b), "A person has answered")
 }
 

@@ -12,6 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -164,11 +166,11 @@ func (f *fixture) noLocks() {
 // noProcesses waits for the last process of the fixture's repository to go; a
 // killed orch's guards need a moment.
 func (f *fixture) noProcesses() {
-	a := &app{Process: Process{Dir: f.dir, Env: f.env, Self: filepath.Join(f.bin, "orch"), Now: time.Now}}
-	w, err := a.open(f.t.Context())
+	a := &cli.App{Process: Process{Dir: f.dir, Env: f.env, Self: filepath.Join(f.bin, "orch"), Now: time.Now}}
+	w, err := workspace.Open(f.t.Context(), a)
 	require.NoError(f.t, err)
 	require.Eventually(f.t, func() bool {
-		left, err := proc.Survivors(w.marker())
+		left, err := proc.Survivors(w.Marker())
 		return err == nil && len(left) == 0
 	}, 10*time.Second, 50*time.Millisecond, "processes are left")
 }

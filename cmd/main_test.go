@@ -30,10 +30,9 @@ func asOrch() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	os.Exit(Run(context.Background(), Process{
+	os.Exit(run(context.Background(), Process{
 		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
-		faults: killAt(os.Getenv("ORCH_TEST_KILL")),
-	}))
+	}, killAt(os.Getenv("ORCH_TEST_KILL"))))
 }
 
 // killAt makes orch kill itself, as SIGKILL from outside would, at the n-th

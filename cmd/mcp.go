@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/mcp"
 )
 
@@ -17,9 +18,9 @@ func newMCPCmd(a *app) *cobra.Command {
 the commands orch iteration, checkpoint, hook, task, next, land, status and stats: a
 client without the protocol has all of them there.`,
 		Example: "  claude mcp add orch -- orch mcp",
-		Args:    atMost(0, "no argument"),
+		Args:    cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			v, _ := version()
+			v, _ := cli.Version()
 			return mcp.Serve(c.Context(), v, a.call)
 		},
 	}
@@ -31,6 +32,6 @@ func (a *app) call(ctx context.Context, args []string, stdin []byte) (document [
 	p := a.Process
 	p.Args = append([]string{"orch"}, args...)
 	p.Stdin, p.Stdout = bytes.NewReader(stdin), &out
-	exit = Run(ctx, p)
+	exit = run(ctx, p, a.faults)
 	return out.Bytes(), exit
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness/modeltest"
 )
 
@@ -157,7 +159,7 @@ func requireLoopDone(t *testing.T, f *fixture, model *modeltest.Model, out strin
 // lists for them.
 func TestEachClientUsesTheTools(t *testing.T) {
 	t.Parallel()
-	for _, k := range hookedClients() {
+	for _, k := range workspace.Hooked() {
 		if k.Name == "claude" {
 			continue
 		}
@@ -220,10 +222,19 @@ func TestMCPRules(t *testing.T) {
 	f.write(filepath.Join(f.dir, "done.txt"), "right\n")
 	green := c.must("iteration_validate", with(map[string]any{"agentOutput": "Done, because it had to be.\n<promise>COMPLETE</promise>"}))
 	require.Equal(t, "COMPLETE", green["completionSignal"], green)
+	require.NotEmpty(t, c.must("hook_register", map[string]any{"taskId": "mine", "hookType": "validation"})["hookId"])
+	decided := c.must("hook_evaluate", with(map[string]any{"agentOutput": "nothing"}))
+	require.Equal(t, "complete", decided["action"], "by what the rules said last")
+	require.Equal(t, float64(2), decided["iteration"])
 	ended := c.must("iteration_complete", with(map[string]any{"completionPromise": "COMPLETE"}))
 	require.Equal(t, float64(100), ended["finalValidationScore"])
 	require.Len(t, ended["iterationHistory"], 2)
 	require.NotEmpty(t, ended["completedAt"])
+
+	c.must("iteration_start", map[string]any{"taskId": "mine", "validationRules": []any{map[string]any{"name": "yes", "command": "true"}}})
+	require.Empty(t, c.must("iteration_validate", id)["detectedPromise"], "what was stored for another iteration says nothing")
+	c.must("work_product_store", map[string]any{"taskId": "mine", "content": "All of it.\n\n<promise>COMPLETE</promise>"})
+	require.Equal(t, "COMPLETE", c.must("iteration_validate", id)["completionSignal"], "what was stored is what is said")
 
 	require.Equal(t, "blocked", c.must("task_update", map[string]any{"id": "e-1.1", "status": "blocked", "blockedReason": "which port?"})["status"])
 	require.Contains(t, fmt.Sprint(c.must("task_get", map[string]any{"id": "e-1.1"})["task"]), "which port?")
@@ -248,6 +259,7 @@ func TestMCPBadInput(t *testing.T) {
 		{"task_get", map[string]any{"taskId": "nonsense"}, "NOT_FOUND"},
 		{"task_get", map[string]any{"taskId": "--help"}, "NOT_FOUND"},
 		{"task_update", map[string]any{"taskId": "e-1.1", "status": "closed"}, "orch land e-1.1"},
+		{"task_update", map[string]any{"id": "e-1.1", "status": "completed"}, "orch land e-1.1"},
 		{"task_update", map[string]any{"taskId": "e-1.1", "status": "--json"}, "no status to set"},
 		{"iteration_status", map[string]any{"taskId": "e-1.1"}, "orch iteration start e-1.1"},
 		{"iteration_next", map[string]any{"taskId": "e-1.1"}, "NO_LOOP"},
@@ -267,6 +279,6 @@ func TestMCPBadInput(t *testing.T) {
 		require.Contains(t, failed, tt.says, "%s %v", tt.tool, tt.in)
 	}
 	_, code := f.run(nil, "orch", "iteration", "status", "e-1.1")
-	require.Equal(t, exitNotFound, code, "nothing was begun")
+	require.Equal(t, cli.ExitNotFound, code, "nothing was begun")
 	require.Equal(t, "open", c.must("task_update", map[string]any{"taskId": "e-1.1", "status": "open", "note": "later"})["status"])
 }

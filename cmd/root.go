@@ -1,11 +1,21 @@
 package cmd
 
 import (
+	"fmt"
+
 	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
+	"github.com/beadsorch/orch/cmd/iterate"
+	"github.com/beadsorch/orch/cmd/setup"
+	"github.com/beadsorch/orch/cmd/show"
+	"github.com/beadsorch/orch/cmd/tasks"
 )
 
 // newRoot builds the whole command line. All commands are listed here.
 func newRoot(a *app) *cobra.Command {
+	var dir string
 	root := &cobra.Command{
 		Use:           "orch",
 		Short:         "orch runs an epic of tasks with parallel coding agents in git worktrees",
@@ -19,29 +29,42 @@ func newRoot(a *app) *cobra.Command {
 		},
 		RunE: func(*cobra.Command, []string) error { return a.intro() },
 		PersistentPreRun: func(*cobra.Command, []string) {
-			if a.dir != "" {
-				a.Dir = a.dir
+			if dir != "" {
+				a.Dir = dir
 			}
 		},
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage("%s", err) })
-	root.PersistentFlags().BoolVar(&a.json, "json", false, "print one JSON document instead of text")
-	root.PersistentFlags().StringVarP(&a.dir, "dir", "C", "", "work in the repository that holds this `folder`")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%s", err) })
+	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print one JSON document instead of text")
+	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
-		newDemoCmd(demoCmd{a}), newInitCmd(initCmd{a}), newPlanCmd(a), newRunCmd(a), newStatusCmd(a),
-		newLogsCmd(a), newDiffCmd(a), newEventsCmd(a), newExplainCmd(a),
+		newDemoCmd(demoCmd{a}), setup.Init(a.App), show.Plan(a.App), newRunCmd(a), show.Status(a.App),
+		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		newStopHookCmd(sessionCmd{a}), newSessionStartCmd(sessionCmd{a}), newSessionPromptCmd(sessionCmd{a}), newSessionCmd(sessionCmd{a}), newLoopCmd(loopCmd{a}), newHookCmd(hookCmd{a}),
-		newTasksCmd(tasksCmd{a}), newTaskCmd(taskCmd{a}), newStatsCmd(a), newMCPCmd(a), newDoctorCmd(a), newGCCmd(a), newConfigCmd(a), newVersionCmd(a),
+		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
+		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Config(a.App), newVersionCmd(a),
+		iterate.Iteration(a.App), iterate.Checkpoint(a.App),
 	)
-	root.AddCommand(a.iterationCommands()...)
 	return root
+}
+
+// intro is for a person who has only typed orch.
+func (a *app) intro() error {
+	fmt.Fprint(a.Stdout, `orch runs an epic of tasks with parallel coding agents in git worktrees.
+
+  orch demo              watch it work: about 15 seconds, no account, no network
+  orch plan EPIC         what it would do here
+  orch run EPIC          do it; run it again to resume
+  orch status            what needs you, why, and what to do
+  orch help              everything else
+`)
+	return nil
 }
 
 // unknownCommand says what may have been meant.
 func unknownCommand(c *cobra.Command, word string) error {
-	u := &userError{Code: "USAGE", What: "no command " + word, Exit: exitUsage, Fix: []string{"orch help"}}
+	u := &cli.Error{Code: "USAGE", What: "no command " + word, Exit: cli.ExitUsage, Fix: []string{"orch help"}}
 	if near := c.SuggestionsFor(word); len(near) > 0 {
 		u.Fix = []string{"did you mean orch " + near[0] + "?"}
 	}

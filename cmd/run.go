@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/show"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
@@ -41,7 +44,7 @@ interrupted, it goes on where it was: run it again.
 The first ctrl-c lets the agents that work finish, and starts no more. The
 second interrupts them; their work is kept.`,
 		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
-		Args:    exactly(1, "an epic"),
+		Args:    cli.Exactly(1, "an epic"),
 		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), core.TaskID(args[0]), f) },
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
@@ -51,15 +54,6 @@ second interrupts them; their work is kept.`,
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	return c
-}
-
-func exactly(n int, what string) cobra.PositionalArgs {
-	return func(c *cobra.Command, args []string) error {
-		if len(args) != n {
-			return usage("%s takes %s: %s", c.CommandPath(), what, c.UseLine())
-		}
-		return nil
-	}
 }
 
 func (f runFlags) apply(l *core.Limits) {
@@ -79,49 +73,55 @@ func (f runFlags) apply(l *core.Limits) {
 }
 
 func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
-	w, err := a.open(ctx)
+	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	return w.drive(ctx, epic, f, nil)
+	return driver{w, a.faults}.drive(ctx, epic, f, nil)
+}
+
+// driver runs epics of a workspace.
+type driver struct {
+	*workspace.Workspace
+	faults faults
 }
 
 // drive runs an epic of the workspace to the end of a run.
-func (w *workspace) drive(ctx context.Context, epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
 	s, err := w.prepare(ctx, epic, f)
 	if err != nil {
 		return err
 	}
-	if s.deps.Harness, err = w.harness(); err != nil {
+	if s.deps.Harness, err = w.Harness(); err != nil {
 		return err
 	}
 	if change != nil {
 		change(&s.deps)
 	}
-	v := newView(w.app, s.epic)
+	v := show.NewView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: core.Headless, Base: s.base, Observe: v.observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
+		Mode: core.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
 	})
 	if err != nil {
 		return err
 	}
-	v.begin(o)
+	v.Begin(o)
 	requests, stop := signals(ctx)
 	err = o.Run(ctx, requests)
 	sig := stop()
-	v.end()
+	v.End()
 	sum := core.Summarize(o.State(), w.Now())
-	if closeErr := w.giveBack(ctx, o); err == nil {
+	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		return err
 	}
 	if err := w.keepSnapshot(epic, o.State(), sum); err != nil {
-		fmt.Fprintf(w.Stderr, "%s\n", firstLine(err.Error()))
+		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
 	w.sayEnd(o.State(), sum)
-	return exitWith(exitOf(o.State(), sum, sig))
+	return cli.ExitWith(exitOf(o.State(), sum, sig))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -133,16 +133,16 @@ type prepared struct {
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prepared, error) {
-	base, err := w.repo.Resolve(ctx, f.base)
+func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prepared, error) {
+	base, err := w.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
 	}
-	found, err := w.findEpic(ctx, epic)
+	found, err := w.FindEpic(ctx, epic)
 	if err != nil {
 		return prepared{}, err
 	}
-	deps, err := w.deps(ctx, epic, &readAhead{Tracker: found.tracker, issues: found.issues})
+	deps, err := w.Deps(ctx, epic, &readAhead{Tracker: found.Tracker, issues: found.Issues})
 	if err != nil {
 		return prepared{}, err
 	}
@@ -151,17 +151,9 @@ func (w *workspace) prepare(ctx context.Context, epic core.TaskID, f runFlags) (
 }
 
 func baseError(rev string, err error) error {
-	return &userError{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: exitNotReady, Err: err,
+	return &cli.Error{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: cli.ExitNotReady, Err: err,
 		Why: "an epic branch starts from a commit; a repository without one has nothing to start from",
 		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
-}
-
-func trackerError(err error) error {
-	u := explainError(err)
-	if u.Code != "UNEXPECTED" {
-		return err
-	}
-	return &userError{Code: "TRACKER_DOWN", What: "the tracker does not answer", Why: err.Error(), Exit: exitNotReady, Err: err, Fix: []string{"orch doctor"}}
 }
 
 // readAhead is a tracker whose first survey has been made already.
@@ -229,41 +221,41 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 	switch sum.Promise {
 	case core.LoopDone:
 		if s.Into.Why != "" {
-			return exitNeedsYou
+			return cli.ExitNeedsYou
 		}
-		return exitDone
+		return cli.ExitDone
 	case core.LoopContinue:
 		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 	}
 	switch sum.Code {
 	case core.TimeUp, core.Budget, core.MaxIterations, core.CircuitBreaker:
-		return exitLimit
+		return cli.ExitLimit
 	case core.AgentCrashed, core.AgentAuth:
-		return exitNotReady
+		return cli.ExitNotReady
 	case core.TrackerDown, core.Disk, core.Orphaned:
-		return exitFailed
+		return cli.ExitFailed
 	}
-	return exitNeedsYou
+	return cli.ExitNeedsYou
 }
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
-func (w *workspace) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) error {
+func (w driver) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) error {
 	files, err := snapshot.Files(s, sum, w.Now())
 	if err != nil {
 		return err
 	}
-	return snapshot.Write(filepath.Join(w.epicDir(epic), "snapshot"), files)
+	return snapshot.Write(filepath.Join(w.EpicDir(epic), "snapshot"), files)
 }
 
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
-func (w *workspace) sayEnd(s core.State, sum core.Summary) {
-	if w.json {
-		writeJSON(w.Stdout, statusDocument(w.app, s, sum))
+func (w driver) sayEnd(s core.State, sum core.Summary) {
+	if w.JSON {
+		cli.WriteJSON(w.Stdout, show.Document(w.App, s, sum))
 		return
 	}
-	fmt.Fprint(w.Stdout, summaryText(s, sum))
+	fmt.Fprint(w.Stdout, show.Summary(s, sum))
 	fmt.Fprintln(w.Stdout, stophook.Format(stophook.Promise{
 		Text: string(sum.Promise),
 		Context: map[string]any{

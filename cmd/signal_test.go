@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/cmd/cli"
 )
 
 // patientAgent writes its file, then waits until it is let go on, or is told to
@@ -144,7 +146,7 @@ func TestSecondRunIsToldWhoHoldsIt(t *testing.T) {
 	run := f.start("run", f.epic)
 	run.until("start: first")
 	out, code := f.run(nil, "orch", "run", f.epic)
-	require.Equal(t, exitHeld, code, out)
+	require.Equal(t, cli.ExitHeld, code, out)
 	require.Regexp(t, `process \d+`, out)
 	f.letGo("e-1.1")
 	run.until("start: second")
@@ -159,7 +161,7 @@ func TestPause(t *testing.T) {
 	t.Parallel()
 	f := patientFixture(t)
 	_, code := f.run(nil, "orch", "pause")
-	require.Equal(t, exitNotFound, code, "there is no run")
+	require.Equal(t, cli.ExitNotFound, code, "there is no run")
 	run := f.start("run", f.epic)
 	run.until("start: first")
 	require.Contains(t, f.must("orch", "pause"), "is paused")

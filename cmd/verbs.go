@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
@@ -17,7 +19,7 @@ func newRetryCmd(a *app) *cobra.Command {
 		Use:     "retry TASK",
 		Short:   "give a parked or skipped task new attempts",
 		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
-		Args:    exactly(1, "a task"),
+		Args:    cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.ask(c.Context(), args[0], core.Event{Kind: core.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
 		},
@@ -31,10 +33,10 @@ func newAnswerCmd(a *app) *cobra.Command {
 		Use:     "answer TASK TEXT",
 		Short:   "answer a task's question, so that it goes on",
 		Example: `  orch answer bd-a3f8.9 "10 minutes"`,
-		Args:    exactly(2, "a task and the answer"),
+		Args:    cli.Exactly(2, "a task and the answer"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if strings.TrimSpace(args[1]) == "" {
-				return usage("the answer is empty")
+				return cli.Usage("the answer is empty")
 			}
 			return a.ask(c.Context(), args[0], core.Event{Kind: core.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
 		},
@@ -50,7 +52,7 @@ func newSkipCmd(a *app) *cobra.Command {
 		Long: `Skip takes a task out of the run. It is marked blocked in the tracker, so what
 waits for it waits on; with --close it is closed, and what waits for it goes on
 without its work. orch retry takes it up again.`,
-		Args: exactly(1, "a task"),
+		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
 			e := core.Event{Kind: core.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
 			if closeIt {
@@ -69,35 +71,31 @@ without its work. orch retry takes it up again.`,
 
 // ask leaves a request about a task for the run that goes on, or the next one.
 func (a *app) ask(ctx context.Context, id string, e core.Event, what string) error {
-	p, task, err := a.look(ctx, []string{id})
+	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err != nil {
 		return err
 	}
 	if task == nil {
-		return usage("%s is an epic; name a task of it", id)
+		return cli.Usage("%s is an epic; name a task of it", id)
 	}
 	e.Task = task.ID
-	if err := core.Check(p.state, e); err != nil {
-		return &userError{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+core.ErrForbidden.Error())),
-			Exit: exitUsage, Err: err, Fix: []string{"orch status " + arg(task.ID)}}
+	if err := core.Check(p.State, e); err != nil {
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+core.ErrForbidden.Error())),
+			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
-	if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
+	if err := orchestrator.Ask(p.Folder, e, a.Now()); err != nil {
 		return err
 	}
 	return a.said(p, fmt.Sprintf("%s %s", task.ID, what))
 }
 
 // said confirms a request, and tells who takes it.
-func (a *app) said(p *picture, what string) error {
+func (a *app) said(p *workspace.Picture, what string) error {
 	then := "the run that goes on takes it now"
-	if !p.held {
-		then = "go on: orch run " + string(p.state.Epic)
+	if !p.Held {
+		then = "go on: orch run " + string(p.State.Epic)
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.asked/1", "epic": p.state.Epic, "what": what, "running": p.held})
-		return nil
-	}
-	fmt.Fprintf(a.Stdout, "%s; %s\n", what, then)
+	a.Print(map[string]any{"schema": "orch.asked/1", "epic": p.State.Epic, "what": what, "running": p.Held}, fmt.Sprintf("%s; %s\n", what, then))
 	return nil
 }
 
@@ -105,7 +103,7 @@ func newPauseCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "pause [EPIC]",
 		Short: "start no agent in the run that goes on, until orch continue; what runs goes on to its end",
-		Args:  atMost(1, "at most one epic"),
+		Args:  cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.tell(c.Context(), args, "is paused", core.Event{Kind: core.RunPaused, Reason: "asked by orch pause"})
 		},
@@ -116,7 +114,7 @@ func newContinueCmd(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "continue [EPIC]",
 		Short: "let a run that was paused go on",
-		Args:  atMost(1, "at most one epic"),
+		Args:  cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.tell(c.Context(), args, "goes on", core.Event{Kind: core.RunContinued, Reason: "asked by orch continue"})
 		},
@@ -128,7 +126,7 @@ func newStopCmd(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "stop [EPIC]",
 		Short: "let the run end after what runs now, or at once",
-		Args:  atMost(1, "at most one epic"),
+		Args:  cli.AtMost(1, "at most one epic"),
 		RunE:  func(c *cobra.Command, args []string) error { return a.stop(c.Context(), args, now) },
 	}
 	c.Flags().BoolVar(&now, "now", false, "interrupt the agents; their work is kept")
@@ -145,17 +143,17 @@ func (a *app) stop(ctx context.Context, args []string, now bool) error {
 
 // tell leaves requests for the run of an epic that goes on.
 func (a *app) tell(ctx context.Context, args []string, what string, events ...core.Event) error {
-	p, _, err := a.look(ctx, args)
+	p, _, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
-	if !p.held {
-		return &userError{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.state.Epic), Exit: exitNotFound, Fix: []string{"orch status " + arg(p.state.Epic)}}
+	if !p.Held {
+		return &cli.Error{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.State.Epic), Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(p.State.Epic)}}
 	}
 	for _, e := range events {
-		if err := orchestrator.Ask(p.dir, e, a.Now()); err != nil {
+		if err := orchestrator.Ask(p.Folder, e, a.Now()); err != nil {
 			return err
 		}
 	}
-	return a.said(p, fmt.Sprintf("%s %s", p.state.Epic, what))
+	return a.said(p, fmt.Sprintf("%s %s", p.State.Epic, what))
 }

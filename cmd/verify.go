@@ -3,12 +3,11 @@ package cmd
 import (
 	"context"
 	"fmt"
-	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -19,28 +18,28 @@ func newVerifyCmd(a *app) *cobra.Command {
 		Long: `Verify runs the rules of the gate in the worktree of the task's last attempt, as it
 is there now, uncommitted changes included, and says what each found. It changes
 nothing: what lands is judged again, on the tree that lands.`,
-		Args: exactly(1, "a task"),
+		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c.Context(), args[0]) },
 	}
 }
 
 func (a *app) verify(ctx context.Context, id string) error {
-	p, t, attempt, err := a.attemptOf(ctx, id, 0)
+	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, 0)
 	if err != nil {
 		return err
 	}
-	store, err := p.store(p.state.Epic)
+	store, err := p.Store(p.State.Epic)
 	if err != nil {
 		return err
 	}
 	name := store.Name(string(t.ID), attempt.Number)
 	if !store.Exists(string(t.ID), attempt.Number) {
-		return &userError{Code: "NO_WORKTREE", What: fmt.Sprintf("%s has no worktree now", t.ID), Exit: exitNotFound,
-			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + arg(t.ID)}}
+		return &cli.Error{Code: "NO_WORKTREE", What: fmt.Sprintf("%s has no worktree now", t.ID), Exit: cli.ExitNotFound,
+			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
 	var files []string
-	if head, err := p.repo.Resolve(ctx, name.Branch); err == nil {
-		changes, err := p.repo.ChangedFiles(ctx, attempt.Base, head)
+	if head, err := p.Repo.Resolve(ctx, name.Branch); err == nil {
+		changes, err := p.Repo.ChangedFiles(ctx, attempt.Base, head)
 		if err != nil {
 			return fmt.Errorf("listing what %s changed: %w", t.ID, err)
 		}
@@ -48,38 +47,19 @@ func (a *app) verify(ctx context.Context, id string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.sys.RunGuarded, p.cfg.Gate, validation.Input{Dir: name.Dir, Env: p.gateEnv(), Files: files, Now: a.Now})
+	v, err := validation.Judge(ctx, p.Proc.RunGuarded, p.Config.Gate, validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
 	if err != nil {
 		return err
 	}
-	if a.json {
-		writeJSON(a.Stdout, map[string]any{"schema": "orch.verify/1", "task": t.ID, "dir": name.Dir, "passed": v.Passed, "score": v.Score, "checks": checksDocument(v)})
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.verify/1", "task": t.ID, "dir": name.Dir, "passed": v.Passed, "score": v.Score, "checks": checksDocument(v)})
 	} else {
-		a.sayVerdict(v)
+		a.PrintVerdict(v)
 	}
 	if !v.Passed {
-		return exitWith(exitNeedsYou)
+		return cli.ExitWith(cli.ExitNeedsYou)
 	}
 	return nil
-}
-
-func (a *app) sayVerdict(v validation.Verdict) {
-	if len(v.Checks) == 0 {
-		fmt.Fprintln(a.Stderr, "no gate is set: workflow.gate in project.yaml")
-	}
-	for _, c := range v.Checks {
-		mark, why := "✓", ""
-		if !c.Passed {
-			mark, why = "✗", "  "+harness.Clean(c.Why)
-		}
-		fmt.Fprintf(a.Stdout, " %s %s  %s%s\n", mark, c.Rule, c.Took.Round(10*time.Millisecond), why)
-		if c.Passed {
-			continue
-		}
-		for line := range strings.Lines(c.Output) {
-			fmt.Fprintf(a.Stdout, "     %s\n", harness.Clean(strings.TrimSuffix(line, "\n")))
-		}
-	}
 }
 
 func checksDocument(v validation.Verdict) []map[string]any {

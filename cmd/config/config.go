@@ -85,54 +85,6 @@ type Agent struct {
 	Env []string
 }
 
-// Harnesses are the clients that an agent may be, and any command.
-func Harnesses() []string {
-	return []string{"claude", "codex", "gemini", "copilot", "opencode", "command"}
-}
-
-// unattended says what a client may do unasked where nobody says otherwise: edit files, and
-// run git and go. Codex has no such list, and is held in by its sandbox; opencode asks for
-// next to nothing by itself.
-func (s settings) unattended(a *Agent) {
-	mode, tools := "", []string(nil)
-	switch a.Harness {
-	case "claude":
-		mode, tools = "acceptEdits", []string{"Bash(go *)", "Bash(git *)"}
-	case "codex":
-		mode = "workspace-write"
-	case "gemini":
-		mode = "auto_edit"
-		if a.PermissionMode != "yolo" { // in which such a list would deny the rest
-			tools = []string{"run_shell_command(go)", "run_shell_command(git)"}
-		}
-	case "copilot":
-		tools = []string{"write", "shell(go:*)", "shell(git:*)"}
-	}
-	agent := s.named("agent").within
-	if agent.named("permission_mode").from == "" {
-		a.PermissionMode = mode
-	}
-	if agent.named("allowed_tools").from == "" {
-		a.AllowedTools = tools
-	}
-}
-
-// modes are the words that a client knows for what may be done unasked; nil for those that
-// are passed on unseen.
-func modes(harness string) []string {
-	switch harness {
-	case "codex":
-		return []string{"read-only", "workspace-write", "danger-full-access"}
-	case "gemini":
-		return []string{"default", "auto_edit", "yolo", "plan"}
-	case "copilot":
-		return []string{"allow-all-tools"}
-	case "opencode":
-		return []string{"auto"}
-	}
-	return nil
-}
-
 // Definition is how an agent of one name iterates.
 type Definition struct {
 	// Enabled says whether it iterates; if not, it has one iteration an attempt.
@@ -163,6 +115,10 @@ type Limits struct {
 	CostUSD float64
 	// Tokens is for one run.
 	Tokens int64
+	// TaskCostUSD is for all attempts at one task, as CostUSD.
+	TaskCostUSD float64
+	// TaskTokens is for all attempts at one task.
+	TaskTokens int64
 }
 
 // Worktree is where agents work.

@@ -65,7 +65,7 @@ func TestFull(t *testing.T) {
 	want.Agent = config.Agent{Harness: "command", Command: []string{"my-agent", "--brief", "-"}, Model: "large", PermissionMode: "dontAsk", AllowedTools: []string{}, Env: []string{"MY_TOKEN", "CARGO_*"}}
 	want.Agents["qa"] = config.Definition{Enabled: true, MaxIterations: 3, ValidationRules: []string{"tests_pass"}}
 	want.Agents["scribe"] = config.Definition{MaxIterations: 15, CompletionPromises: []string{"COMPLETE"}}
-	want.Limits = config.Limits{TaskTime: 10 * time.Minute, CostUSD: 12.5, Tokens: 1000000}
+	want.Limits = config.Limits{TaskTime: 10 * time.Minute, CostUSD: 12.5, Tokens: 1000000, TaskCostUSD: 2.5, TaskTokens: 200000}
 	want.Worktree.Dir = "/var/work"
 	want.Tracker.Kind = "file"
 	require.Equal(t, want, c)
@@ -83,7 +83,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"run.max_parallel": "8", "run.attempts": "1", "run.into": "123", "run.max_duration": "2h", "run.max_iterations": "3", "run.max_consecutive_failures": "4",
 		"gate": "[{name: lint, type: command, command: make lint}]", "agent.harness": "command", "agent.command": "agent,-x", "agent.model": "null",
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
-		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "worktree.dir": "wt", "tracker.kind": "bd",
+		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6", "worktree.dir": "wt", "tracker.kind": "bd",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
 	for key, value := range values {
@@ -96,7 +96,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	}
 	require.Len(t, origins, len(values))
 	require.Equal(t, config.Run{MaxParallel: 8, Attempts: 1, Into: "123", MaxDuration: 2 * time.Hour, MaxIterations: 3, MaxConsecutiveFailures: 4}, c.Run)
-	require.Equal(t, config.Limits{NoProgress: 30 * time.Second, CostUSD: 1.5, Tokens: 7}, c.Limits)
+	require.Equal(t, config.Limits{NoProgress: 30 * time.Second, CostUSD: 1.5, Tokens: 7, TaskCostUSD: 0.5, TaskTokens: 6}, c.Limits)
 	require.Equal(t, []string{"all_blocked", "all_complete"}, c.StopHook.AllowExitOn)
 	require.Equal(t, []string{"A, B"}, c.StopHook.CompletionPromises)
 	require.Equal(t, []string{"agent", "-x"}, c.Agent.Command)
@@ -360,7 +360,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 26)
+		require.Len(t, origins, 28)
 	})
 }
 

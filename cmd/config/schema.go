@@ -48,6 +48,8 @@ func schema(c *Config) settings {
 			duration("no_progress", &c.Limits.NoProgress, 0),
 			number("cost_usd", &c.Limits.CostUSD, 1e9),
 			whole("tokens", &c.Limits.Tokens, 0, math.MaxInt64),
+			number("task_cost_usd", &c.Limits.TaskCostUSD, 1e9),
+			whole("task_tokens", &c.Limits.TaskTokens, 0, math.MaxInt64),
 		}},
 		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
 		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, "auto", "bd", "file")}},
@@ -175,7 +177,7 @@ func (s settings) check(c Config, path string, data []byte) error {
 		return agent.named("harness").fault(path, data, "workflow.agent.harness", "is command, and agent.command does not say which",
 			`set the program with its arguments: command: ["my-agent", "--brief"]`)
 	}
-	if known := modes(c.Agent.Harness); known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
+	if known := clientOf(c.Agent.Harness).modes; known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
 		return agent.named("permission_mode").fault(path, data, "workflow.agent.permission_mode",
 			fmt.Sprintf("is %s, which %s does not know", quoted(c.Agent.PermissionMode), c.Agent.Harness), "one of "+strings.Join(known, ", "))
 	}

@@ -9,51 +9,52 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
-func checkpointCommand(h Host) *cobra.Command {
+func checkpointCommand(a commands) *cobra.Command {
 	c := &cobra.Command{Use: "checkpoint", Short: "points that an agent can go on from: create, resume, list, expire, cleanup", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var id string
 	resume := verb("resume", "what to go on with, from the newest checkpoint that has not expired", 1, func(ctx context.Context, args []string) error {
-		return h.read(ctx, args[0], func(b *checkpoint.Book) error {
+		return a.read(ctx, args[0], func(b *checkpoint.Book) error {
 			point, err := b.Newest(id)
 			if err != nil {
 				return err
 			}
-			return h.sayResume(b, point)
+			return a.sayResume(b, point)
 		})
 	})
 	resume.Flags().StringVar(&id, "checkpoint", "", "the `id` of another one")
 	var keep int
 	cleanup := verb("cleanup", "forget what has expired, and all but the newest", 1, func(ctx context.Context, args []string) error {
-		return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
 			n, err := b.CleanUp(keep)
 			if err != nil {
 				return err
 			}
-			return h.Print(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "removed": n}, fmt.Sprintf("%d removed\n", n))
+			return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "removed": n}, fmt.Sprintf("%d removed\n", n))
 		})
 	})
 	cleanup.Flags().IntVar(&keep, "keep", 5, "how many stay")
-	c.AddCommand(createCommand(h), resume, cleanup,
+	c.AddCommand(createCommand(a), resume, cleanup,
 		verb("list", "all checkpoints, oldest first", 1, func(ctx context.Context, args []string) error {
-			return h.read(ctx, args[0], func(b *checkpoint.Book) error { return h.sayPoints(args[0], b.List()) })
+			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayPoints(args[0], b.List()) })
 		}),
 		verb("expire TASK ID", "keep a checkpoint from being gone on from", 2, func(ctx context.Context, args []string) error {
-			return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+			return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
 				if err := b.Expire(args[1]); err != nil {
 					return err
 				}
-				return h.Print(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": args[1], "expired": true}, args[1]+" has expired\n")
+				return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": args[1], "expired": true}, args[1]+" has expired\n")
 			})
 		}),
 	)
 	return c
 }
 
-func createCommand(h Host) *cobra.Command {
+func createCommand(a commands) *cobra.Command {
 	var point checkpoint.Checkpoint
 	var free, draft string
 	var life time.Duration
@@ -63,18 +64,18 @@ func createCommand(h Host) *cobra.Command {
 			point.AgentContext = json.RawMessage(free)
 		}
 		var err error
-		if point.DraftContent, err = h.text(draft); err != nil {
-			return h.Fail(Problem{Code: "NO_INPUT", What: "the draft can not be read", Why: err.Error(), Err: err, Kind: NotFound})
+		if point.DraftContent, err = a.text(draft); err != nil {
+			return &cli.Error{Code: "NO_INPUT", What: "the draft can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 		}
 		if life > 0 {
-			point.ExpiresAt = h.Now().Add(life).UTC()
+			point.ExpiresAt = a.Now().Add(life).UTC()
 		}
-		return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
 			made, err := b.Create(point)
 			if err != nil {
 				return err
 			}
-			return h.Print(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": made.ID, "sequence": made.Sequence, "iterationNumber": made.IterationNumber}, made.ID+"\n")
+			return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": made.ID, "sequence": made.Sequence, "iterationNumber": made.IterationNumber}, made.ID+"\n")
 		})
 	})
 	c.Flags().StringVar(&point.Trigger, "trigger", checkpoint.Manual, "why it is made")
@@ -88,7 +89,7 @@ func createCommand(h Host) *cobra.Command {
 	return c
 }
 
-func (h Host) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
+func (a commands) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
 	words := b.Instructions(c)
 	doc := map[string]any{"schema": "orch.resume/1", "checkpoint": c, "taskId": c.TaskID, "agentContext": c.AgentContext, "resumeInstructions": words}
 	text := words
@@ -101,17 +102,17 @@ func (h Host) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
 	if c.DraftContent != "" {
 		text += "Draft:\n" + harness.Clean(c.DraftContent) + "\n"
 	}
-	return h.Print(doc, text)
+	return a.say(doc, text)
 }
 
-func (h Host) sayPoints(task string, points []checkpoint.Checkpoint) error {
+func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
 	var text strings.Builder
 	for _, c := range points {
 		state := ""
-		if c.Expired || !c.ExpiresAt.IsZero() && !h.Now().Before(c.ExpiresAt) {
+		if c.Expired || !c.ExpiresAt.IsZero() && !a.Now().Before(c.ExpiresAt) {
 			state = "  expired"
 		}
 		fmt.Fprintf(&text, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, harness.Clause(c.Trigger, 40), state)
 	}
-	return h.Print(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, text.String())
+	return a.say(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, text.String())
 }

@@ -5,94 +5,71 @@ package iterate
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
+	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/stophook/registry"
 )
 
-// Host is the program around the commands.
-type Host struct {
-	// Stdin is read where a file is "-".
-	Stdin io.Reader
-	// Now is the clock.
-	Now func() time.Time
-	// Place finds a task's loop and its work.
-	Place func(ctx context.Context, task string) (Place, error)
-	// Hooks has the hooks of a task decide on an iteration; the zero Hook where it has none.
-	Hooks func(ctx context.Context, task string, n int, v validation.Verdict, output string, files []string) (iteration.Hook, error)
-	// Limit tells a run that drives the task what its attempts may have; told is false where
-	// none does.
-	Limit func(ctx context.Context, task string, n int) (told bool, err error)
-	// Print prints a document where JSON was asked for, else the text.
-	Print func(doc map[string]any, text string) error
-	// Fail is an error that says what to do about it.
-	Fail func(Problem) error
-	// NeedsYou is the error with which a command ends well that a person has to look at.
-	NeedsYou error
+// commands is both commands.
+type commands struct{ *cli.App }
+
+// Iteration is the command orch iteration.
+func Iteration(app *cli.App) *cobra.Command { return iterationCommand(commands{app}) }
+
+// Checkpoint is the command orch checkpoint.
+func Checkpoint(app *cli.App) *cobra.Command { return checkpointCommand(commands{app}) }
+
+// say prints a document where JSON was asked for, else the text.
+func (a commands) say(doc map[string]any, text string) error {
+	a.Print(doc, text)
+	return nil
 }
 
-// Place is where a task's loop is kept, and where its work is.
-type Place struct {
-	// Book is the folder of the loop.
-	Book string
-	// Dir is the folder that is validated, absolute.
-	Dir string
-	// Env is the whole environment of a rule's command.
-	Env []string
-	// Run runs a rule's command.
-	Run proc.Runner
-	// Changed lists the files that the work has changed.
-	Changed func(ctx context.Context) ([]string, error)
-	// Products is the text of the task's work products.
-	Products func() (string, error)
-	// Blocked reports whether a person has set the task to blocked in the tracker.
-	Blocked func(ctx context.Context) bool
-	// Config is how the task's agent iterates, by the settings.
-	Config func(ctx context.Context) (iteration.Config, error)
+// place is where a task's loop is kept, and where its work is.
+type place struct {
+	*workspace.Workspace
+	work workspace.Work
 }
 
-// Problem is an error for a person.
-type Problem struct {
-	Code, What, Why string
-	Fix             []string
-	Kind            Kind
-	Err             error
+func (a commands) place(ctx context.Context, task string) (place, error) {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return place{}, err
+	}
+	at, err := w.WorkAt(task)
+	return place{w, at}, err
 }
 
-// Kind sorts problems by their exit codes.
-type Kind int
-
-// The kinds of problems.
-const (
-	Usage Kind = iota
-	NotFound
-	Held
-)
-
-// Commands are both commands.
-func Commands(h Host) []*cobra.Command {
-	return []*cobra.Command{iterationCommand(h), checkpointCommand(h)}
+// blocked reports whether a person has set the task to blocked in the tracker.
+func (p place) blocked(ctx context.Context, task string) bool {
+	i, ok := p.Issue(ctx, task)
+	return ok && i.Status == beads.StatusBlocked
 }
 
 // problem says what to do about an error of a book.
-func (h Host) problem(task string, err error) error {
+func problem(task string, err error) error {
 	if err == nil {
 		return nil
 	}
-	p := Problem{What: err.Error(), Err: err}
+	p := &cli.Error{What: err.Error(), Exit: cli.ExitUsage, Err: err}
 	switch {
 	case errors.Is(err, checkpoint.ErrNoLoop):
-		p.Code, p.Kind, p.Fix = "NO_LOOP", NotFound, []string{"orch iteration start " + task}
+		p.Code, p.Exit, p.Fix = "NO_LOOP", cli.ExitNotFound, []string{"orch iteration start " + task}
 	case errors.Is(err, checkpoint.ErrNotFound):
-		p.Code, p.Kind, p.Fix = "NOT_FOUND", NotFound, []string{"orch checkpoint list " + task, "orch checkpoint create " + task}
+		p.Code, p.Exit, p.Fix = "NOT_FOUND", cli.ExitNotFound, []string{"orch checkpoint list " + task, "orch checkpoint create " + task}
 	case errors.Is(err, checkpoint.ErrHeld):
-		p.Code, p.Kind, p.Fix = "HELD", Held, []string{"try again when it has ended"}
+		p.Code, p.Exit, p.Fix = "HELD", cli.ExitHeld, []string{"try again when it has ended"}
 	case errors.Is(err, checkpoint.ErrActive):
 		p.Code, p.Fix = "LOOP_ACTIVE", []string{"orch iteration status " + task, "orch iteration next " + task}
 	case errors.Is(err, iteration.ErrMaximum):
@@ -108,49 +85,66 @@ func (h Host) problem(task string, err error) error {
 	default:
 		return err
 	}
-	return h.Fail(p)
+	return p
 }
 
 // write opens a task's book, does one thing to it, and closes it.
-func (h Host) write(ctx context.Context, task string, do func(*checkpoint.Book, Place) error) error {
-	place, err := h.Place(ctx, task)
+func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Book, place) error) error {
+	at, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Open(ctx, place.Book, h.Now)
+	b, err := checkpoint.Open(ctx, at.work.Book, a.Now)
 	if err != nil {
-		return h.problem(task, err)
+		return problem(task, err)
 	}
-	return h.problem(task, errors.Join(do(b, place), b.Close()))
+	return problem(task, errors.Join(do(b, at), b.Close()))
 }
 
 // read looks at a task's book as it stands.
-func (h Host) read(ctx context.Context, task string, do func(*checkpoint.Book) error) error {
-	place, err := h.Place(ctx, task)
+func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Book) error) error {
+	at, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Read(place.Book, h.Now)
+	b, err := checkpoint.Read(at.work.Book, a.Now)
 	if err != nil {
-		return h.problem(task, err)
+		return problem(task, err)
 	}
-	return h.problem(task, do(b))
+	return problem(task, do(b))
 }
 
 // judge asks the loop's rules, and then the task's hooks.
-func (h Host) judge(ctx context.Context, p Place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
-	files, err := p.Changed(ctx)
+func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
+	files, err := p.Changed(ctx, p.work)
 	if err != nil {
 		return v, hook, err
 	}
-	products, err := p.Products()
+	products, err := p.work.Products(time.Time{})
 	if err != nil {
 		return v, hook, err
 	}
-	v, err = validation.Judge(ctx, p.Run, l.Config.ValidationRules, validation.Input{Dir: p.Dir, Env: p.Env, Output: output, Products: products, Files: files, Now: h.Now})
+	v, err = validation.Judge(ctx, p.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.GateEnv(), Output: output, Products: products, Files: files, Now: a.Now})
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = h.Hooks(ctx, l.TaskID, l.Iteration, v, output, files)
-	return v, hook, err
+	in := registry.Context{TaskID: l.TaskID, Iteration: l.Iteration, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: output}
+	for _, c := range v.Checks {
+		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
+	}
+	e, some, err := hooks.Decide(ctx, a.App, l.TaskID, in)
+	if err != nil || !some {
+		return v, hook, err
+	}
+	return v, iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
+}
+
+// ask leaves word for the run that drives a task, what its attempts may have; told is false
+// where none does.
+func (a commands) ask(ctx context.Context, task string, n int) (told bool, err error) {
+	p, t, err := workspace.Look(ctx, a.App, []string{task})
+	if err != nil || t == nil {
+		return false, nil // orch has not driven it
+	}
+	return true, orchestrator.Ask(p.Folder, core.Event{Kind: core.TaskLimited, Task: t.ID, Agent: &core.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
 }

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -18,16 +19,16 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-func iterationCommand(h Host) *cobra.Command {
+func iterationCommand(a commands) *cobra.Command {
 	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
-	c.AddCommand(startCommand(h), validateCommand(h), nextCommand(h),
+	c.AddCommand(startCommand(a), validateCommand(a), nextCommand(a),
 		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
-			return h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
+			return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
 				l, err := b.End()
 				if err != nil {
 					return err
 				}
-				products, err := p.Products()
+				products, err := p.work.Products(time.Time{})
 				if err != nil {
 					return err
 				}
@@ -35,19 +36,19 @@ func iterationCommand(h Host) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return h.sayLoop(b, map[string]any{"finalValidationScore": score, "totalIterations": l.Iteration, "completedAt": h.Now().UTC(), "workProduct": products},
+				return a.sayLoop(b, map[string]any{"finalValidationScore": score, "totalIterations": l.Iteration, "completedAt": a.Now().UTC(), "workProduct": products},
 					"ended with "+string(l.Done)+" in")
 			})
 		}),
 		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
-			return h.read(ctx, args[0], func(b *checkpoint.Book) error { return h.sayLoop(b, nil, "") })
+			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayLoop(b, nil, "") })
 		}),
 		verb("limit TASK N", "set the maximum of iterations, in flight", 2, func(ctx context.Context, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil {
-				return h.Fail(Problem{Code: "BAD_VALUE", What: args[1] + " is no number of iterations", Fix: []string{"orch iteration limit " + args[0] + " 10"}})
+				return &cli.Error{Code: "BAD_VALUE", What: args[1] + " is no number of iterations", Exit: cli.ExitUsage, Fix: []string{"orch iteration limit " + args[0] + " 10"}}
 			}
-			return h.limit(ctx, args[0], n)
+			return a.limit(ctx, args[0], n)
 		}),
 	)
 	return c
@@ -55,26 +56,26 @@ func iterationCommand(h Host) *cobra.Command {
 
 // limit sets the maximum of a task's loop, and of its attempts in a run; of one of them at
 // least.
-func (h Host) limit(ctx context.Context, task string, n int) error {
+func (a commands) limit(ctx context.Context, task string, n int) error {
 	if n < 1 {
-		return h.problem(task, fmt.Errorf("%w: %d iterations are too few", iteration.ErrConfig, n))
+		return problem(task, fmt.Errorf("%w: %d iterations are too few", iteration.ErrConfig, n))
 	}
-	told, err := h.Limit(ctx, task, n)
+	told, err := a.ask(ctx, task, n)
 	if err != nil {
 		return err
 	}
-	place, err := h.Place(ctx, task)
+	at, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
-	if _, err := checkpoint.Read(place.Book, h.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
-		return h.Print(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
+	if _, err := checkpoint.Read(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
+		return a.say(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
-	return h.write(ctx, task, func(b *checkpoint.Book, _ Place) error {
+	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
 		if _, err := b.Limit(n); err != nil {
 			return err
 		}
-		return h.sayLoop(b, nil, "the maximum is set:")
+		return a.sayLoop(b, nil, "the maximum is set:")
 	})
 }
 
@@ -86,37 +87,37 @@ func verb(use, short string, args int, do func(context.Context, []string) error)
 	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), args) }}
 }
 
-func nextCommand(h Host) *cobra.Command {
+func nextCommand(a commands) *cobra.Command {
 	var notes string
 	c := verb("next", "go on to the next iteration; refused past the maximum", 1, func(ctx context.Context, args []string) error {
-		return h.write(ctx, args[0], func(b *checkpoint.Book, _ Place) error {
+		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
 			point, err := b.Next(notes)
 			if err != nil {
 				return err
 			}
-			return h.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
+			return a.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
 		})
 	})
 	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
 	return c
 }
 
-func startCommand(h Host) *cobra.Command {
+func startCommand(a commands) *cobra.Command {
 	var set iteration.Config
 	var rules []string
 	var file string
 	c := verb("start", "begin a loop on a task", 1, func(ctx context.Context, args []string) error {
 		own, err := parseRules(rules)
 		if err != nil {
-			return h.Fail(Problem{Code: "BAD_VALUE", What: err.Error(), Err: err, Fix: []string{`--rule "tests_pass=go test ./..."`}})
+			return &cli.Error{Code: "BAD_VALUE", What: err.Error(), Err: err, Exit: cli.ExitUsage, Fix: []string{`--rule "tests_pass=go test ./..."`}}
 		}
-		listed, err := h.listedRules(file)
+		listed, err := a.listedRules(file)
 		if err != nil {
 			return err
 		}
 		own = append(own, listed...)
-		return h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
-			c, err := p.Config(ctx)
+		return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
+			c, err := p.Iteration(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -134,7 +135,7 @@ func startCommand(h Host) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return h.sayLoop(b, map[string]any{"checkpointId": point.ID}, "started:")
+			return a.sayLoop(b, map[string]any{"checkpointId": point.ID}, "started:")
 		})
 	})
 	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
@@ -149,10 +150,10 @@ workflow.gate.`
 }
 
 // listedRules are those of a file; none where there is none.
-func (h Host) listedRules(file string) ([]validation.Rule, error) {
-	text, err := h.text(file)
+func (a commands) listedRules(file string) ([]validation.Rule, error) {
+	text, err := a.text(file)
 	if err != nil {
-		return nil, h.Fail(Problem{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Kind: NotFound})
+		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 	}
 	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(text))
 }
@@ -172,24 +173,29 @@ func parseRules(texts []string) (rules []validation.Rule, err error) {
 	return rules, nil
 }
 
-func validateCommand(h Host) *cobra.Command {
+func validateCommand(a commands) *cobra.Command {
 	var file string
 	c := verb("validate", "run the rules on the work, and say what comes next", 1, func(ctx context.Context, args []string) error {
-		output, err := h.text(file)
+		output, err := a.text(file)
 		if err != nil {
-			return h.Fail(Problem{Code: "NO_INPUT", What: "the agent's output can not be read", Why: err.Error(), Err: err, Kind: NotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}})
+			return &cli.Error{Code: "NO_INPUT", What: "the agent's output can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
 		}
 		signal := iteration.Continue
-		err = h.write(ctx, args[0], func(b *checkpoint.Book, p Place) error {
+		err = a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
 			l, err := b.Loop()
 			if err != nil {
 				return err
 			}
-			v, hook, err := h.judge(ctx, p, l, output)
+			if file == "" { // then what it has stored in this iteration is what it says
+				if output, err = p.work.Products(b.Began()); err != nil {
+					return err
+				}
+			}
+			v, hook, err := a.judge(ctx, p, l, output)
 			if err != nil {
 				return err
 			}
-			if p.Blocked(ctx) {
+			if p.blocked(ctx, args[0]) {
 				output = stopped
 			}
 			o, err := b.Validate(v, output, hook)
@@ -197,10 +203,10 @@ func validateCommand(h Host) *cobra.Command {
 				return err
 			}
 			signal = o.Signal
-			return h.sayOutcome(args[0], l.Iteration, o)
+			return a.sayOutcome(args[0], l.Iteration, o)
 		})
 		if err == nil && (signal == iteration.Blocked || signal == iteration.Escalate) {
-			return h.NeedsYou
+			return cli.ExitWith(cli.ExitNeedsYou)
 		}
 		return err
 	})
@@ -208,7 +214,7 @@ func validateCommand(h Host) *cobra.Command {
 finds the promise in what the agent has said, and prints the signal: CONTINUE (orch
 iteration next), COMPLETE, BLOCKED or ESCALATE (orch iteration complete). Exit 3 means
 that a person has to look at it.`
-	c.Flags().StringVar(&file, "output", "", "the `file` with what the agent has said; - is standard input")
+	c.Flags().StringVar(&file, "output", "", "the `file` with what the agent has said; - is standard input; by default what was stored for the task in this iteration")
 	return c
 }
 
@@ -220,15 +226,11 @@ const stopped = "<promise>BLOCKED</promise>\nReason: the task was set to blocked
 const maxText = 4 << 20
 
 // text is that of a file, of standard input for -, or none.
-func (h Host) text(file string) (string, error) {
-	switch file {
-	case "":
+func (a commands) text(file string) (string, error) {
+	if file == "" {
 		return "", nil
-	case "-":
-		b, err := io.ReadAll(io.LimitReader(h.Stdin, maxText))
-		return string(b), err
 	}
-	f, err := os.Open(file)
+	f, err := a.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -237,7 +239,7 @@ func (h Host) text(file string) (string, error) {
 	return string(b), err
 }
 
-func (h Host) sayOutcome(task string, n int, o iteration.Outcome) error {
+func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s  iteration %d of %s, score %d\n", o.Signal, n, task, o.Score)
 	for _, r := range o.Rules {
@@ -255,7 +257,7 @@ func (h Host) sayOutcome(task string, n int, o iteration.Outcome) error {
 		next = "orch iteration complete " + task
 	}
 	fmt.Fprintf(&text, "\nnext: %s\n", next)
-	return h.Print(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
+	return a.say(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
 		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "validationReport": reportOf(o), "next": next}, text.String())
 }
 
@@ -286,7 +288,7 @@ func reportOf(o iteration.Outcome) report {
 }
 
 // sayLoop prints how a loop stands, with what else there is to say.
-func (h Host) sayLoop(b *checkpoint.Book, more map[string]any, did string) error {
+func (a commands) sayLoop(b *checkpoint.Book, more map[string]any, did string) error {
 	l, err := b.Loop()
 	if err != nil {
 		return err
@@ -313,5 +315,5 @@ func (h Host) sayLoop(b *checkpoint.Book, more map[string]any, did string) error
 	if l.Done != "" {
 		text += "ended with " + string(l.Done) + "\n"
 	}
-	return h.Print(doc, text)
+	return a.say(doc, text)
 }

@@ -117,7 +117,7 @@ func addIterations(s *mcp.Server, call Call) {
 	})
 	type validateIn struct {
 		loopIn
-		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one"`
+		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one; by default what you have stored for the task in this iteration"`
 	}
 	add[validateIn, struct {
 		TaskID    string   `json:"taskId"`
@@ -139,8 +139,11 @@ func addIterations(s *mcp.Server, call Call) {
 			Results any  `json:"results" jsonschema:"each rule with what it said"`
 		} `json:"validationReport"`
 	}](s, call, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
-		l := command("iteration", "validate", "--output=-")
-		l.stdin = []byte(in.Output)
+		l := command("iteration", "validate")
+		if in.Output != "" {
+			l.flag("output", "-")
+			l.stdin = []byte(in.Output)
+		}
 		return l, in.task()
 	}, exitNeedsYou)
 	type nextIn struct {

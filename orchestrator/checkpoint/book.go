@@ -363,6 +363,17 @@ func (b *Book) Newest(id string) (Checkpoint, error) {
 	return Checkpoint{}, ErrNotFound
 }
 
+// Began is when the current iteration began, as far as its checkpoint is still there; else
+// now.
+func (b *Book) Began() time.Time {
+	for _, c := range slices.Backward(b.points) {
+		if c.Trigger == AutoIteration {
+			return c.CreatedAt
+		}
+	}
+	return b.now().UTC()
+}
+
 // List are all checkpoints, oldest first.
 func (b *Book) List() []Checkpoint { return slices.Clone(b.points) }
 

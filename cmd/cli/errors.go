@@ -1,0 +1,64 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Error is what a person is shown: what happened, why, and what to do.
+type Error struct {
+	// Code is the reason as a program reads it, such as NOT_FOUND.
+	Code string
+	// What happened.
+	What string
+	// Why it did; "" where What says all.
+	Why string
+	// Fix is commands or advice, one a line.
+	Fix []string
+	// Exit is the program's exit code.
+	Exit int
+	// Err is what it comes from, or nil.
+	Err error
+}
+
+// Error is what happened.
+func (e *Error) Error() string { return e.What }
+
+// Unwrap is what it comes from, or nil.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Usage is the error of a command line that is not understood.
+func Usage(format string, args ...any) error {
+	return &Error{Code: "USAGE", What: fmt.Sprintf(format, args...), Fix: []string{"orch help"}, Exit: ExitUsage}
+}
+
+// NoRepository is the error of a command that needs a repository, outside of one.
+func NoRepository() error {
+	return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
+}
+
+// Report prints the error that a command ended with, and gives the program's exit code.
+func (a *App) Report(err error) int {
+	var done *exitError
+	if errors.As(err, &done) {
+		return done.code
+	}
+	e := Explain(err)
+	if a.JSON {
+		WriteJSON(a.Stdout, map[string]any{"schema": "orch.error/1", "code": e.Code, "message": e.What, "why": e.Why, "fix": e.Fix, "exit": e.Exit})
+		return e.Exit
+	}
+	fmt.Fprintf(a.Stderr, "error: %s  [%s]\n", e.What, e.Code)
+	if e.Why != "" {
+		fmt.Fprintf(a.Stderr, "  why   %s\n", strings.ReplaceAll(e.Why, "\n", "\n        "))
+	}
+	for i, fix := range e.Fix {
+		word := "fix"
+		if i > 0 {
+			word = "   "
+		}
+		fmt.Fprintf(a.Stderr, "  %s   %s\n", word, fix)
+	}
+	return e.Exit
+}

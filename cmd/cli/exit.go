@@ -1,0 +1,30 @@
+package cli
+
+import "fmt"
+
+// The exit codes.
+const (
+	ExitDone     = 0
+	ExitFailed   = 1 // unexpected
+	ExitUsage    = 2 // usage or settings
+	ExitNeedsYou = 3 // finished, but tasks need you
+	ExitNotReady = 4 // a tool is missing, or not set up
+	ExitNotFound = 5 // no such epic or task
+	ExitHeld     = 6 // another orch holds it
+	ExitLimit    = 7 // a set limit was reached; resumable
+	ExitNotYet   = 8 // status --exit-status: not finished
+)
+
+// exitError ends the program with a code after everything was said.
+type exitError struct{ code int }
+
+func (e *exitError) Error() string { return fmt.Sprintf("exit %d", e.code) }
+
+// ExitWith is the error of a command that has said everything, and ends with a code: nil
+// for [ExitDone].
+func ExitWith(code int) error {
+	if code == ExitDone {
+		return nil
+	}
+	return &exitError{code}
+}

@@ -1,0 +1,51 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// WriteJSON prints a document for a program.
+func WriteJSON(w io.Writer, v any) {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		fmt.Fprintln(w, `{"schema":"orch.error/1","code":"UNEXPECTED"}`)
+	}
+}
+
+// Print prints a document where JSON was asked for, else the text.
+func (a *App) Print(doc map[string]any, text string) {
+	if a.JSON {
+		WriteJSON(a.Stdout, doc)
+		return
+	}
+	fmt.Fprint(a.Stdout, text)
+}
+
+// PrintVerdict tells a person what each rule found.
+func (a *App) PrintVerdict(v validation.Verdict) {
+	if len(v.Checks) == 0 {
+		fmt.Fprintln(a.Stderr, "no gate is set: workflow.gate in project.yaml")
+	}
+	for _, c := range v.Checks {
+		mark, why := "✓", ""
+		if !c.Passed {
+			mark, why = "✗", "  "+harness.Clean(c.Why)
+		}
+		fmt.Fprintf(a.Stdout, " %s %s  %s%s\n", mark, c.Rule, c.Took.Round(10*time.Millisecond), why)
+		if c.Passed {
+			continue
+		}
+		for line := range strings.Lines(c.Output) {
+			fmt.Fprintf(a.Stdout, "     %s\n", harness.Clean(strings.TrimSuffix(line, "\n")))
+		}
+	}
+}

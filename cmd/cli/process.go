@@ -1,0 +1,86 @@
+// Package cli is what every command is handed, and how it answers: text or one JSON
+// document, errors that say what to do, and an exit code.
+package cli
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Process is what the operating system gave the program.
+type Process struct {
+	// Args are the arguments, with the program's name.
+	Args []string
+	// Env is the environment, "NAME=value".
+	Env []string
+	// Dir is where it was started; "" asks the system.
+	Dir string
+	// Self is the program's own file, which guards are made of.
+	Self string
+	// Stdin is what is read.
+	Stdin io.Reader
+	// Stdout takes what was asked for.
+	Stdout io.Writer
+	// Stderr takes errors and remarks.
+	Stderr io.Writer
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// App is one invocation: the process with its global flags.
+type App struct {
+	Process
+	// JSON asks for one JSON document instead of text.
+	JSON bool
+}
+
+// GuardCommand is how orch runs itself as the guard of an agent. It is not for people.
+const GuardCommand = "guard"
+
+// Guard is the command line of a guard; what it guards comes behind.
+func (p Process) Guard() []string { return []string{p.Self, GuardCommand} }
+
+// Getenv is the value of an environment variable; the last one counts.
+func (p Process) Getenv(name string) string {
+	value := ""
+	for _, e := range p.Env {
+		if v, ok := strings.CutPrefix(e, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// Pick is the part of the environment whose names are listed; a name that ends in * stands
+// for all that begin so.
+func (p Process) Pick(names ...string) []string {
+	var out []string
+	for _, e := range p.Env {
+		name, _, _ := strings.Cut(e, "=")
+		for _, want := range names {
+			prefix, open := strings.CutSuffix(want, "*")
+			if name == want || open && strings.HasPrefix(name, prefix) {
+				out = append(out, e)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// LookPath finds an executable by the PATH of the environment; "" when there is none.
+func (p Process) LookPath(name string) string {
+	if strings.ContainsRune(name, filepath.Separator) {
+		return name
+	}
+	for _, dir := range filepath.SplitList(p.Getenv("PATH")) {
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return file
+		}
+	}
+	return ""
+}

@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"io"
+	"os"
+
+	"golang.org/x/term"
+)
+
+// Terminal reports how wide the terminal behind w is, in characters, and whether it is one
+// that can be redrawn.
+func (p Process) Terminal(w io.Writer) (width int, ok bool) {
+	f, isFile := w.(*os.File)
+	if !isFile || p.Getenv("TERM") == "dumb" || p.Getenv("TERM") == "" || !term.IsTerminal(int(f.Fd())) {
+		return 80, false
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 20 {
+		width = 80
+	}
+	return width, true
+}

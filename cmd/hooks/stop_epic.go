@@ -1,0 +1,110 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
+	"github.com/beadsorch/orch/templates"
+)
+
+func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace.Workspace, path string) (stop, error) {
+	work, read, err := workOf(ctx, w, bound.Epic)
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
+	}
+	if s.in.LastMessage == "" && s.in.Transcript != "" {
+		s.in.LastMessage = session.LastSaid(s.in.Transcript)
+	}
+	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Work: work, Client: limits(s.client)})
+	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
+		s.answer.Why += ", as of " + cli.Span(age) + " ago"
+	}
+	s.keep = func() error {
+		if s.answer.Session == bound {
+			return read.save()
+		}
+		return errors.Join(read.save(), session.Save(path, s.answer.Session))
+	}
+	if s.answer.Block {
+		s.prompt, err = runTasks(w, bound.Epic)
+		return s, err
+	}
+	return s, nil
+}
+
+// snapshotLife is how old a reading of the tracker may be when it does not answer.
+const snapshotLife = 10 * time.Minute
+
+// reading is what the tracker said.
+type reading struct {
+	beads.Snapshot
+	path string // where it is kept
+	old  bool   // and was kept already
+}
+
+// save keeps a reading that is new.
+func (r reading) save() error {
+	if r.old || r.path == "" {
+		return nil
+	}
+	return r.Save(r.path)
+}
+
+// workOf asks the tracker, and git, how the epic stands, and says what it goes by. A
+// tracker that does not answer is stood in for by its newest snapshot; without one the
+// work is nil.
+func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook.Work, reading, error) {
+	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
+	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
+	defer cancel()
+	var err error
+	if now.Issues, err = w.Survey(read); err != nil {
+		kept, none := beads.LoadSnapshot(now.path)
+		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
+			return nil, reading{}, err
+		}
+		now.Snapshot, now.old = kept, true
+	}
+	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epic)), w.Now())
+	return &work, now, err
+}
+
+// refTip reads a reference without running git; "" when it is not found. It says only
+// whether something has moved.
+func refTip(common, ref string) string {
+	if b, err := os.ReadFile(filepath.Join(common, filepath.FromSlash(ref))); err == nil {
+		return strings.TrimSpace(string(b))
+	}
+	packed, err := os.ReadFile(filepath.Join(common, "packed-refs"))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(packed)) {
+		if id, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == ref {
+			return id
+		}
+	}
+	return ""
+}
+
+// runTasks is the prompt of a session that runs an epic.
+func runTasks(w *workspace.Workspace, epic string) (string, error) {
+	return templates.RunTasks(templates.RunTasksData{Epic: epic, Tracker: w.TasksCommand()})
+}
+
+func hookSettings(c config.StopHook) stophook.Settings {
+	return stophook.Settings{Enabled: c.Enabled, CheckReady: c.CheckReadyTasks, CheckInProgress: c.CheckInProgress, MaxCycles: c.MaxCycles,
+		AllowExitOn: c.AllowExitOn, Promises: c.CompletionPromises}
+}

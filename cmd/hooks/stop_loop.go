@@ -1,0 +1,66 @@
+package hooks
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// loopSession is what is kept of the session that runs a criteria loop.
+const loopSession = ".loop/session.json"
+
+func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
+	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	path := filepath.Join(project, loopSession)
+	bound, err := readLoopSession(path)
+	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
+		return s, err // another session's
+	}
+	cfg, _, err := workspace.Settings(a.Process, project)
+	if err != nil {
+		return s, err
+	}
+	print, err := json.Marshal(l)
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(print)
+	s.answer = stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
+	if s.answer.Session != bound {
+		s.keep = func() error { return session.Save(path, s.answer.Session) }
+	}
+	if s.answer.Block {
+		s.prompt = loopPrompt(l, s.answer.Why)
+	}
+	return s, nil
+}
+
+// readLoopSession is what is kept of a loop's session; its ID is "" when the loop
+// belongs to whichever session works here.
+func readLoopSession(path string) (session.Session, error) {
+	s, _, err := session.Load(path, "")
+	return s, err
+}
+
+func loopPrompt(l stophook.Loop, why string) string {
+	next := ""
+	if len(l.RemainingSteps) > 0 {
+		next = " Next step: " + l.RemainingSteps[0] + "."
+	}
+	return fmt.Sprintf("The loop is not done: %s.%s Run `orch loop status` first; work on the first unmet criterion; then `orch loop verify`. "+
+		"When all criteria are true, end with <loop-complete>.", why, next)
+}

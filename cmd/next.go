@@ -1,0 +1,172 @@
+package cmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
+)
+
+// next and land are the verbs of a session whose own model is the orchestrator:
+// orch is its hands. Both run the same loop as orch run, with less to do.
+
+func newNextCmd(a *app) *cobra.Command {
+	var f runFlags
+	c := &cobra.Command{
+		Use:   "next EPIC",
+		Short: "claim the next ready tasks, with a worktree and a brief for each",
+		Long: `Next claims as many ready tasks as may run at the same time, makes a worktree and
+a brief for each, and prints them. A session's model gives each to a subagent,
+and calls orch land TASK when that has committed its work. When nothing is left
+to claim and nothing is under way, it says so.`,
+		Args: cli.Exactly(1, "an epic"),
+		RunE: func(c *cobra.Command, args []string) error { return a.next(c.Context(), core.TaskID(args[0]), f) },
+	}
+	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
+	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
+	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
+	return c
+}
+
+// handed is a task that a session works on.
+type handed struct {
+	Task    core.TaskID `json:"task"`
+	Title   string      `json:"title"`
+	Attempt int         `json:"attempt"`
+	Dir     string      `json:"dir"`
+	Branch  string      `json:"branch"`
+	Brief   string      `json:"brief"`
+	New     bool        `json:"new"` // claimed by this call
+}
+
+func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return err
+	}
+	fresh := map[core.TaskID]bool{}
+	s, sum, err := driver{w, a.faults}.brief(ctx, epic, f, core.Hand, func(e core.Event, _ core.State) {
+		if e.Kind == core.AttemptHanded {
+			fresh[e.Task] = true
+		}
+	}, nil)
+	if err != nil {
+		return err
+	}
+	tasks := []handed{}
+	store, err := w.Store(epic)
+	if err != nil {
+		return err
+	}
+	for _, t := range s.Tasks {
+		at := t.Last()
+		if !at.InSession || !at.Open() || t.State != core.Running {
+			continue
+		}
+		n := store.Name(string(t.ID), at.Number)
+		tasks = append(tasks, handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
+			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epic), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
+	}
+	done := len(tasks) == 0 && sum.Counts.Ready == 0
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise})
+		return nil
+	}
+	for _, h := range tasks {
+		fmt.Fprintf(a.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
+	}
+	if done {
+		fmt.Fprintf(a.Stdout, "nothing is left to hand out: %s\n", sum.Reason)
+	}
+	return nil
+}
+
+// brief runs the loop for one short command.
+func (w driver) brief(ctx context.Context, epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
+	p, err := w.prepare(ctx, epic, f)
+	if err != nil {
+		return core.State{}, core.Summary{}, err
+	}
+	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults})
+	if err != nil {
+		return core.State{}, core.Summary{}, err
+	}
+	if first != nil {
+		err = first(o)
+	}
+	if err == nil {
+		requests, stop := signals(ctx)
+		err = o.Run(ctx, requests)
+		stop()
+	}
+	s := o.State()
+	if closeErr := w.GiveBack(ctx, o); err == nil {
+		err = closeErr
+	}
+	return s, core.Summarize(s, w.Now()), err
+}
+
+func newLandCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "land TASK",
+		Short: "check what a session did for a task, land it and close it",
+		Long: `Land commits what is left uncommitted in the task's worktree, builds the commit
+that would land, runs the gate on exactly that, moves the epic branch and closes
+the task. When it does not land it says why, and what the next try must mend.`,
+		Args: cli.Exactly(1, "a task"),
+		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0]) },
+	}
+}
+
+func (a *app) land(ctx context.Context, id string) error {
+	p, task, err := workspace.Look(ctx, a.App, []string{id})
+	if err != nil {
+		return err
+	}
+	if task == nil {
+		return cli.Usage("%s is an epic; name a task of it", id)
+	}
+	if !task.Last().Open() {
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
+	}
+	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
+	if err != nil {
+		return err
+	}
+	return a.sayLanded(s, s.Task(task.ID))
+}
+
+func (a *app) sayLanded(s core.State, t *core.Task) error {
+	at := t.Last()
+	landed := t.State == core.Landed
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
+			"reason": cmp.Or(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
+	} else if landed {
+		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s, t))
+	} else {
+		fmt.Fprintf(a.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s, t))
+	}
+	if !landed {
+		return cli.ExitWith(cli.ExitNeedsYou)
+	}
+	return nil
+}
+
+func landNext(s core.State, t *core.Task) string {
+	switch {
+	case t.State == core.Running:
+		return "resolve the conflict in its worktree, commit, and orch land " + cli.Quote(t.ID)
+	case t.State == core.Parked:
+		return "orch status " + cli.Quote(t.ID)
+	}
+	return "orch next " + cli.Quote(s.Epic)
+}

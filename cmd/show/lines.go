@@ -1,0 +1,151 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/orchestrator/core"
+)
+
+// line is one permanent line of a run: what happened, to which task.
+type line struct {
+	word string // start, landed, gate, ...
+	task core.TaskID
+	text string
+	bad  bool // a person may want to look
+}
+
+// lineOf tells an event to a person; ok is false for what only the journal
+// needs to know. s is the state after it.
+func lineOf(e core.Event, s core.State) (l line, ok bool) {
+	switch e.Kind {
+	case core.AttemptStarted:
+		return startLine(e, s), true
+	case core.IterationStarted:
+		return line{"again", e.Task, fmt.Sprintf("attempt %d goes on: %s", e.Attempt, e.Reason), false}, true
+	case core.AgentEnded:
+		return endLine(e)
+	case core.AttemptStopped:
+		return line{"stop", e.Task, e.Reason, true}, true
+	case core.AttemptLost:
+		return line{"lost", e.Task, fmt.Sprintf("attempt %d: %s; its work is kept", e.Attempt, e.Reason), true}, true
+	case core.LandingConflicted:
+		return line{"conflict", e.Task, strings.TrimPrefix(e.Reason, "conflict "), true}, true
+	case core.CandidateJudged:
+		return gateLine(e)
+	case core.TaskLanded, core.TaskFound:
+		return landedLine(e), true
+	case core.LandingLost:
+		return line{"again", "", "landing starts over: " + e.Reason, true}, true
+	case core.TaskParked:
+		if e.Code == core.Question {
+			return line{"asks", e.Task, e.Reason, true}, true
+		}
+		return line{"parked", e.Task, fmt.Sprintf("[%s] %s", e.Code, e.Reason), true}, true
+	}
+	return runLine(e, s)
+}
+
+// runLine tells events that belong to no task's way.
+func runLine(e core.Event, s core.State) (l line, ok bool) {
+	switch e.Kind {
+	case core.TaskRetried:
+		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
+	case core.TaskLimited:
+		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", e.Agent.Iteration), false}, true
+	case core.TaskSkipped:
+		return line{"skipped", e.Task, e.Reason, false}, true
+	case core.BaseChecked:
+		if !e.Land.Passed {
+			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
+		}
+	case core.DrainStarted:
+		return line{"drain", "", e.Reason + "; no new work is started", true}, true
+	case core.RunPaused:
+		return line{"paused", "", cmp.Or(e.Reason, "by a person") + "; what runs goes on to its end", true}, true
+	case core.RunContinued:
+		return line{"go on", "", cmp.Or(e.Reason, "by a person"), false}, true
+	case core.KillStarted:
+		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
+	case core.BreakerOpened:
+		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.Span(e.Until.Sub(e.At))), true}, true
+	case core.TrackerFailed:
+		return line{"tracker", "", "no answer: " + e.Reason, true}, true
+	case core.TrackerWritten:
+		return refusedLine(e)
+	case core.MetaFiled:
+		return line{"filed", "", e.Reason, true}, true
+	case core.EpicLandedInto:
+		return line{"into", "", fmt.Sprintf("%s is at %.12s now", e.Reason, e.Land.Old), false}, true
+	case core.EpicNotLanded:
+		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
+	case core.LeftoverFound:
+		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
+	case core.WorkerPanicked:
+		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
+	case core.RequestRefused:
+		return line{"refused", "", e.Reason, true}, true
+	}
+	return line{}, false
+}
+
+func startLine(e core.Event, s core.State) line {
+	text := s.Task(e.Task).Title
+	word := "start"
+	if e.Attempt > 1 {
+		word = "retry"
+		text = fmt.Sprintf("%s (%s)", text, e.Reason)
+	}
+	return line{word, e.Task, text, false}
+}
+
+func endLine(e core.Event) (line, bool) {
+	a := e.Agent
+	switch {
+	case a.End == core.EndedLimit, a.End == core.EndedUsage:
+		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
+	case a.End != core.EndedItself:
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, cmp.Or(e.Reason, string(a.End))), true}, true
+	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE", a.Signal == core.SignalFresh, e.Round != nil && !e.Round.Passed:
+		return line{}, false // the next event tells
+	case !a.Changed:
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
+	case a.Salvaged:
+		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
+	}
+	return line{}, false
+}
+
+func gateLine(e core.Event) (line, bool) {
+	l := e.Land
+	if l.Passed {
+		return line{}, false
+	}
+	if len(l.Tasks) == 1 {
+		return line{"gate red", l.Tasks[0], e.Reason, true}, true
+	}
+	return line{"gate red", "", fmt.Sprintf("%s; %d candidates are taken apart", e.Reason, len(l.Tasks)), true}, true
+}
+
+func landedLine(e core.Event) line {
+	l := e.Land
+	text := cmp.Or(e.Reason, fmt.Sprintf("%d %s, +%d -%d", l.Files, cli.Plural(l.Files, "file", "files"), l.Added, l.Deleted))
+	if e.Kind == core.TaskFound {
+		return line{"landed", e.Task, e.Reason, false}
+	}
+	for _, id := range l.Tasks[1:] {
+		text += ", with " + id.String()
+	}
+	return line{"landed", l.Tasks[0], text, false}
+}
+
+func refusedLine(e core.Event) (line, bool) {
+	for _, w := range e.Wrote {
+		if w.Refused != "" {
+			return line{"tracker", w.ID, w.Refused, true}, true
+		}
+	}
+	return line{}, false
+}

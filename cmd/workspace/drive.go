@@ -1,0 +1,109 @@
+package workspace
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// Store is the epic's worktrees and branches. It fails when their folder can not be used.
+func (w *Workspace) Store(epic core.TaskID) (*worktree.Store, error) {
+	root := w.Config.Worktree.Dir
+	switch {
+	case root == "":
+		root = w.besides()
+	case !filepath.IsAbs(root):
+		root = filepath.Join(w.Root, root)
+	}
+	return worktree.Open(worktree.Options{
+		Repo: w.Repo, Root: filepath.Join(root, slug.Of(string(epic))), Epic: string(epic),
+		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
+	})
+}
+
+// besides is the folder next to the repository that holds worktrees by default.
+func (w *Workspace) besides() string { return w.Root + ".worktrees" }
+
+// GiveBack closes the epic, and takes the default folder of worktrees away when that was the
+// last one in it. It fails as closing does.
+func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) error {
+	err := o.Close(ctx)
+	if w.Config.Worktree.Dir != "" {
+		return err
+	}
+	rm := os.Remove(w.besides())
+	if errors.Is(rm, os.ErrNotExist) || errors.Is(rm, syscall.ENOTEMPTY) || errors.Is(rm, syscall.EEXIST) {
+		rm = nil
+	}
+	return errors.Join(err, rm)
+}
+
+// Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as
+// Store does, and when orch's folder can not be made.
+func (w *Workspace) Deps(ctx context.Context, epic core.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+	store, err := w.Store(epic)
+	if err != nil {
+		return orchestrator.Deps{}, err
+	}
+	if err := os.MkdirAll(w.Home, 0o700); err != nil {
+		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
+	}
+	return orchestrator.Deps{
+		Epic: epic, Dir: w.EpicDir(epic), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
+		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epic),
+		Patience: orchestrator.Patience{Task: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress},
+		Tasks:    w.TasksCommand(), Now: w.Now,
+	}, nil
+}
+
+func (w *Workspace) limits(epic core.TaskID) core.Limits {
+	run, cap := w.Config.Run, w.Config.Limits
+	byAgent := agentIterations(w.Config.Agents)
+	return core.Limits{
+		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[core.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
+		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures, MaxCostUSD: cap.CostUSD, MaxTokens: cap.Tokens, TaskCostUSD: cap.TaskCostUSD, TaskTokens: cap.TaskTokens,
+		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
+		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
+		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
+	}
+}
+
+// roles are the agents' own texts, and the rules that their definitions name, of those of
+// the gate.
+func (w *Workspace) roles() map[string]orchestrator.Role {
+	roles := map[string]orchestrator.Role{}
+	for name, text := range w.Config.Roles {
+		roles[name] = orchestrator.Role{Text: text}
+	}
+	for name, d := range w.Config.Agents {
+		role := roles[name]
+		for _, r := range w.Config.Gate {
+			if d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
+				role.Rules = append(role.Rules, r)
+			}
+		}
+		roles[name] = role
+	}
+	return roles
+}
+
+// agentIterations is how often each agent may go on in one attempt.
+func agentIterations(agents map[string]config.Definition) map[string]int {
+	out := map[string]int{}
+	for name, d := range agents {
+		out[name] = d.Iterations()
+	}
+	return out
+}

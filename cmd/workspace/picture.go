@@ -1,0 +1,160 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/journal"
+)
+
+// Picture is an epic as a command that only looks sees it.
+type Picture struct {
+	*Workspace
+	// Folder is the epic's, [Workspace.EpicDir].
+	Folder string
+	// State is the epic.
+	State core.State
+	// Records are the journal.
+	Records []journal.Record
+	// Holder is who drives the epic; it counts where Held.
+	Holder orchestrator.Holder
+	// Held says that somebody does.
+	Held bool
+	// Asked are the requests that no run has taken yet.
+	Asked []core.Event
+	// Read is when the tracker was read; zero when it was not asked, or did not answer.
+	Read time.Time
+	// ReadWhy is why it did not answer; "" when it did.
+	ReadWhy string
+}
+
+// Look opens the picture of the epic that is meant: the one named, the one that holds the
+// task named, or the one worked on last. The task is nil where none is named. It fails as
+// [Open] does, and where orch has not run what is named.
+func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *core.Task, error) {
+	w, err := Open(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	return w.look(args)
+}
+
+func (w *Workspace) look(args []string) (*Picture, *core.Task, error) {
+	dirs, err := w.Epics()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, nil, noRun(args)
+	}
+	if len(args) == 0 {
+		p, err := w.Picture(dirs[0])
+		return p, nil, err
+	}
+	id := core.TaskID(args[0])
+	if dir := w.EpicDir(id); slices.Contains(dirs, dir) {
+		p, err := w.Picture(dir)
+		return p, nil, err
+	}
+	for _, dir := range dirs {
+		p, err := w.Picture(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		if t := p.find(id); t != nil {
+			return p, t, nil
+		}
+	}
+	return nil, nil, noRun(args)
+}
+
+// AttemptOf finds a task and the attempt of it that is meant; number 0 is the last one. It
+// fails as [Look] does, and where there is no such attempt.
+func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture, *core.Task, core.Attempt, error) {
+	p, t, err := Look(ctx, a, []string{id})
+	if err != nil {
+		return nil, nil, core.Attempt{}, err
+	}
+	if t == nil {
+		return nil, nil, core.Attempt{}, cli.Usage("%s is an epic; name a task of it", id)
+	}
+	if number == 0 {
+		number = len(t.Attempts)
+	}
+	if number < 1 || number > len(t.Attempts) {
+		return nil, nil, core.Attempt{}, &cli.Error{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), cli.Plural(len(t.Attempts), "attempt", "attempts")),
+			Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(t.ID)}}
+	}
+	return p, t, t.Attempts[number-1], nil
+}
+
+func noRun(args []string) error {
+	if len(args) == 0 {
+		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
+	}
+	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
+		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
+}
+
+// find looks a task up by its id, or by an ending of it that only one has.
+func (p *Picture) find(id core.TaskID) *core.Task {
+	if t := p.State.Task(id); t != nil && !t.Epic {
+		return t
+	}
+	var found *core.Task
+	for _, t := range p.State.Tasks {
+		if strings.HasPrefix(string(id), ".") && strings.HasSuffix(string(t.ID), string(id)) {
+			if found != nil {
+				return nil
+			}
+			found = t
+		}
+	}
+	return found
+}
+
+// Picture replays the journal in an epic's folder. It fails when that can not be read.
+func (w *Workspace) Picture(dir string) (*Picture, error) {
+	rec, err := journal.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
+	if p.State, err = orchestrator.Replay(rec.Records); err != nil {
+		return nil, err
+	}
+	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
+		return nil, err
+	}
+	p.Asked, _, err = orchestrator.Asked(dir)
+	return p, err
+}
+
+// statusPatience is how long status waits for the tracker before it goes by
+// what the journal knows.
+const statusPatience = 5 * time.Second
+
+// Refresh brings the picture up to what the tracker says now. When that does not answer, the
+// picture says so.
+func (p *Picture) Refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	t, err := p.Tracker(ctx)
+	var issues []beads.Issue
+	if err == nil {
+		issues, err = t.Survey(ctx)
+	}
+	if err != nil {
+		p.ReadWhy = cli.FirstLine(err.Error())
+		return
+	}
+	p.Read = p.Now()
+	p.State = core.Compare(p.State, issues, p.Now())
+}

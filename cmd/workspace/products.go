@@ -1,0 +1,67 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Product is something that was made for a task beside its commits.
+type Product struct {
+	// ID is its own.
+	ID string `json:"workProductId"`
+	// TaskID is the task.
+	TaskID string `json:"taskId"`
+	// Type is what kind of product it is.
+	Type string `json:"type"`
+	// Title is its title.
+	Title string `json:"title"`
+	// Content is the whole text.
+	Content string `json:"content"`
+	// At is when it was kept.
+	At time.Time `json:"createdAt"`
+}
+
+// productFolder is where a task's work products are, beside its loop.
+const productFolder = "products"
+
+// Keep keeps a product beside the task's loop, which a content_pattern rule can look into and
+// a person can read. It fails when it can not be written.
+func (at Work) Keep(p Product) (path string, err error) {
+	doc, err := json.MarshalIndent(p, "", "  ")
+	if err != nil {
+		return "", fmt.Errorf("keeping the work product: %w", err)
+	}
+	path = filepath.Join(at.Book, productFolder, p.ID+".json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return "", fmt.Errorf("keeping the work product: %w", err)
+	}
+	if err := os.WriteFile(path, doc, 0o600); err != nil {
+		return "", fmt.Errorf("keeping the work product: %w", err)
+	}
+	return path, nil
+}
+
+// Products is the text of all work products that were kept since a time, oldest first. It
+// fails when one can not be read.
+func (at Work) Products(since time.Time) (string, error) {
+	paths, err := filepath.Glob(filepath.Join(at.Book, productFolder, "*.json"))
+	var all strings.Builder
+	for _, path := range paths { // their names are times
+		var p Product
+		text, readErr := os.ReadFile(path)
+		if readErr == nil {
+			readErr = json.Unmarshal(text, &p)
+		}
+		if readErr != nil {
+			return "", fmt.Errorf("reading the work products: %w", readErr)
+		}
+		if !p.At.Before(since) {
+			all.WriteString(p.Content + "\n")
+		}
+	}
+	return all.String(), err
+}

@@ -1,0 +1,134 @@
+// Package workspace is a repository with its settings, its tracker and its epics.
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/slug"
+)
+
+// Workspace is a repository with its settings and its tracker.
+type Workspace struct {
+	*cli.App
+	// Repo is the repository; nil where git was not asked.
+	Repo *git.Repo
+	// Proc starts processes here.
+	Proc *proc.System
+	// Config is the settings.
+	Config config.Config
+	// Origins says where each setting comes from.
+	Origins config.Origins
+	// Root is where project.yaml and .beads are: the main work tree, or a bare repository
+	// itself.
+	Root string
+	// Home is the folder of orch's own, in the git directory that all work trees share.
+	Home string
+}
+
+// Open finds the repository that holds the process's folder, and reads the settings. The
+// tracker is opened when it is asked for. It fails where there is no repository that orch can
+// work in, and with a [*config.Error].
+func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
+	var err error
+	w := &Workspace{App: a}
+	plain := proc.New(proc.Options{Now: a.Now})
+	if w.Repo, err = git.Open(ctx, plain.Run, a.Dir, systemEnv(a.Process, gitNames()...)); err != nil {
+		return nil, err
+	}
+	w.Root, w.Home = cmp.Or(w.Repo.WorkTree(), w.Repo.CommonDir()), filepath.Join(w.Repo.CommonDir(), "orch")
+	w.Proc = proc.New(proc.Options{Marker: w.Marker(), Guard: a.Guard(), Now: a.Now})
+	w.Repo = w.Repo.RunBy(w.Proc.Run)
+	w.Config, w.Origins, err = Settings(a.Process, w.Root)
+	return w, err
+}
+
+// Glance is a workspace for a hook, which has no time to ask git: only the settings and the
+// tracker can be read. It fails with a [*config.Error].
+func Glance(a *cli.App, root, common string) (*Workspace, error) {
+	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: proc.New(proc.Options{Now: a.Now})}
+	var err error
+	w.Config, w.Origins, err = Settings(a.Process, root)
+	return w, err
+}
+
+// Marker is in the environment of every process that orch starts for this repository, so
+// that a later run finds what a killed one left.
+func (w *Workspace) Marker() string {
+	sum := sha256.Sum256([]byte(filepath.Dir(w.Home)))
+	return "ORCH_MARK=" + hex.EncodeToString(sum[:8])
+}
+
+// SettingsFile is where the settings are, in the main work tree.
+const SettingsFile = "project.yaml"
+
+// Settings reads the settings of the repository whose main work tree is root. It fails with
+// a [*config.Error] for what is not understood, and when a file can not be read.
+func Settings(p cli.Process, root string) (config.Config, config.Origins, error) {
+	path := filepath.Join(root, SettingsFile)
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return config.Config{}, nil, fmt.Errorf("reading the settings: %w", err)
+	}
+	agents, err := agentFiles(root)
+	if err != nil {
+		return config.Config{}, nil, err
+	}
+	return config.Load(path, data, p.Env, agents...)
+}
+
+// agentFiles are the definitions of agents that the repository has as files.
+func agentFiles(root string) (files []config.AgentFile, err error) {
+	paths, err := filepath.Glob(filepath.Join(root, ".claude", "agents", "*.md"))
+	for _, path := range paths {
+		text, readErr := os.ReadFile(path)
+		if readErr != nil {
+			return nil, fmt.Errorf("reading the agents: %w", readErr)
+		}
+		files = append(files, config.AgentFile{Path: path, Text: text})
+	}
+	return files, err
+}
+
+// EpicDir is where an epic's journal, logs and requests are.
+func (w *Workspace) EpicDir(epic core.TaskID) string {
+	return filepath.Join(w.Home, "epics", slug.Of(string(epic)))
+}
+
+// Epics lists the folders of the epics that orch has a journal of, newest first. It fails
+// when they can not be listed.
+func (w *Workspace) Epics() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for epics: %w", err)
+	}
+	var dirs []string
+	newest := map[string]time.Time{}
+	for _, e := range entries {
+		dir := filepath.Join(w.Home, "epics", e.Name())
+		info, err := os.Stat(filepath.Join(dir, "journal.jsonl"))
+		if err != nil {
+			continue
+		}
+		dirs = append(dirs, dir)
+		newest[dir] = info.ModTime()
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return newest[b].Compare(newest[a]) })
+	return dirs, nil
+}
