@@ -91,6 +91,6 @@ func TestCommandLines(t *testing.T) {
 	args = nil
 	r, text = call("task_get", map[string]any{"taskId": " "})
 	require.True(t, r.IsError)
-	require.Contains(t, text, "an id is empty")
+	require.Contains(t, text, "taskId is missing or empty")
 	require.Nil(t, args, "nothing was run")
 }
