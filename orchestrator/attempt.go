@@ -151,7 +151,7 @@ func withLastWords(reason, log string) string {
 func tokensBefore(t *core.Task, session string) (n int64) {
 	for _, a := range t.Attempts {
 		if a.Session == session && session != "" {
-			n += a.Tokens
+			n += a.Counted
 		}
 	}
 	return n
@@ -243,7 +243,7 @@ func (x *Effects) handOver(s core.State, d core.Decision) core.Event {
 func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome) core.Event {
 	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &core.Agent{
 		End: core.EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
-		Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD,
+		Usage: core.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD},
 	}}
 	if end, code, why := endOf(exit, x.Patience); end != "" {
 		e.Agent.End, e.Code, e.Reason = end, code, why

@@ -73,7 +73,8 @@ func (w *Workspace) limits(epic core.TaskID) core.Limits {
 	byAgent := agentIterations(w.Config.Agents)
 	return core.Limits{
 		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[core.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
-		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures, MaxCostUSD: cap.CostUSD, MaxTokens: cap.Tokens, TaskCostUSD: cap.TaskCostUSD, TaskTokens: cap.TaskTokens,
+		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
+		Budget: core.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: core.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
 		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
 		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,

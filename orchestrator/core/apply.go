@@ -208,7 +208,7 @@ func without(set map[TaskID]bool, id TaskID) map[TaskID]bool {
 
 // release gives a parked or skipped task a fresh start.
 func (t *Task) release(at time.Time) {
-	t.Charged, t.Tokens, t.CostUSD, t.Code, t.Why, t.Give, t.NotBefore = 0, 0, 0, "", "", "", time.Time{}
+	t.Charged, t.Usage, t.Code, t.Why, t.Give, t.NotBefore = 0, Usage{}, "", "", "", time.Time{}
 	t.move(Waiting, at)
 }
 
@@ -254,8 +254,7 @@ func failure(c Code) bool {
 // attempt has failed, or it was not the attempt's fault.
 func endAgent(s State, e Event) State {
 	a := e.Agent
-	s.Run.Tokens += a.Tokens
-	s.Run.CostUSD += a.CostUSD
+	s.Run.add(a.Usage)
 	s.exited = without(s.exited, e.Task)
 	if a.End == EndedItself {
 		s.Run.GoodEnds++
@@ -316,11 +315,11 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	}
 	a.Why = e.Reason
 	if got.Session != "" && got.Session != a.Session {
-		a.Session, a.Tokens = got.Session, 0
+		a.Session, a.Counted = got.Session, 0
 	}
-	a.Tokens += got.Tokens
-	a.CostUSD += got.CostUSD
-	t.Tokens, t.CostUSD = t.Tokens+got.Tokens, t.CostUSD+got.CostUSD
+	a.Counted += got.Tokens
+	a.add(got.Usage)
+	t.add(got.Usage)
 	if e.Round != nil {
 		a.Rounds = append(slices.Clone(a.Rounds), e.Round.Entry)
 	}
@@ -338,12 +337,12 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.end(Question, e.Text, e.At)
 	case e.Round != nil && !e.Round.Passed:
 		goOn(t, e, limits)
-	case limits.spent(t) != "" && (got.Signal == SignalContinue || got.Signal == SignalFresh):
+	case t.over(limits.TaskBudget) != "" && (got.Signal == SignalContinue || got.Signal == SignalFresh):
 		t.fail(Budget, e.Text, e.At)
 	case got.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
 	case got.Signal == SignalFresh && a.Iteration < limits.iterations(t):
-		a.Feedback, a.Session, a.Tokens = freshFeedback, "", 0
+		a.Feedback, a.Session, a.Counted = freshFeedback, "", 0
 	case got.Signal == SignalContinue, got.Signal == SignalFresh:
 		t.fail(MaxIterations, "", e.At)
 	case len(got.Unmerged) > 0:
@@ -368,7 +367,7 @@ func goOn(t *Task, e Event, limits Limits) {
 	case code != "":
 		a.Why = why
 		t.fail(code, r.Feedback, e.At)
-	case limits.spent(t) != "":
+	case t.over(limits.TaskBudget) != "":
 		t.fail(Budget, r.Feedback, e.At)
 	case a.Iteration >= limits.iterations(t):
 		a.Why = r.Failure
@@ -414,7 +413,7 @@ func conflict(t *Task, e Event, limits Limits) {
 	a := t.last()
 	seen := a.Conflict != ""
 	a.Files, a.Conflict, a.Feedback = e.Files, e.Land.Old, e.Text
-	if seen || a.Iteration >= limits.iterations(t) || limits.spent(t) != "" {
+	if seen || a.Iteration >= limits.iterations(t) || t.over(limits.TaskBudget) != "" {
 		t.fail(MergeConflict, e.Text, e.At)
 		return
 	}

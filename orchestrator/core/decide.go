@@ -87,10 +87,8 @@ func reached(s State, now time.Time) (Code, string) {
 		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
 	case l.MaxDuration > 0 && now.Sub(s.Run.Started) >= l.MaxDuration:
 		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
-	case l.MaxCostUSD > 0 && s.Run.CostUSD >= l.MaxCostUSD:
-		return Budget, fmt.Sprintf("cost_usd ($%.2f) reached", l.MaxCostUSD)
-	case l.MaxTokens > 0 && s.Run.Tokens >= l.MaxTokens:
-		return Budget, fmt.Sprintf("tokens (%d) reached", l.MaxTokens)
+	case s.Run.over(l.Budget) != "":
+		return Budget, s.Run.over(l.Budget) + " for one run"
 	case s.Run.Iterations >= s.iterationLimit():
 		return MaxIterations, fmt.Sprintf("max_iterations (%d agents started) reached", s.iterationLimit())
 	case l.MaxFailures > 0 && s.Run.Failures >= l.MaxFailures:
@@ -189,8 +187,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return a.Failure, a.Why
 	case unseen && a.Failure == MaxIterations:
 		return MaxIterations, fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
-	case t.State == Waiting && a.Number > 0 && s.Run.Limits.spent(t) != "":
-		return Budget, s.Run.Limits.spent(t)
+	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
+		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
 	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t):
@@ -295,7 +293,7 @@ func (s State) places() int {
 	if s.Run.Probing {
 		n = 1
 	}
-	limited := s.Run.Limits.MaxCostUSD > 0 || s.Run.Limits.MaxTokens > 0 // what an agent used is known when its work is
+	limited := s.Run.Limits.Budget != Usage{} // what an agent used is known when its work is
 	for _, t := range s.Tasks {
 		if t.Last().Agent && (limited || !s.exited[t.ID]) {
 			n--

@@ -148,9 +148,8 @@ type Agent struct {
 	Fast      bool     `json:"fast,omitempty"`       // ended within seconds, and badly
 	Added     int      `json:"added,omitempty"`      // lines
 	Deleted   int      `json:"deleted,omitempty"`    // lines
-	Tokens    int64    `json:"tokens,omitempty"`     // in and out
-	CostUSD   float64  `json:"cost_usd,omitempty"`   // as its client estimates it
 
+	Usage
 	Took       time.Duration `json:"took,omitempty"`        // from start to end
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
 }

@@ -21,8 +21,8 @@ func TestLimits(t *testing.T) {
 		code   Code
 	}{
 		"time":       {func(l *Limits) { l.MaxDuration = 30 * time.Second }, nil, TimeUp},
-		"money":      {func(l *Limits) { l.MaxCostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{CostUSD: 1})}, Budget},
-		"tokens":     {func(l *Limits) { l.MaxTokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Tokens: 11})}, Budget},
+		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Usage: Usage{CostUSD: 1}})}, Budget},
+		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Usage: Usage{Tokens: 11}})}, Budget},
 		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, MaxIterations},
 		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{}),
 			{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange}}, CircuitBreaker},
@@ -205,13 +205,15 @@ func TestFullContext(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
 	limits.Iterations, limits.Resumes = 2, true
-	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full"}))
+	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full", Usage: Usage{Tokens: 7}}))
 	require.True(t, s.Task("e.1").Last().Open())
 	ds := Decide(s, noon.Add(time.Second))
 	require.Len(t, ds, 1)
 	require.Equal(t, Iterate, ds[0].Act)
 	require.Equal(t, Agent{Iteration: 2, Base: s.Task("e.1").Last().Base}, *ds[0].Agent)
-	s = after(t, s, ds[0].Event, endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full too"}))
+	s = after(t, s, ds[0].Event, endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full too", Usage: Usage{Tokens: 5}}))
+	require.Equal(t, int64(12), s.Task("e.1").Last().Tokens, "of both conversations")
+	require.Equal(t, int64(5), s.Task("e.1").Last().Counted, "of the newest")
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 }
 
@@ -303,7 +305,7 @@ func TestRounds(t *testing.T) {
 // once more.
 func TestTaskBudget(t *testing.T) {
 	t.Parallel()
-	dear := Agent{Changed: true, Head: "h", CostUSD: 3, Tokens: 10}
+	dear := Agent{Changed: true, Head: "h", Usage: Usage{CostUSD: 3, Tokens: 10}}
 	with := func(set func(*Agent)) Agent {
 		a := dear
 		set(&a)
@@ -321,11 +323,11 @@ func TestTaskBudget(t *testing.T) {
 		"it changed nothing":    {endOf("e.1", 1, with(func(a *Agent) { a.Changed = false })), true},
 		"it crashed":            {endOf("e.1", 1, with(func(a *Agent) { a.End = EndedCrash })), true},
 		"it is done":            {endOf("e.1", 1, dear), false},
-		"it used less than all": {endOf("e.1", 1, Agent{Signal: SignalContinue, CostUSD: 2, Tokens: 9}), false},
+		"it used less than all": {endOf("e.1", 1, Agent{Signal: SignalContinue, Usage: Usage{CostUSD: 2, Tokens: 9}}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, set := range []func(*Limits){func(l *Limits) { l.TaskCostUSD = 3 }, func(l *Limits) { l.TaskTokens = 10 }} {
+			for _, set := range []func(*Limits){func(l *Limits) { l.TaskBudget.CostUSD = 3 }, func(l *Limits) { l.TaskBudget.Tokens = 10 }} {
 				limits := testLimits()
 				set(&limits)
 				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), c.end)

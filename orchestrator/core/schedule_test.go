@@ -69,7 +69,7 @@ func TestPlaces(t *testing.T) {
 	again := after(t, exited, startOf("e.3", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}))
 	require.NotContains(t, acts(again, noon.Add(time.Minute)), "start e.4", "and is given away once")
 
-	limits.MaxCostUSD = 5
+	limits.Budget.CostUSD = 5
 	costs := after(t, started(t, limits, nodes...), startOf("e.1", 1), startOf("e.2", 1), Event{Kind: AgentExited, Task: "e.1", Attempt: 1})
 	require.Empty(t, acts(costs, noon.Add(time.Minute)), "what it cost has to be known first")
 }

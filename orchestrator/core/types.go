@@ -59,11 +59,10 @@ type Minutes int
 // Task is a node with what orch did about it.
 type Task struct {
 	Node
-	State     TaskState `json:"state"`               // where it is on its way
-	Attempts  []Attempt `json:"attempts,omitempty"`  // oldest first; only the last can be open
-	Charged   int       `json:"charged,omitempty"`   // attempts that count against the limit
-	Tokens    int64     `json:"tokens,omitempty"`    // that its agents used since a person last released it
-	CostUSD   float64   `json:"cost_usd,omitempty"`  // that they cost since then
+	State     TaskState `json:"state"`              // where it is on its way
+	Attempts  []Attempt `json:"attempts,omitempty"` // oldest first; only the last can be open
+	Charged   int       `json:"charged,omitempty"`  // attempts that count against the limit
+	Usage               // since a person last released it
 	NotBefore time.Time `json:"not_before,omitzero"` // back-off
 	Code      Code      `json:"code,omitempty"`      // why it is parked
 	Why       string    `json:"why,omitempty"`       // the same, in one clause
@@ -95,15 +94,39 @@ type Attempt struct {
 	Files     []string                `json:"files,omitempty"`      // in conflict
 	Conflict  Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with
 	Session   string                  `json:"session,omitempty"`    // the client's id of the conversation
+	Counted   int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
 	InSession bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
 	Handed    bool                    `json:"handed,omitempty"`     // its worktree and brief are there for the session
 	Stopping  bool                    `json:"stopping,omitempty"`   // its agent is being interrupted
 	Cleaned   bool                    `json:"cleaned,omitempty"`    // its worktree and branch are gone
 	Worked    time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
 	Rounds    []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
-	Tokens    int64                   `json:"tokens,omitempty"`     // that its agents used, in the conversation of Session
 	Gate      []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
-	CostUSD   float64                 `json:"cost_usd,omitempty"`   // that its agents cost
+	Usage                             // of its agents
+}
+
+// Usage is what agents used.
+type Usage struct {
+	Tokens  int64   `json:"tokens,omitempty"`   // in and out
+	CostUSD float64 `json:"cost_usd,omitempty"` // as their client estimates it
+}
+
+// add counts what one more agent used.
+func (u *Usage) add(more Usage) {
+	u.Tokens += more.Tokens
+	u.CostUSD += more.CostUSD
+}
+
+// over says in a clause what of a budget is used up; "" while nothing is. A part that is 0
+// has no limit.
+func (u Usage) over(budget Usage) string {
+	switch {
+	case budget.CostUSD > 0 && u.CostUSD >= budget.CostUSD:
+		return fmt.Sprintf("used $%.2f of $%.2f", u.CostUSD, budget.CostUSD)
+	case budget.Tokens > 0 && u.Tokens >= budget.Tokens:
+		return fmt.Sprintf("used %d of %d tokens", u.Tokens, budget.Tokens)
+	}
+	return ""
 }
 
 // Open reports whether the attempt has not ended.
@@ -141,25 +164,23 @@ const (
 // Limits are the settings that Decide reads. They are written into the journal
 // at each start, so that a replay decides as the run did.
 type Limits struct {
-	MaxParallel    int            `json:"max_parallel"`       // agents at a time
-	Attempts       int            `json:"attempts"`           // charged attempts before a task is parked
-	Iterations     int            `json:"iterations"`         // of one attempt, before it is parked
-	ByAgent        map[string]int `json:"by_agent,omitempty"` // Iterations of tasks whose label names an agent
-	MaxIterations  int            `json:"max_iterations"`     // of one run; 0: 100, or attempts times tasks where that is more
-	MaxDuration    time.Duration  `json:"max_duration"`       // of one run; 0: none
-	MaxFailures    int            `json:"max_failures"`       // tasks parked in a row before the run stops; 0: none
-	MaxCostUSD     float64        `json:"max_cost_usd"`       // of one run; 0: none
-	MaxTokens      int64          `json:"max_tokens"`         // of one run; 0: none
-	TaskCostUSD    float64        `json:"task_cost_usd"`      // of all attempts at one task; 0: none
-	TaskTokens     int64          `json:"task_tokens"`        // of all attempts at one task; 0: none
-	SurveyEvery    time.Duration  `json:"survey_every"`       // how often the tracker is read
-	Resumes        bool           `json:"resumes"`            // the harness can go on with a conversation
-	AllowRedBase   bool           `json:"allow_red_base"`     // go on although the gate is red on the untouched base
-	Into           string         `json:"into,omitempty"`     // branch that the finished epic is landed on
-	Actor          string         `json:"actor"`              // who claims, in the tracker
-	PoolBackOff    time.Duration  `json:"pool_back_off"`      // cool-down when a rate limit names no time
-	CrashBackOff   time.Duration  `json:"crash_back_off"`     // first wait after a crash; doubles
-	BreakerBackOff time.Duration  `json:"breaker_back_off"`   // wait before the probe of an agent that could not start
+	MaxParallel    int            `json:"max_parallel"`         // agents at a time
+	Attempts       int            `json:"attempts"`             // charged attempts before a task is parked
+	Iterations     int            `json:"iterations"`           // of one attempt, before it is parked
+	ByAgent        map[string]int `json:"by_agent,omitempty"`   // Iterations of tasks whose label names an agent
+	MaxIterations  int            `json:"max_iterations"`       // of one run; 0: 100, or attempts times tasks where that is more
+	MaxDuration    time.Duration  `json:"max_duration"`         // of one run; 0: none
+	MaxFailures    int            `json:"max_failures"`         // tasks parked in a row before the run stops; 0: none
+	Budget         Usage          `json:"budget,omitzero"`      // of one run; 0: none
+	TaskBudget     Usage          `json:"task_budget,omitzero"` // of all attempts at one task; 0: none
+	SurveyEvery    time.Duration  `json:"survey_every"`         // how often the tracker is read
+	Resumes        bool           `json:"resumes"`              // the harness can go on with a conversation
+	AllowRedBase   bool           `json:"allow_red_base"`       // go on although the gate is red on the untouched base
+	Into           string         `json:"into,omitempty"`       // branch that the finished epic is landed on
+	Actor          string         `json:"actor"`                // who claims, in the tracker
+	PoolBackOff    time.Duration  `json:"pool_back_off"`        // cool-down when a rate limit names no time
+	CrashBackOff   time.Duration  `json:"crash_back_off"`       // first wait after a crash; doubles
+	BreakerBackOff time.Duration  `json:"breaker_back_off"`     // wait before the probe of an agent that could not start
 }
 
 // iterations is how many one attempt at a task may have.
@@ -171,17 +192,6 @@ func (l Limits) iterations(t *Task) int {
 		return n
 	}
 	return l.Iterations
-}
-
-// spent says in a clause that a task has used up what it may; "" while it has not.
-func (l Limits) spent(t *Task) string {
-	switch {
-	case l.TaskCostUSD > 0 && t.CostUSD >= l.TaskCostUSD:
-		return fmt.Sprintf("used $%.2f of the $%.2f for one task", t.CostUSD, l.TaskCostUSD)
-	case l.TaskTokens > 0 && t.Tokens >= l.TaskTokens:
-		return fmt.Sprintf("used %d of the %d tokens for one task", t.Tokens, l.TaskTokens)
-	}
-	return ""
 }
 
 // Run is one life of the orchestrator.
@@ -197,8 +207,7 @@ type Run struct {
 	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
 	Iterations int        `json:"iterations,omitempty"` // agents started
 	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
-	CostUSD    float64    `json:"cost_usd,omitempty"`   // of all agents, as their client estimates it
-	Tokens     int64      `json:"tokens,omitempty"`     // of all agents
+	Usage                 // of all agents
 	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
 	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
 	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
