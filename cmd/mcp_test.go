@@ -118,7 +118,10 @@ func TestMCP(t *testing.T) {
 	require.Equal(t, true, landed["landed"], landed)
 	require.Equal(t, "done", f.must("git", "show", "epic/e-1:done.txt"))
 	require.Contains(t, c.must("epic_status", map[string]any{"epic": "e-1"}), "counts")
-	require.NotEmpty(t, c.must("progress_summary", map[string]any{"epic": "e-1"}))
+	summary := c.must("progress_summary", nil)
+	require.Equal(t, "e-1", summary["epic"])
+	require.Equal(t, float64(1), summary["counts"].(map[string]any)["landed"])
+	require.Equal(t, "landed", summary["tasks"].([]any)[0].(map[string]any)["state"])
 	require.Equal(t, "me", c.must("agent_performance_get", nil)["agents"].([]any)[0].(map[string]any)["agent"])
 }
 

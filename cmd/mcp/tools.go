@@ -294,6 +294,25 @@ func addHooks(s *mcp.Server, call Call) {
 	}](s, call, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
 }
 
+// progress is what matters of an epic's status to somebody who waits for it.
+type progress struct {
+	Epic    string `json:"epic"`
+	Branch  string `json:"branch" jsonschema:"where finished work is"`
+	Counts  any    `json:"counts" jsonschema:"how many tasks are where"`
+	Left    int64  `json:"eta_ms" jsonschema:"a guess at how long the rest takes; 0 without one"`
+	Running bool   `json:"held" jsonschema:"a run goes on now"`
+	Run     any    `json:"run" jsonschema:"the newest run: time, tokens, cost, and why it ended"`
+	Tasks   []struct {
+		ID         string `json:"id"`
+		State      string `json:"state"`
+		Reason     string `json:"reason,omitempty" jsonschema:"why it does not go on"`
+		Why        string `json:"why,omitempty"`
+		Attempts   int    `json:"attempts"`
+		Iterations int    `json:"iterations,omitempty" jsonschema:"of the newest attempt"`
+		Scores     []int  `json:"scores,omitempty" jsonschema:"of its iterations"`
+	} `json:"tasks"`
+}
+
 func addEpics(s *mcp.Server, call Call) {
 	type epicIn struct {
 		Epic string `json:"epic,omitempty" jsonschema:"the epic's id in the tracker; by default the one that orch worked on last"`
@@ -327,7 +346,7 @@ func addEpics(s *mcp.Server, call Call) {
 		Next     string `json:"next"`
 	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
 	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
-	add[epicIn, map[string]any](s, call, "progress_summary", "How far an epic is: counts, time, cost, and what needs a person.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
+	add[epicIn, progress](s, call, "progress_summary", "How far an epic is: counts, time, cost, and how each task has iterated.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
 	type statsIn struct {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
 	}

@@ -131,12 +131,29 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 	if err != nil {
 		return err
 	}
+	all, unread := performances(w, dirs, only)
+	if unread != nil {
+		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(unread.Error()))
+	}
+	text := "no agent has worked here yet\n"
+	if len(all) > 0 {
+		text = ""
+	}
+	for _, p := range all {
+		text += p.text()
+	}
+	a.Print(map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all}, text)
+	return nil
+}
+
+// performances are those of all agents, or of one, by name, over all epics that can be read;
+// unread says of the others why.
+func performances(w *workspace.Workspace, dirs []string, only string) (all []*performance, unread error) {
 	agents := map[string]*performance{}
-	var unread []error
 	for _, dir := range dirs {
 		p, err := w.Picture(dir)
 		if err != nil {
-			unread = append(unread, err)
+			unread = errors.Join(unread, err)
 			continue
 		}
 		for _, t := range p.State.Tasks {
@@ -150,44 +167,35 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 			agents[name].add(t)
 		}
 	}
-	all := []*performance{}
+	all = []*performance{}
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		all = append(all, agents[name])
 	}
-	if err := errors.Join(unread...); err != nil {
-		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(err.Error()))
-	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all})
-		return nil
-	}
-	if len(all) == 0 {
-		fmt.Fprintln(a.Stdout, "no agent has worked here yet")
-	}
-	for _, p := range all {
-		fmt.Fprintf(a.Stdout, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
-			p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
-		var parts []string
-		for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
-			parts = append(parts, fmt.Sprintf("%d after %d (%.0f%%)", p.ByIteration[n], n, 100*p.SuccessByIteration[n]))
-		}
+	return all, unread
+}
+
+// text is what a person reads of one agent: a line, and what there is to list below it.
+func (p *performance) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
+		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
+	list := func(head string, parts []string) {
 		if len(parts) > 0 {
-			fmt.Fprintf(a.Stdout, "         iterations to land: %s\n", strings.Join(parts, ", "))
-		}
-		parts = nil
-		for _, r := range p.Rules {
-			parts = append(parts, fmt.Sprintf("%s %d of %d", harness.Clause(r.Rule, 60), r.Passed, r.Asked))
-		}
-		if len(parts) > 0 {
-			fmt.Fprintf(a.Stdout, "         rules that passed: %s\n", strings.Join(parts, ", "))
-		}
-		parts = nil
-		for _, code := range slices.Sorted(maps.Keys(p.Failures)) {
-			parts = append(parts, fmt.Sprintf("%s %d", code, p.Failures[code]))
-		}
-		if len(parts) > 0 {
-			fmt.Fprintf(a.Stdout, "         attempts that failed: %s\n", strings.Join(parts, ", "))
+			fmt.Fprintf(&b, "         %s: %s\n", head, strings.Join(parts, ", "))
 		}
 	}
-	return nil
+	var landed, rules, failed []string
+	for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
+		landed = append(landed, fmt.Sprintf("%d after %d (%.0f%%)", p.ByIteration[n], n, 100*p.SuccessByIteration[n]))
+	}
+	for _, r := range p.Rules {
+		rules = append(rules, fmt.Sprintf("%s %d of %d", harness.Clause(r.Rule, 60), r.Passed, r.Asked))
+	}
+	for _, code := range slices.Sorted(maps.Keys(p.Failures)) {
+		failed = append(failed, fmt.Sprintf("%s %d", code, p.Failures[code]))
+	}
+	list("iterations to land", landed)
+	list("rules that passed", rules)
+	list("attempts that failed", failed)
+	return b.String()
 }
