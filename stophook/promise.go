@@ -63,7 +63,7 @@ func Find(message string, extra ...string) (Promise, bool) {
 		if at[2] >= 0 {
 			text = strings.Join(strings.Fields(message[at[2]:at[3]]), " ")
 		}
-		signal := signalOf(text, extra)
+		text, signal := meaning(text, extra)
 		if signal == "" || rank(signal) < rank(best.Signal) || quoted(message, at[0], at[1]) {
 			continue
 		}
@@ -81,13 +81,13 @@ func Find(message string, extra ...string) (Promise, bool) {
 }
 
 var marker = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`<promise>([^<>\x00]{1,200})</promise>|<loop-complete\s*/?>`)
+	return regexp.MustCompile(`(?i)<promise>([^<>\x00]{1,200})</promise>|<loop-complete\s*/?>`)
 })
 
-// signalOf is the meaning of a promise's text, "" for none.
-func signalOf(text string, extra []string) Signal {
+// vocabulary is the known texts of promises, in capitals.
+func vocabulary(text string) Signal {
 	switch text {
-	case "LOOP_DONE", "COMPLETE", "ALL TASKS COMPLETE", "EPIC COMPLETE", loopComplete:
+	case "LOOP_DONE", "COMPLETE", "ALL TASKS COMPLETE", "EPIC COMPLETE":
 		return Complete
 	case "LOOP_BLOCKED", "BLOCKED", "BLOCKED - NEEDS USER":
 		return Blocked
@@ -95,15 +95,27 @@ func signalOf(text string, extra []string) Signal {
 		return Escalate
 	case "CONTEXT LIMIT - CHECKPOINT":
 		return Checkpoint
-	case "LOOP_CONTINUE":
+	case "LOOP_CONTINUE", "CONTINUE":
 		return Continue
 	}
+	return ""
+}
+
+// meaning is what a promise's text asks for, "" for nothing, and the text as it is written
+// usually. Capitals make no difference.
+func meaning(text string, extra []string) (string, Signal) {
+	if text == loopComplete {
+		return text, Complete
+	}
+	if upper := strings.ToUpper(text); vocabulary(upper) != "" {
+		return upper, vocabulary(upper)
+	}
 	for _, e := range extra {
-		if text != "" && text == strings.Join(strings.Fields(e), " ") {
-			return Complete
+		if e = strings.Join(strings.Fields(e), " "); e != "" && strings.EqualFold(text, e) {
+			return e, Complete
 		}
 	}
-	return ""
+	return text, ""
 }
 
 func rank(s Signal) int {

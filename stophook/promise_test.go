@@ -15,7 +15,7 @@ import (
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]stophook.Signal{
-		"LOOP_DONE": stophook.Complete, "LOOP_CONTINUE": stophook.Continue, "LOOP_BLOCKED": stophook.Blocked, "LOOP_ERROR": stophook.Escalate,
+		"LOOP_DONE": stophook.Complete, "LOOP_CONTINUE": stophook.Continue, "CONTINUE": stophook.Continue, "LOOP_BLOCKED": stophook.Blocked, "LOOP_ERROR": stophook.Escalate,
 		"COMPLETE": stophook.Complete, "BLOCKED": stophook.Blocked, "ESCALATE": stophook.Escalate,
 		"ALL TASKS COMPLETE": stophook.Complete, "EPIC COMPLETE": stophook.Complete,
 		"BLOCKED - NEEDS USER": stophook.Blocked, "CONTEXT LIMIT - CHECKPOINT": stophook.Checkpoint,
@@ -48,6 +48,7 @@ func TestAccepted(t *testing.T) {
 	t.Parallel()
 	for name, message := range map[string]string{
 		"alone":                        "<promise>COMPLETE</promise>",
+		"other case":                   "<Promise>Complete</promise>",
 		"in the text":                  "Tests pass! <promise>COMPLETE</promise>",
 		"text after it":                "<promise>COMPLETE</promise>\n\nLet me know.",
 		"spaces":                       "<promise> COMPLETE\n</promise>",
@@ -91,8 +92,7 @@ func TestRefused(t *testing.T) {
 		"nothing":                "",
 		"no tag":                 "COMPLETE",
 		"words":                  "All tasks are complete. Let me know if you need anything else!",
-		"other case":             "<promise>Complete</promise>",
-		"other tag":              "<Promise>COMPLETE</Promise>",
+		"other tag":              "<promised>COMPLETE</promised>",
 		"unclosed":               "<promise>COMPLETE",
 		"more words":             "<promise>NOT COMPLETE</promise>",
 		"empty":                  "<promise></promise>",

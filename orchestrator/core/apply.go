@@ -150,6 +150,8 @@ func applyTask(s State, e Event) State {
 		return s
 	case TaskParked:
 		return park(s, e)
+	case IterationStarted:
+		s.Run.Iterations++
 	}
 	if e.Task == "" {
 		return s // leftover_found
@@ -213,9 +215,8 @@ func (t *Task) release(at time.Time) {
 }
 
 func startAttempt(s State, e Event) State {
-	s.Run.Iterations++
-	if s.Run.Mode == Hand {
-		s.Run.Iterations--
+	if s.Run.Mode != Hand {
+		s.Run.Iterations++
 	}
 	return s.edit(e.Task, func(t *Task) {
 		t.Attempts = append(t.Attempts, Attempt{

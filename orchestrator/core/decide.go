@@ -90,7 +90,7 @@ func reached(s State, now time.Time) (Code, string) {
 	case s.Run.over(l.Budget) != "":
 		return Budget, s.Run.over(l.Budget) + " for one run"
 	case s.Run.Iterations >= s.iterationLimit():
-		return MaxIterations, fmt.Sprintf("max_iterations (%d agents started) reached", s.iterationLimit())
+		return MaxIterations, fmt.Sprintf("max_iterations (%d) reached", s.iterationLimit())
 	case l.MaxFailures > 0 && s.Run.Failures >= l.MaxFailures:
 		return CircuitBreaker, fmt.Sprintf("%d tasks in a row needed a person", s.Run.Failures)
 	case s.landingFails():
@@ -112,19 +112,20 @@ func Why(c Code) string {
 	return e.Means
 }
 
-// iterationLimit is how many agents a run may start. Where the settings name no
-// number it is 100, or what all tasks' attempts come to when that is more.
+// iterationLimit is how often a run may start an agent, each iteration of an attempt being
+// one start. Where the settings name no number it is 100, or what all attempts at all tasks
+// may come to when that is more.
 func (s State) iterationLimit() int {
 	if n := s.Run.Limits.MaxIterations; n > 0 {
 		return n
 	}
-	tasks := 0
+	starts := 0
 	for _, t := range s.Tasks {
 		if t.Dispatchable() {
-			tasks++
+			starts += max(1, s.Run.Limits.Attempts) * (s.Run.Limits.iterations(t) + 1) // a conflict may cost one more
 		}
 	}
-	return max(100, 2*tasks*max(1, s.Run.Limits.Attempts))
+	return max(100, starts)
 }
 
 // stops interrupts agents: all of them in a kill, and those whose task a person
@@ -186,7 +187,7 @@ func (s State) mustPark(t *Task) (Code, string) {
 	case unseen && len(a.Rounds) > 0 && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
 		return a.Failure, a.Why
 	case unseen && a.Failure == MaxIterations:
-		return MaxIterations, fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
+		return MaxIterations, wanted(a)
 	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
 		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
@@ -195,6 +196,14 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return Orphaned, exitedWithoutCompleting
 	}
 	return "", ""
+}
+
+// wanted says why an attempt would have gone on after its last iteration.
+func wanted(a Attempt) string {
+	if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
+		return fmt.Sprintf("still red after %d iterations: %s", a.Iteration, a.Rounds[n-1].Failure)
+	}
+	return fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
 }
 
 // exitedWithoutCompleting is the note on a task that is in progress in the
@@ -264,10 +273,10 @@ func iterations(s State, now time.Time) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != Headless {
 		return nil
 	}
-	free := s.places()
+	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if t.State != Running || !a.Open() || a.Agent || free == 0 {
+		if t.State != Running || !a.Open() || a.Agent || free <= 0 {
 			continue
 		}
 		free--

@@ -24,6 +24,7 @@ func TestLimits(t *testing.T) {
 		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Usage: Usage{CostUSD: 1}})}, Budget},
 		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Usage: Usage{Tokens: 11}})}, Budget},
 		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, MaxIterations},
+		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalContinue}), {Kind: IterationStarted, Task: "e.1", Attempt: 1, Agent: &Agent{Iteration: 2}}}, MaxIterations},
 		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{}),
 			{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange}}, CircuitBreaker},
 		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Kind: AgentEnded, Task: "e.1", Attempt: 1, Code: AgentAuth, Agent: &Agent{End: EndedAuth}}}, AgentAuth},
@@ -287,10 +288,16 @@ func TestRounds(t *testing.T) {
 					require.Contains(t, s.Task("e.1").Last().Feedback, "mend")
 					s = again(t, s)
 				}
+				round := *e.Round
+				round.Iteration = n + 1
+				e.Round = &round
 				s = after(t, s, e)
 			}
 			require.Equal(t, c.state, s.Task("e.1").State)
 			require.Equal(t, c.code, s.Task("e.1").Last().Failure)
+			if c.code == MaxIterations {
+				require.Contains(t, Decide(s, noon.Add(time.Second))[0].Reason, "still red after 2 iterations: tests: exit 1")
+			}
 			if c.code == CircuitBreaker {
 				ds := Decide(s, noon.Add(time.Second))
 				require.Equal(t, TaskParked, ds[0].Kind)

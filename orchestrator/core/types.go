@@ -168,7 +168,7 @@ type Limits struct {
 	Attempts       int            `json:"attempts"`             // charged attempts before a task is parked
 	Iterations     int            `json:"iterations"`           // of one attempt, before it is parked
 	ByAgent        map[string]int `json:"by_agent,omitempty"`   // Iterations of tasks whose label names an agent
-	MaxIterations  int            `json:"max_iterations"`       // of one run; 0: 100, or attempts times tasks where that is more
+	MaxIterations  int            `json:"max_iterations"`       // agents started in one run; 0: 100, or what all attempts may come to where that is more
 	MaxDuration    time.Duration  `json:"max_duration"`         // of one run; 0: none
 	MaxFailures    int            `json:"max_failures"`         // tasks parked in a row before the run stops; 0: none
 	Budget         Usage          `json:"budget,omitzero"`      // of one run; 0: none
@@ -205,7 +205,7 @@ type Run struct {
 	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
 	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
 	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
-	Iterations int        `json:"iterations,omitempty"` // agents started
+	Iterations int        `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
 	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
 	Usage                 // of all agents
 	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing

@@ -234,7 +234,7 @@ func message(c validation.Check) string {
 func (l Loop) promised(o *Outcome, output string) {
 	known := l.Config.promises()
 	p, ok := stophook.Find(output, known...)
-	if ok && p.Signal == stophook.Complete && len(known) > 0 && !slices.Contains(known, p.Text) {
+	if ok && p.Signal == stophook.Complete && len(known) > 0 && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, p.Text) }) {
 		ok = false // not one that this loop ends with
 	}
 	if !ok {
