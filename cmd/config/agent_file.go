@@ -11,6 +11,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
+// AgentsFolder is where clients have agents' definitions, below the repository's root.
+const AgentsFolder = ".claude/agents"
+
 // AgentFile is an agent's definition as clients have it: Markdown with a head in YAML, in
 // which the key iteration says how it iterates. One without that key is not orch's affair.
 type AgentFile struct {

@@ -180,6 +180,9 @@ func Load(path string, data []byte, env []string, agents ...AgentFile) (Config, 
 		}
 	}
 	s := schema(&c)
+	if len(named) > 0 {
+		s.named("agents").from = AgentsFolder
+	}
 	if err := s.readFile(path, data); err != nil {
 		return Config{}, nil, err
 	}

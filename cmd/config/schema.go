@@ -134,7 +134,14 @@ func definitions(name string, at map[string]Definition) *setting {
 		show: func() string {
 			var b strings.Builder
 			for _, name := range slices.Sorted(maps.Keys(at)) {
-				fmt.Fprintf(&b, ", %s: {maxIterations: %d}", name, at[name].MaxIterations)
+				fmt.Fprintf(&b, ", %s: {maxIterations: %d", name, at[name].MaxIterations)
+				if !at[name].Enabled {
+					b.WriteString(", enabled: false")
+				}
+				if rules := at[name].ValidationRules; len(rules) > 0 {
+					b.WriteString(", validationRules: " + shownList(rules))
+				}
+				b.WriteString("}")
 			}
 			return "{" + strings.TrimPrefix(b.String(), ", ") + "}"
 		},

@@ -29,23 +29,23 @@ func explain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	shown := 0
 	rows := []map[string]string{}
 	for _, o := range w.Origins {
-		if len(args) == 1 && !strings.HasPrefix(o.Key, args[0]) {
-			continue
-		}
-		shown++
-		rows = append(rows, map[string]string{"key": o.Key, "value": o.Value, "from": o.From})
-		if !a.JSON {
-			fmt.Fprintf(a.Stdout, "%-36s %-28s %s\n", o.Key, cli.Clip(o.Value, 28), o.From)
+		if len(args) == 0 || strings.HasPrefix(o.Key, args[0]) {
+			rows = append(rows, map[string]string{"key": o.Key, "value": o.Value, "from": o.From})
 		}
 	}
-	if shown == 0 {
+	if len(rows) == 0 {
 		return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: cli.ExitNotFound, Fix: []string{"orch config explain"}}
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.config/1", "settings": rows})
+	var text strings.Builder
+	for _, r := range rows {
+		value := r["value"]
+		if len(rows) > 1 { // of one, all is shown
+			value = cli.Clip(value, 28)
+		}
+		fmt.Fprintf(&text, "%-36s %-28s %s\n", r["key"], value, r["from"])
 	}
+	a.Print(map[string]any{"schema": "orch.config/1", "settings": rows}, text.String())
 	return nil
 }

@@ -70,7 +70,7 @@ func agentWants(root string, gate install.Want) (wants []install.Want, err error
 		if err != nil {
 			return nil, err
 		}
-		want := install.Whole(".claude/agents/"+agent.Name+".md", text)
+		want := install.Whole(config.AgentsFolder+"/"+agent.Name+".md", text)
 		want.Yields = true
 		wants = append(wants, want)
 	}

@@ -92,7 +92,7 @@ func Settings(p cli.Process, root string) (config.Config, config.Origins, error)
 
 // agentFiles are the definitions of agents that the repository has as files.
 func agentFiles(root string) (files []config.AgentFile, err error) {
-	paths, err := filepath.Glob(filepath.Join(root, ".claude", "agents", "*.md"))
+	paths, err := filepath.Glob(filepath.Join(root, config.AgentsFolder, "*.md"))
 	for _, path := range paths {
 		text, readErr := os.ReadFile(path)
 		if readErr != nil {
