@@ -21,7 +21,7 @@ client without the protocol has all of them there.`,
 		Args:    cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			v, _ := cli.Version()
-			return mcp.Serve(c.Context(), v, a.call)
+			return mcp.Serve(c.Context(), a.Stdin, a.Stdout, v, a.call)
 		},
 	}
 }

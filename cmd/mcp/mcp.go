@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -36,9 +37,10 @@ and another round with the feedback; COMPLETE, BLOCKED and ESCALATE mean iterati
 you want to know again with checkpoint_create; after a fresh start begin with checkpoint_resume. To
 lead an epic: epic_next hands out tasks, epic_land checks and lands one.`
 
-// Serve answers one client on standard input and output, until it hangs up.
-func Serve(ctx context.Context, version string, call Call) error {
-	err := Server(version, call).Run(ctx, &mcp.StdioTransport{})
+// Serve answers one client, a message a line, until its input ends. It fails when nothing can
+// be written to it.
+func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, call Call) error {
+	err := Server(version, call).Run(ctx, streams{in, out})
 	if errors.Is(err, context.Canceled) {
 		return nil
 	}
