@@ -120,6 +120,33 @@ func TestClientsLand(t *testing.T) {
 	}
 }
 
+// TestClientsIterate: where an agent has rules of its own, what they say of a turn reaches the
+// same conversation of each client, in the same attempt, and the brief says who it is.
+func TestClientsIterate(t *testing.T) {
+	t.Parallel()
+	for name, agent := range map[string]string{
+		"claude":   "permission_mode: acceptEdits, allowed_tools: [Bash]",
+		"codex":    "permission_mode: danger-full-access",
+		"gemini":   "permission_mode: yolo, model: scripted",
+		"copilot":  "permission_mode: allow-all-tools",
+		"opencode": "permission_mode: auto",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f, model := clientFixture(t, name, agent, wrongThenRight)
+			f.write(filepath.Join(f.dir, ".claude/agents/me.md"), "---\nname: me\niteration: {maxIterations: 4, validationRules: [gate]}\n---\nYou count twice.\n")
+			f.task("task two")
+			out, code := f.run(nil, "orch", "run", f.epic)
+			require.Zero(t, code, "%s\n%s", out, f.must("orch", "logs", "e-1.1"))
+			require.Contains(t, out, "goes on: red: gate: two.txt:1:wrong")
+			require.NotContains(t, out, "attempt 2")
+			require.Equal(t, "right", f.must("git", "show", "epic/e-1:two.txt"))
+			requireResumed(t, model)
+			require.Contains(t, model.Requests()[0].All(), "You count twice.")
+		})
+	}
+}
+
 // sessionArgs is how each client is started for a session of its own, with a prompt.
 func sessionArgs(name, prompt string) []string {
 	switch name {
