@@ -274,3 +274,28 @@ func TestPlugin(t *testing.T) {
 	out, code := f.run(nil, f.client("claude"), "plugin", "validate", dir, "--strict")
 	require.Zero(t, code, out)
 }
+
+// TestClaudeIsAsked: an agent that ends its turn with words and no promise is asked, in the
+// same conversation, whether it is done.
+func TestClaudeIsAsked(t *testing.T) {
+	t.Parallel()
+	f, model := claudeFixture(t, func(r modeltest.Request) modeltest.Reply {
+		switch {
+		case r.Turn() == 0:
+			return modeltest.Reply{Bash: "echo right > one.txt && git add -A && git commit -qm half"}
+		case r.Turn() == 1:
+			return modeltest.Reply{Text: "I have made good progress. Shall I go on?"}
+		case r.Turn() == 2:
+			return modeltest.Reply{Bash: "echo right > two.txt && git add -A && git commit -qm rest"}
+		}
+		return modeltest.Reply{Text: "Now it is whole.\n<promise>COMPLETE</promise>"}
+	})
+	f.task("task one")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Zero(t, code, out)
+	require.Contains(t, out, "it promised nothing, and is asked whether it is done")
+	require.Equal(t, "right", f.must("git", "show", "epic/e-1:two.txt"))
+	requests := model.Requests()
+	require.Len(t, requests, 4)
+	require.Contains(t, requests[2].Last(), "You ended without a promise")
+}

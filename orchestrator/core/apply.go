@@ -325,7 +325,7 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		a.Rounds = append(slices.Clone(a.Rounds), e.Round.Entry)
 	}
 	switch {
-	case got.End == EndedStopped:
+	case got.End == EndedStopped, t.State == Skipped:
 		t.end(Orphaned, "", e.At)
 	case got.End == EndedLimit, got.End == EndedUsage, got.End == EndedAuth, got.End == EndedDisk:
 		t.end(e.Code, "", e.At)
@@ -351,8 +351,8 @@ func endAttempt(t *Task, e Event, limits Limits) {
 		t.fail(MergeConflict, e.Text, e.At)
 	case !got.Changed:
 		t.fail(NoChange, e.Text, e.At)
-	case t.State == Skipped:
-		t.end(Orphaned, "", e.At)
+	case limits.asks(t, got.Signal):
+		a.Feedback = askFeedback
 	default:
 		t.move(Queued, e.At)
 	}
@@ -377,6 +377,16 @@ func goOn(t *Task, e Event, limits Limits) {
 		a.Feedback = r.Feedback // stays open; Decide starts the next iteration
 	}
 }
+
+// asks reports whether an agent that ended a turn is asked whether it is done: one that
+// promised nothing, in a conversation that can go on, once in a row.
+func (l Limits) asks(t *Task, signal string) bool {
+	a := t.Last()
+	return l.Resumes && signal == "" && !a.InSession && a.Feedback != askFeedback && a.Iteration < l.iterations(t) && t.over(l.TaskBudget) == ""
+}
+
+// askFeedback is what an agent is told that ended a turn without a promise.
+const askFeedback = "You ended without a promise. If the whole task is done and committed, and every check passes, say so as your brief wants it; if you need a person, ask; else go on."
 
 // freshFeedback is what an agent is told that goes on where a full context ended another.
 const freshFeedback = "An earlier session of yours ended since its context was full. What it did is committed in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."

@@ -281,6 +281,9 @@ func iterations(s State, now time.Time) (ds []Decision) {
 		}
 		free--
 		why := "the agent asked to go on"
+		if a.Feedback == askFeedback {
+			why = "it promised nothing, and is asked whether it is done"
+		}
 		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
 			why = "red: " + a.Rounds[n-1].Failure
 		}

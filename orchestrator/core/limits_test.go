@@ -351,3 +351,50 @@ func TestTaskBudget(t *testing.T) {
 		})
 	}
 }
+
+// TestAsked: an agent that ends a turn without a promise is asked once whether it is done,
+// where its conversation can go on; then its work counts as it is.
+func TestAsked(t *testing.T) {
+	t.Parallel()
+	silent := func(change func(*Agent)) Event {
+		a := Agent{Session: "s", Changed: true, Head: "h"}
+		change(&a)
+		return endOf("e.1", 1, a)
+	}
+	nothing := silent(func(*Agent) {})
+	limits := testLimits()
+	limits.Resumes, limits.Iterations = true, 4
+	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), nothing)
+	d := Decide(s, noon.Add(time.Second))[0]
+	require.Equal(t, Iterate, d.Act)
+	require.Contains(t, d.Reason, "asked whether it is done")
+	require.True(t, d.Agent.Resume)
+	require.Contains(t, s.Task("e.1").Last().Feedback, "without a promise")
+	require.Equal(t, Queued, after(t, s, d.Event, nothing).Task("e.1").State, "once")
+
+	for name, tt := range map[string]struct {
+		limits func(*Limits)
+		end    Event
+	}{
+		"it said that it is done":           {func(*Limits) {}, silent(func(a *Agent) { a.Signal = "COMPLETE" })},
+		"its client knows no conversations": {func(l *Limits) { l.Resumes = false }, nothing},
+		"it may not go on":                  {func(l *Limits) { l.Iterations = 1 }, nothing},
+		"its budget is used up":             {func(l *Limits) { l.TaskBudget.Tokens = 1 }, silent(func(a *Agent) { a.Tokens = 1 })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			limits := limits
+			tt.limits(&limits)
+			require.Equal(t, Queued, after(t, started(t, limits, open("e.1")), startOf("e.1", 1), tt.end).Task("e.1").State)
+		})
+	}
+}
+
+// TestSkippedMeanwhile: an agent whose task a person has skipped does not go on.
+func TestSkippedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := after(t, started(t, testLimits(), open("e.1")), startOf("e.1", 1), Event{Kind: TaskSkipped, Task: "e.1"}, endOf("e.1", 1, Agent{Signal: SignalContinue, Changed: true, Head: "h"}))
+	require.False(t, s.Task("e.1").Last().Open())
+	require.Equal(t, Skipped, s.Task("e.1").State)
+	require.Zero(t, s.Task("e.1").Charged)
+}
