@@ -64,39 +64,95 @@ func (r repository) text(name string) string {
 	return string(b)
 }
 
+// texts is the content of all files that match one of the patterns, one after the other.
+func (r repository) texts(patterns ...string) string {
+	var all strings.Builder
+	for _, pattern := range patterns {
+		names, err := fs.Glob(r, pattern)
+		if err != nil {
+			continue // the patterns are our own
+		}
+		for _, name := range names {
+			all.WriteString(r.text(name) + "\n")
+		}
+	}
+	return all.String()
+}
+
+// pipeline is what the repository has checked elsewhere, after each push.
+func (r repository) pipeline() string {
+	return r.texts(".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".circleci/config.yml")
+}
+
 func (r repository) golang() map[string]string {
 	if !r.has("go.mod") {
 		return nil
 	}
 	lint := "go vet ./..."
-	if r.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json") {
+	if r.has(".golangci.yml", ".golangci.yaml", ".golangci.toml", ".golangci.json") || strings.Contains(r.pipeline(), "golangci-lint") {
 		lint = "golangci-lint run"
 	}
 	return map[string]string{Compiles: "go build ./...", Tests: "go test ./...", Lint: lint}
 }
 
 func (r repository) rust() map[string]string {
+	manifest := r.text("Cargo.toml")
 	if !r.has("Cargo.toml") {
 		return nil
 	}
-	return map[string]string{Compiles: "cargo build --all-targets", Tests: "cargo test", Lint: "cargo clippy --all-targets -- -D warnings"}
+	found := map[string]string{Compiles: "cargo build --all-targets", Tests: "cargo test"}
+	switch {
+	case r.has("clippy.toml", ".clippy.toml") || strings.Contains(manifest, "lints.clippy]") || strings.Contains(r.pipeline(), "clippy"):
+		found[Lint] = "cargo clippy --all-targets -- -D warnings"
+	case r.has("rustfmt.toml", ".rustfmt.toml"):
+		found[Lint] = "cargo fmt --check"
+	}
+	return found
 }
 
 func (r repository) java() map[string]string {
-	maven, gradle := "mvn", "gradle"
-	if r.has("mvnw") {
-		maven = "./mvnw"
-	}
-	if r.has("gradlew") {
-		gradle = "./gradlew"
-	}
 	switch {
 	case r.has("pom.xml"):
-		return map[string]string{Compiles: maven + " -q -B test-compile", Tests: maven + " -q -B test"}
+		return r.maven()
 	case r.has("build.gradle", "build.gradle.kts"):
-		return map[string]string{Compiles: gradle + " testClasses", Tests: gradle + " test"}
+		return r.gradle()
 	}
 	return nil
+}
+
+func (r repository) maven() map[string]string {
+	mvn, pom := "mvn -q -B ", r.text("pom.xml")
+	if r.has("mvnw") {
+		mvn = "./mvnw -q -B "
+	}
+	found := map[string]string{Compiles: mvn + "test-compile", Tests: mvn + "test"}
+	if strings.Contains(pom, "maven-checkstyle-plugin") {
+		found[Lint] = mvn + "checkstyle:check"
+	}
+	if strings.Contains(pom, "spotless-maven-plugin") {
+		found[Lint] = mvn + "spotless:check"
+	}
+	if strings.Contains(pom, "jacoco-maven-plugin") {
+		found[Coverage] = mvn + "verify"
+	}
+	return found
+}
+
+func (r repository) gradle() map[string]string {
+	gradle, build := "gradle ", r.texts("build.gradle", "build.gradle.kts")
+	if r.has("gradlew") {
+		gradle = "./gradlew "
+	}
+	found := map[string]string{Compiles: gradle + "testClasses", Tests: gradle + "test"}
+	for plugin, task := range map[string]string{"checkstyle": "checkstyleMain", "spotless": "spotlessCheck"} {
+		if strings.Contains(build, plugin) && (found[Lint] == "" || plugin == "spotless") {
+			found[Lint] = gradle + task
+		}
+	}
+	if strings.Contains(build, "jacocoTestCoverageVerification") {
+		found[Coverage] = gradle + "jacocoTestCoverageVerification"
+	}
+	return found
 }
 
 // node goes by the scripts of package.json, and by the lock file for who runs them.
@@ -128,21 +184,41 @@ func (r repository) node() map[string]string {
 	return found
 }
 
+// python goes by the settings of each tool, and by what the project says that it needs; who
+// runs them, the lock file says.
 func (r repository) python() map[string]string {
-	project := r.text("pyproject.toml")
+	project := r.text("pyproject.toml") + r.text("setup.cfg") + r.text("tox.ini")
+	needs := project + r.texts("requirements*.txt", "requirements/*.txt", "Pipfile", "setup.py") + r.pipeline()
+	if !r.has("pyproject.toml", "setup.py", "setup.cfg", "requirements.txt", "Pipfile", "tox.ini", "pytest.ini", "conftest.py", "tests/conftest.py") {
+		return nil
+	}
+	run := "python3 -m "
+	switch {
+	case r.has("uv.lock"):
+		run = "uv run "
+	case r.has("poetry.lock"):
+		run = "poetry run "
+	case r.has("Pipfile.lock"):
+		run = "pipenv run "
+	}
 	found := map[string]string{}
-	if strings.Contains(project, "[tool.pytest") || r.has("pytest.ini", "tests/conftest.py", "conftest.py") || strings.Contains(r.text("setup.cfg"), "[tool:pytest]") {
-		found[Tests] = "python -m pytest -q"
-	} else if r.has("tox.ini") {
+	switch {
+	case strings.Contains(needs, "pytest"), r.has("pytest.ini", "conftest.py", "tests/conftest.py"):
+		found[Tests] = run + "pytest -q"
+	case r.has("tox.ini"):
 		found[Tests] = "tox"
 	}
-	if strings.Contains(project, "[tool.mypy") || r.has("mypy.ini", ".mypy.ini") {
-		found[Compiles] = "python -m mypy ."
+	if strings.Contains(project, "[tool.mypy") || strings.Contains(project, "[mypy") || r.has("mypy.ini", ".mypy.ini") {
+		found[Compiles] = run + "mypy ."
 	}
-	if strings.Contains(project, "[tool.ruff") || r.has("ruff.toml", ".ruff.toml") {
-		found[Lint] = "ruff check ."
-	} else if r.has(".flake8") {
-		found[Lint] = "flake8"
+	switch {
+	case strings.Contains(project, "[tool.ruff") || r.has("ruff.toml", ".ruff.toml"):
+		found[Lint] = run + "ruff check ."
+	case strings.Contains(project, "[flake8]") || r.has(".flake8"):
+		found[Lint] = run + "flake8"
+	}
+	if found[Tests] == run+"pytest -q" && strings.Contains(needs, "pytest-cov") && strings.Contains(project+r.text(".coveragerc"), "fail_under") {
+		found[Coverage] = run + "pytest -q --cov"
 	}
 	return found
 }
