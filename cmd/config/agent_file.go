@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -78,16 +79,18 @@ func (c *Config) define(f AgentFile, named map[string][]string) error {
 }
 
 // keepKnown has agents that were defined in files, and not in the settings, be validated by
-// those of the rules that they name which the gate has; by all of it where it has none.
+// those of the rules that they name which the gate has.
 func (c *Config) keepKnown(named map[string][]string) {
-	for name, rules := range named {
+	for _, name := range slices.Sorted(maps.Keys(named)) {
 		d := c.Agents[name]
 		if len(d.ValidationRules) > 0 {
 			continue
 		}
-		for _, rule := range rules {
+		for _, rule := range named[name] {
 			if slices.ContainsFunc(c.Gate, func(r validation.Rule) bool { return r.Name == rule }) {
 				d.ValidationRules = append(d.ValidationRules, rule)
+			} else {
+				c.Missing = append(c.Missing, name+": "+printable(rule))
 			}
 		}
 		c.Agents[name] = d

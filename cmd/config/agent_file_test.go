@@ -26,6 +26,7 @@ func TestAgentFiles(t *testing.T) {
 	me := agentFile("me", "---\nname: me\ndescription: x: y\niteration:\n  enabled: true\n  maxIterations: 7\n  completionPromises:\n    - \"<promise>COMPLETE</promise>\"\n  validationRules:\n    - tests_pass\n    - compiles\n---\n# Me\n")
 	c := load("workflow:\n"+gate, agentFile("me", "---\r\nname: me\r\niteration: {maxIterations: 7, validationRules: [tests_pass, compiles]}\r\n---\r\n# Me"))
 	require.Equal(t, config.Definition{Enabled: true, MaxIterations: 7, ValidationRules: []string{"tests_pass"}}, c.Agents["me"], "rules that the gate has not are left out")
+	require.Equal(t, []string{"me: compiles"}, c.Missing)
 	require.Equal(t, map[string]string{"me": "# Me"}, c.Roles)
 	require.Equal(t, 15, load("workflow:\n"+gate, me).Agents["me"].MaxIterations, "a head that is no YAML says nothing")
 

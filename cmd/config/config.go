@@ -26,6 +26,8 @@ type Config struct {
 	Agent Agent
 	// Agents is workflow.agents: definitions by the name that a task's label agent:<name> uses.
 	Agents map[string]Definition
+	// Missing are the rules that agents' own files name and the gate has not, as "qa: fast".
+	Missing []string
 	// Roles are what the agents' own files say of them, below their heads, by name.
 	Roles map[string]string
 	// Limits is workflow.limits.
@@ -93,7 +95,8 @@ type Definition struct {
 	MaxIterations int
 	// CompletionPromises are the promises that it may end with; none means all that are known.
 	CompletionPromises []string
-	// ValidationRules names those rules of the gate that are run after each iteration; none means all.
+	// ValidationRules names those rules of the gate that are run after each iteration; none means
+	// all of it in a loop of its own, and in a run the gate alone, when it lands.
 	ValidationRules []string
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -128,7 +129,12 @@ func (w doctor) checkGate() finding {
 	if len(w.Config.Gate) == 0 {
 		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
-	return finding{"gate", true, fmt.Sprintf("%d %s", len(w.Config.Gate), cli.Plural(len(w.Config.Gate), "rule", "rules")), ""}
+	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.Config.Gate), cli.Plural(len(w.Config.Gate), "rule", "rules")), ""}
+	if missing := w.Config.Missing; len(missing) > 0 {
+		f.Says += "; agents name others, which are never asked: " + cli.Clip(strings.Join(missing, ", "), 100)
+		f.Fix = "add them to workflow.gate, or take them out of " + config.AgentsFolder
+	}
+	return f
 }
 
 // diskFloorBytes is the free space below which doctor complains.
