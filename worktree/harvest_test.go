@@ -31,77 +31,77 @@ func TestHarvestFindsTheWork(t *testing.T) {
 		attic    []string
 	}{
 		{"nothing", func(agent) {}, start, false, nil},
-		{"commits", func(a agent) { a.commit("new", "1") }, with("new=1"), false, nil},
-		{"writes", func(a agent) { a.write("new", "1") }, with("new=1"), true, nil},
-		{"commits, then writes", func(a agent) { a.commit("new", "1"); a.write("z", "2") }, with("new=1", "z=2"), true, nil},
-		{"stages", func(a agent) { a.write("new", "1"); a.git("add", "new"); a.write("new", "2") }, with("new=2"), true, nil},
-		{"intends to add", func(a agent) { a.write("new", "1"); a.git("add", "-N", "new") }, with("new=1"), true, nil},
-		{"deletes", func(a agent) { require.NoError(a.t, os.Remove(a.dir+"/other")) }, start[:2], true, nil},
-		{"unstages", func(a agent) { a.git("rm", "-q", "--cached", "other") }, start, false, nil},
+		{"commits", func(a agent) { a.Commit("new", "1") }, with("new=1"), false, nil},
+		{"writes", func(a agent) { a.Write("new", "1") }, with("new=1"), true, nil},
+		{"commits, then writes", func(a agent) { a.Commit("new", "1"); a.Write("z", "2") }, with("new=1", "z=2"), true, nil},
+		{"stages", func(a agent) { a.Write("new", "1"); a.Git("add", "new"); a.Write("new", "2") }, with("new=2"), true, nil},
+		{"intends to add", func(a agent) { a.Write("new", "1"); a.Git("add", "-N", "new") }, with("new=1"), true, nil},
+		{"deletes", func(a agent) { require.NoError(a.T, os.Remove(a.Dir+"/other")) }, start[:2], true, nil},
+		{"unstages", func(a agent) { a.Git("rm", "-q", "--cached", "other") }, start, false, nil},
 		{"puts a folder where a file was", func(a agent) {
-			require.NoError(a.t, os.Remove(a.dir+"/other"))
-			a.write("other/below", "1")
+			require.NoError(a.T, os.Remove(a.Dir+"/other"))
+			a.Write("other/below", "1")
 		}, []string{start[0], start[1], "other/below=1"}, true, nil},
-		{"ignores", func(a agent) { a.write("a.o", "1"); a.write("build/x", "1") }, start, false, nil},
-		{"hides a change", func(a agent) { a.git("update-index", "--assume-unchanged", "file"); a.write("file", "2") },
+		{"ignores", func(a agent) { a.Write("a.o", "1"); a.Write("build/x", "1") }, start, false, nil},
+		{"hides a change", func(a agent) { a.Git("update-index", "--assume-unchanged", "file"); a.Write("file", "2") },
 			[]string{start[0], "file=2", start[2]}, true, nil},
-		{"switches to a branch of its own", func(a agent) { a.git("switch", "-q", "-c", "mine"); a.commit("new", "1"); a.write("z", "1") },
+		{"switches to a branch of its own", func(a agent) { a.Git("switch", "-q", "-c", "mine"); a.Commit("new", "1"); a.Write("z", "1") },
 			with("new=1", "z=1"), true, nil},
-		{"detaches", func(a agent) { a.git("checkout", "-q", "--detach"); a.commit("new", "1") }, with("new=1"), false, nil},
-		{"goes back to look", func(a agent) { a.commit("new", "1"); a.git("checkout", "-q", "--detach", "HEAD~") }, with("new=1"), false, nil},
+		{"detaches", func(a agent) { a.Git("checkout", "-q", "--detach"); a.Commit("new", "1") }, with("new=1"), false, nil},
+		{"goes back to look", func(a agent) { a.Commit("new", "1"); a.Git("checkout", "-q", "--detach", "HEAD~") }, with("new=1"), false, nil},
 		{"goes back and writes", func(a agent) {
-			a.commit("new", "1")
-			a.git("checkout", "-q", "--detach", "HEAD~")
-			a.write("z", "1")
+			a.Commit("new", "1")
+			a.Git("checkout", "-q", "--detach", "HEAD~")
+			a.Write("z", "1")
 		}, with("new=1", "z=1"), true, nil},
-		{"resets hard", func(a agent) { a.commit("new", "1"); a.git("reset", "-q", "--hard", "HEAD~") }, start, false, with("new=1")},
-		{"resets soft", func(a agent) { a.commit("new", "1"); a.git("reset", "-q", "--soft", "HEAD~") }, with("new=1"), true, with("new=1")},
+		{"resets hard", func(a agent) { a.Commit("new", "1"); a.Git("reset", "-q", "--hard", "HEAD~") }, start, false, with("new=1")},
+		{"resets soft", func(a agent) { a.Commit("new", "1"); a.Git("reset", "-q", "--soft", "HEAD~") }, with("new=1"), true, with("new=1")},
 		{"amends", func(a agent) {
-			a.commit("new", "1")
-			a.write("new", "2")
-			a.git("commit", "-q", "-a", "--amend", "-m", "x")
+			a.Commit("new", "1")
+			a.Write("new", "2")
+			a.Git("commit", "-q", "-a", "--amend", "-m", "x")
 		},
 			with("new=2"), false, with("new=1")},
 		{"deletes the branch", func(a agent) {
-			a.commit("new", "1")
-			a.git("checkout", "-q", "--detach")
-			a.git("update-ref", "-d", a.names.Branch)
+			a.Commit("new", "1")
+			a.Git("checkout", "-q", "--detach")
+			a.Git("update-ref", "-d", a.names.Branch)
 		}, with("new=1"), false, nil},
 		{"deletes the branch it is on", func(a agent) {
-			a.commit("new", "1")
-			a.git("update-ref", "-d", a.names.Branch)
-			a.write("z", "1")
+			a.Commit("new", "1")
+			a.Git("update-ref", "-d", a.names.Branch)
+			a.Write("z", "1")
 		}, with("new=1", "z=1"), true, nil},
-		{"starts without history", func(a agent) { a.git("checkout", "-q", "--orphan", "fresh"); a.write("new", "1") }, with("new=1"), true, nil},
+		{"starts without history", func(a agent) { a.Git("checkout", "-q", "--orphan", "fresh"); a.Write("new", "1") }, with("new=1"), true, nil},
 		{"makes two branches", func(a agent) {
-			a.commit("first", "1")
-			a.env = append(a.env, "GIT_COMMITTER_DATE=2037-01-01T00:00:00Z")
-			a.git("checkout", "-q", "--detach", string(a.base))
-			a.commit("second", "1")
+			a.Commit("first", "1")
+			a.Env = append(a.Env, "GIT_COMMITTER_DATE=2037-01-01T00:00:00Z")
+			a.Git("checkout", "-q", "--detach", string(a.base))
+			a.Commit("second", "1")
 		}, with("second=1"), false, with("first=1")},
-		{"commits below the base", func(a agent) { a.git("checkout", "-q", "--detach", "HEAD~"); a.write("new", "1") }, with("new=1"), true, nil},
+		{"commits below the base", func(a agent) { a.Git("checkout", "-q", "--detach", "HEAD~"); a.Write("new", "1") }, with("new=1"), true, nil},
 		{"breaks its index", func(a agent) {
-			a.write("new", "1")
-			require.NoError(a.t, os.WriteFile(a.git("rev-parse", "--git-path", "index"), []byte("no index"), 0o644))
+			a.Write("new", "1")
+			require.NoError(a.T, os.WriteFile(a.Git("rev-parse", "--git-path", "index"), []byte("no index"), 0o644))
 		}, with("new=1"), true, nil},
 		{"leaves a lock", func(a agent) {
-			a.write("new", "1")
-			require.NoError(a.t, os.WriteFile(a.git("rev-parse", "--git-path", "index.lock"), nil, 0o644))
+			a.Write("new", "1")
+			require.NoError(a.T, os.WriteFile(a.Git("rev-parse", "--git-path", "index.lock"), nil, 0o644))
 		}, with("new=1"), true, nil},
-		{"replaces its .git file", func(a agent) { a.write("new", "1"); a.write(".git", "gitdir: /nowhere\n") }, with("new=1"), true, nil},
+		{"replaces its .git file", func(a agent) { a.Write("new", "1"); a.Write(".git", "gitdir: /nowhere\n") }, with("new=1"), true, nil},
 		{"rebases", func(a agent) {
-			a.commit("new", "1")
-			other := a.git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "upstream")
-			a.git("rebase", "-q", other)
+			a.Commit("new", "1")
+			other := a.Git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "upstream")
+			a.Git("rebase", "-q", other)
 		}, with("new=1"), false, with("new=1")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.commit("older", "1")
-			require.NoError(t, os.Remove(w.dir+"/older"))
-			w.commit("file", "1", "other", "1", ".gitignore", "*.o\n/build/\n")
+			w.Commit("older", "1")
+			require.NoError(t, os.Remove(w.Dir+"/older"))
+			w.Commit("file", "1", "other", "1", ".gitignore", "*.o\n/build/\n")
 			a := w.agent("t")
 			tt.does(a)
 			made := a.reflog()
@@ -114,7 +114,7 @@ func TestHarvestFindsTheWork(t *testing.T) {
 				a.kept(c)
 			}
 			if tt.attic != nil {
-				require.Equal(t, tt.attic, w.files(git.Commit(w.git("rev-parse", a.names.Attic))))
+				require.Equal(t, tt.attic, w.files(git.Commit(w.Git("rev-parse", a.names.Attic))))
 			}
 			again := a.harvest()
 			require.Equal(t, work.Head, again.Head, "a second look finds the same")
@@ -129,19 +129,19 @@ func TestHarvestLeavesACleanWorktreeOnTheBranch(t *testing.T) {
 	t.Parallel()
 	for name, does := range map[string]func(a agent){
 		"on the branch": func(agent) {},
-		"elsewhere":     func(a agent) { a.git("switch", "-q", "-c", "mine") },
-		"detached":      func(a agent) { a.git("checkout", "-q", "--detach") },
+		"elsewhere":     func(a agent) { a.Git("switch", "-q", "-c", "mine") },
+		"detached":      func(a agent) { a.Git("checkout", "-q", "--detach") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t)
-			a.write("new", "1")
+			a.Write("new", "1")
 			does(a)
 			a.harvest()
-			require.Empty(t, a.git("status", "--porcelain"))
-			require.Equal(t, a.names.Branch, a.git("symbolic-ref", "HEAD"))
-			a.write("file", "2")
-			a.git("commit", "-q", "-a", "-m", "more")
+			require.Empty(t, a.Git("status", "--porcelain"))
+			require.Equal(t, a.names.Branch, a.Git("symbolic-ref", "HEAD"))
+			a.Write("file", "2")
+			a.Git("commit", "-q", "-a", "-m", "more")
 			require.Equal(t, []string{start[0], "file=2", "new=1", start[2]}, a.files(a.harvest().Head))
 		})
 	}
@@ -151,30 +151,30 @@ func TestHarvestInTheMiddleOfAMerge(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) (agent, git.Commit) {
 		a := newAgent(t)
-		upstream := git.Commit(a.user.commit("file", "theirs\n", "their", "1"))
-		a.commit("file", "mine\n")
-		_, err := a.try("merge", string(upstream))
+		upstream := git.Commit(a.user.Commit("file", "theirs\n", "their", "1"))
+		a.Commit("file", "mine\n")
+		_, err := a.Try("merge", string(upstream))
 		require.Error(t, err, "a conflict")
 		return a, upstream
 	}
 	t.Run("unmerged", func(t *testing.T) {
 		t.Parallel()
 		a, _ := begin(t)
-		a.write("new", "1")
-		mine, index := a.head(), read(t, a.git("rev-parse", "--git-path", "index"))
+		a.Write("new", "1")
+		mine, index := a.Head(), read(t, a.Git("rev-parse", "--git-path", "index"))
 		work := a.harvest()
 		require.Equal(t, []string{"file"}, work.Unmerged)
 		require.Equal(t, mine, work.Head)
 		require.False(t, work.Salvaged)
 		require.Contains(t, a.attic(), "new=1")
-		require.Equal(t, index, read(t, a.git("rev-parse", "--git-path", "index")), "the agent goes on where it was")
-		require.FileExists(t, a.git("rev-parse", "--git-path", "MERGE_HEAD"))
+		require.Equal(t, index, read(t, a.Git("rev-parse", "--git-path", "index")), "the agent goes on where it was")
+		require.FileExists(t, a.Git("rev-parse", "--git-path", "MERGE_HEAD"))
 	})
 	t.Run("markers added", func(t *testing.T) {
 		t.Parallel()
 		a, _ := begin(t)
-		mine := a.head()
-		a.git("add", "-A")
+		mine := a.Head()
+		a.Git("add", "-A")
 		work := a.harvest()
 		require.Equal(t, []string{"file"}, work.Unmerged)
 		require.Equal(t, mine, work.Head)
@@ -182,47 +182,47 @@ func TestHarvestInTheMiddleOfAMerge(t *testing.T) {
 	t.Run("resolved", func(t *testing.T) {
 		t.Parallel()
 		a, upstream := begin(t)
-		mine := a.head()
-		a.write("file", "both\n")
-		a.git("add", "file")
+		mine := a.Head()
+		a.Write("file", "both\n")
+		a.Git("add", "file")
 		work := a.harvest()
 		require.Empty(t, work.Unmerged)
 		require.True(t, work.Salvaged)
-		require.Equal(t, string(mine)+" "+string(upstream), a.git("log", "-1", "--format=%P", string(work.Head)))
+		require.Equal(t, string(mine)+" "+string(upstream), a.Git("log", "-1", "--format=%P", string(work.Head)))
 		require.Equal(t, []string{start[0], "file=both", start[2], "their=1"}, a.files(work.Head))
-		require.Empty(t, a.git("status", "--porcelain"))
-		require.NoFileExists(t, a.git("rev-parse", "--git-path", "MERGE_HEAD"))
+		require.Empty(t, a.Git("status", "--porcelain"))
+		require.NoFileExists(t, a.Git("rev-parse", "--git-path", "MERGE_HEAD"))
 		require.Equal(t, work.Head, a.harvest().Head)
 	})
 	t.Run("resolved for theirs", func(t *testing.T) {
 		t.Parallel()
 		a, upstream := begin(t)
-		a.git("checkout", "-q", "--ours", "file")
-		a.git("rm", "-q", "-f", "their")
-		a.git("add", "file")
+		a.Git("checkout", "-q", "--ours", "file")
+		a.Git("rm", "-q", "-f", "their")
+		a.Git("add", "file")
 		work := a.harvest()
-		require.Contains(t, a.git("log", "-1", "--format=%P", string(work.Head)), string(upstream), "a merge that changes nothing is one all the same")
+		require.Contains(t, a.Git("log", "-1", "--format=%P", string(work.Head)), string(upstream), "a merge that changes nothing is one all the same")
 	})
 }
 
 func TestHarvestInTheMiddleOfARebase(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	upstream := a.user.commit("file", "theirs\n")
-	a.commit("first", "1")
-	a.commit("file", "mine\n")
-	a.commit("last", "1")
-	mine := a.head()
-	_, err := a.try("rebase", string(upstream))
+	upstream := a.user.Commit("file", "theirs\n")
+	a.Commit("first", "1")
+	a.Commit("file", "mine\n")
+	a.Commit("last", "1")
+	mine := a.Head()
+	_, err := a.Try("rebase", string(upstream))
 	require.Error(t, err)
-	half := a.head()
+	half := a.Head()
 	require.NotEqual(t, mine, half)
 
 	work := a.harvest()
 	require.Equal(t, mine, work.Head, "the branch has all of it still")
 	require.Equal(t, []string{"file"}, work.Unmerged)
 	a.kept(half)
-	a.git("rebase", "--abort")
+	a.Git("rebase", "--abort")
 	require.Equal(t, mine, a.harvest().Head)
 }
 
@@ -230,9 +230,9 @@ func TestHarvestInTheMiddleOfARebase(t *testing.T) {
 func TestHarvestOfWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	tip := a.commit("file", "2\n")
-	a.git("checkout", "-q", "--detach", "HEAD~")
-	a.write("file", "3\n")
+	tip := a.Commit("file", "2\n")
+	a.Git("checkout", "-q", "--detach", "HEAD~")
+	a.Write("file", "3\n")
 	work := a.harvest()
 	require.Equal(t, tip, work.Head)
 	require.Equal(t, []string{"file"}, work.Unmerged)
@@ -242,18 +242,18 @@ func TestHarvestOfWhatDoesNotFit(t *testing.T) {
 func TestHarvestReportsWhatIsNotInTheWork(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	a.write("x.o", "1")
-	a.write("build/a", "1")
-	a.write("build/b", "1")
+	a.Write("x.o", "1")
+	a.Write("build/a", "1")
+	a.Write("build/b", "1")
 	for _, name := range []string{"clone", "sub/empty"} {
-		a.git("init", "-q", name)
+		a.Git("init", "-q", name)
 	}
-	a.write("clone/file", "1")
-	a.write("new", "1")
-	a.write("sub/new", "1")
-	a.write("git~1", "no tree can have this name")
-	require.NoError(t, syscall.Mkfifo(a.dir+"/fifo", 0o600))
-	require.NoError(t, os.Symlink("/etc", a.dir+"/link"))
+	a.Write("clone/file", "1")
+	a.Write("new", "1")
+	a.Write("sub/new", "1")
+	a.Write("git~1", "no tree can have this name")
+	require.NoError(t, syscall.Mkfifo(a.Dir+"/fifo", 0o600))
+	require.NoError(t, os.Symlink("/etc", a.Dir+"/link"))
 	work := a.harvest()
 	require.Equal(t, 2, work.Ignored, "a file and a folder")
 	require.ElementsMatch(t, []string{"clone", "sub/empty"}, work.Nested)
@@ -264,33 +264,33 @@ func TestHarvestReportsWhatIsNotInTheWork(t *testing.T) {
 func TestHarvestTouchesNoStash(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	a.write("file", "stashed")
-	a.git("stash")
-	a.write("new", "1")
-	before := a.git("stash", "list")
+	a.Write("file", "stashed")
+	a.Git("stash")
+	a.Write("new", "1")
+	before := a.Git("stash", "list")
 	a.harvest()
-	require.Equal(t, before, a.git("stash", "list"))
+	require.Equal(t, before, a.Git("stash", "list"))
 }
 
 // The worktree or its admin directory may be gone; what was committed is not.
 func TestHarvestOfRuins(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	c := a.commit("new", "1")
-	require.NoError(t, os.RemoveAll(a.dir))
+	c := a.Commit("new", "1")
+	require.NoError(t, os.RemoveAll(a.Dir))
 	require.Equal(t, c, a.harvest().Head)
 	require.False(t, a.store.Exists("t", 1))
-	a.user.git("worktree", "prune")
-	require.NoError(t, os.RemoveAll(filepath.Join(a.user.dir, ".git/worktrees")))
+	a.user.Git("worktree", "prune")
+	require.NoError(t, os.RemoveAll(filepath.Join(a.user.Dir, ".git/worktrees")))
 	require.Equal(t, c, a.harvest().Head)
 	require.NoError(t, a.store.Remove(t.Context(), "t", 1, ""))
-	a.user.git("cat-file", "-e", a.names.Attic+":new")
+	a.user.Git("cat-file", "-e", a.names.Attic+":new")
 }
 
 // reflog is every commit that was HEAD of the worktree.
 func (a agent) reflog() (all []git.Commit) {
-	a.t.Helper()
-	for _, line := range lines(read(a.t, a.admin()+"/logs/HEAD")) {
+	a.T.Helper()
+	for _, line := range lines(read(a.T, a.admin()+"/logs/HEAD")) {
 		if id := line[41:81]; strings.Trim(id, "0") != "" {
 			all = append(all, git.Commit(id))
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/git/gittest"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -36,16 +37,16 @@ func repaired(t testing.TB, s *worktree.Store) []worktree.Leftover {
 }
 
 func (w world) gitFile(name string) string {
-	return filepath.Join(w.dir, ".git", filepath.FromSlash(name))
+	return filepath.Join(w.Dir, ".git", filepath.FromSlash(name))
 }
 
 // TestRepairOfWhatIsWhole finds nothing, and changes nothing.
 func TestRepairOfWhatIsWhole(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	a.write("new", "x")
+	a.Write("new", "x")
 	require.Empty(t, repaired(t, a.store))
-	require.Equal(t, "?? new", a.git("status", "--porcelain"))
+	require.Equal(t, "?? new", a.Git("status", "--porcelain"))
 }
 
 // TestRepairOfHalfMadeAdmin: git worktree add, killed at one point, leaves an empty
@@ -61,7 +62,7 @@ func TestRepairOfHalfMadeAdmin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.commit("file", "1")
+			w.Commit("file", "1")
 			s := w.store()
 			admin := w.gitFile("worktrees/half")
 			require.NoError(t, os.MkdirAll(admin, 0o755))
@@ -71,15 +72,15 @@ func TestRepairOfHalfMadeAdmin(t *testing.T) {
 			}
 			old(t, admin)
 			if name == "empty commondir" {
-				_, err := w.try("branch")
+				_, err := w.Try("branch")
 				require.Error(t, err, "the damage is real")
 			}
 			found := repaired(t, s)
 			require.Len(t, found, 1)
 			require.True(t, found[0].Fixed)
 			require.Contains(t, found[0].What, "made by half")
-			w.git("branch")
-			w.git("worktree", "list")
+			w.Git("branch")
+			w.Git("worktree", "list")
 			kept, err := filepath.Glob(w.gitFile("orch/damaged/half-*/admin"))
 			require.NoError(t, err)
 			require.Len(t, kept, 1, "moved aside, not deleted")
@@ -92,32 +93,32 @@ func TestRepairOfHalfMadeAdmin(t *testing.T) {
 func TestRepairOfPackedRefs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.commit("file", "1")
-	w.git("branch", "packed")
-	w.git("pack-refs", "--all")
+	w.Commit("file", "1")
+	w.Git("branch", "packed")
+	w.Git("pack-refs", "--all")
 	s := w.store()
 	for _, name := range []string{"packed-refs.new", "packed-refs.lock"} {
 		path := w.gitFile(name)
 		require.NoError(t, os.WriteFile(path, nil, 0o644))
 		old(t, path)
-		_, err := w.try("branch", "-D", "packed")
+		_, err := w.Try("branch", "-D", "packed")
 		require.Error(t, err, "%s is in the way", name)
 		found := repaired(t, s)
 		require.Len(t, found, 1)
 		require.True(t, found[0].Fixed)
 		require.NoFileExists(t, path)
 	}
-	w.git("branch", "-D", "packed")
+	w.Git("branch", "-D", "packed")
 }
 
 // TestRepairLeavesALiveLock of a git that runs here, and says whose it may be.
 func TestRepairLeavesALiveLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.commit("file", "1")
+	w.Commit("file", "1")
 	s := w.store()
 	git := exec.CommandContext(t.Context(), "git", "cat-file", "--batch")
-	git.Dir, git.Env = w.dir, w.env
+	git.Dir, git.Env = w.Dir, w.Env
 	in, err := git.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, git.Start())
@@ -136,7 +137,7 @@ func TestRepairLeavesALiveLock(t *testing.T) {
 func TestRepairReportsOthersLocks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.commit("file", "1")
+	w.Commit("file", "1")
 	s := w.store()
 	fresh, stale := w.gitFile("config.lock"), w.gitFile("index.lock")
 	for _, path := range []string{fresh, stale} {
@@ -156,8 +157,8 @@ func TestRepairReportsOthersLocks(t *testing.T) {
 func TestRepairOfOwnLocksAndReferences(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	head := a.commit("work", "1")
-	ref := filepath.Join(a.user.dir, ".git", filepath.FromSlash(a.names.Branch))
+	head := a.Commit("work", "1")
+	ref := filepath.Join(a.user.Dir, ".git", filepath.FromSlash(a.names.Branch))
 	require.NoError(t, os.WriteFile(ref+".lock", nil, 0o644))
 	require.NoError(t, os.Truncate(ref, 0))
 	found := repaired(t, a.store)
@@ -165,7 +166,7 @@ func TestRepairOfOwnLocksAndReferences(t *testing.T) {
 	for _, l := range found {
 		require.True(t, l.Fixed, l.What)
 	}
-	require.Equal(t, string(head), a.user.git("rev-parse", a.names.Branch))
+	require.Equal(t, string(head), a.user.Git("rev-parse", a.names.Branch))
 	require.NoFileExists(t, ref+".lock")
 	a.kept(head)
 }
@@ -174,9 +175,9 @@ func TestRepairOfOwnLocksAndReferences(t *testing.T) {
 func TestRepairNeverGuessesTheEpicBranch(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.commit("file", "1")
+	w.Commit("file", "1")
 	s := w.store()
-	_, err := s.EnsureEpic(t.Context(), w.head())
+	_, err := s.EnsureEpic(t.Context(), w.Head())
 	require.NoError(t, err)
 	ref := w.gitFile(s.EpicBranch())
 	require.NoError(t, os.Truncate(ref, 0))
@@ -193,13 +194,13 @@ func TestRepairNeverGuessesTheEpicBranch(t *testing.T) {
 func TestRepairOfALostDirectory(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	head := a.commit("work", "1")
+	head := a.Commit("work", "1")
 	require.NoError(t, os.RemoveAll(a.names.Dir))
 	found := repaired(t, a.store)
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].What, "whose directory is gone")
 	a.kept(head)
-	require.Equal(t, 1, len(filepath.SplitList(a.user.git("worktree", "list", "--porcelain"))))
+	require.Equal(t, 1, len(filepath.SplitList(a.user.Git("worktree", "list", "--porcelain"))))
 	require.NoError(t, a.store.Add(t.Context(), "t", 2, a.base))
 }
 
@@ -208,15 +209,15 @@ func TestRepairOfALostDirectory(t *testing.T) {
 func TestRepairOfALostAdmin(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	a.commit("work", "1")
-	a.write("uncommitted", "2")
+	a.Commit("work", "1")
+	a.Write("uncommitted", "2")
 	require.NoError(t, os.RemoveAll(a.admin()))
-	_, err := a.try("status")
+	_, err := a.Try("status")
 	require.Error(t, err, "the damage is real")
 	found := repaired(t, a.store)
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].What, "git had forgotten")
-	require.Equal(t, "?? uncommitted", a.git("status", "--porcelain"))
+	require.Equal(t, "?? uncommitted", a.Git("status", "--porcelain"))
 	require.Contains(t, a.user.files(a.harvest().Head), "uncommitted=2")
 }
 
@@ -246,7 +247,7 @@ func TestMain(m *testing.M) {
 // churn makes worktrees in the repository at dir, works in them and removes them,
 // for ever.
 func churn(dir string) {
-	w := world{t: &panicking{}, dir: dir, env: os.Environ()}
+	w := world{gittest.World{T: &panicking{}, Dir: dir, Env: os.Environ()}}
 	options := w.options()
 	marked := proc.New(proc.Options{Marker: os.Getenv("ORCH_TEST_MARK"), Now: time.Now})
 	options.Repo = options.Repo.RunBy(marked.Run)
@@ -254,7 +255,7 @@ func churn(dir string) {
 	if err != nil {
 		panic(err)
 	}
-	base := w.head()
+	base := w.Head()
 	fmt.Println("ready")
 	for n := 1; ; n++ {
 		must := func(err error) {
@@ -286,17 +287,17 @@ func (*panicking) FailNow()                       { panic("failed") }
 func TestRepairAfterKills(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("a", "1", "b/c", "2", "d", "3")
+	base := w.Commit("a", "1", "b/c", "2", "d", "3")
 	rounds := 25
 	if testing.Short() {
 		rounds = 11
 	}
 	kept := 0
-	sum := sha256.Sum256([]byte(w.dir))
+	sum := sha256.Sum256([]byte(w.Dir))
 	mark := "ORCH_MARK=" + hex.EncodeToString(sum[:8])
 	for round := range rounds {
 		child := exec.CommandContext(t.Context(), os.Args[0])
-		child.Dir, child.Env, child.Stderr = w.dir, append(w.env, "ORCH_TEST_CHURN="+w.dir, "ORCH_TEST_MARK="+mark), os.Stderr
+		child.Dir, child.Env, child.Stderr = w.Dir, append(w.Env, "ORCH_TEST_CHURN="+w.Dir, "ORCH_TEST_MARK="+mark), os.Stderr
 		child.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		out, err := child.StdoutPipe()
 		require.NoError(t, err)
@@ -316,15 +317,15 @@ func TestRepairAfterKills(t *testing.T) {
 		for _, l := range repaired(t, s) {
 			require.True(t, l.Fixed, "%s: %s %s", l.What, l.Path, l.Ref)
 		}
-		w.git("branch")
-		w.git("worktree", "list")
+		w.Git("branch")
+		w.Git("worktree", "list")
 		require.NoError(t, s.Add(t.Context(), "next", 1, base), "after kill %d", round)
 		require.NoError(t, s.Remove(t.Context(), "next", 1, base))
 		require.Empty(t, repaired(t, s), "once is enough")
-		refs := strings.Fields(w.git("for-each-ref", "--format=%(refname)", "refs/orch/e/attic"))
+		refs := strings.Fields(w.Git("for-each-ref", "--format=%(refname)", "refs/orch/e/attic"))
 		require.GreaterOrEqual(t, len(refs), kept, "what was kept stays")
 		kept = len(refs)
-		w.git("fsck", "--no-dangling", "--no-progress")
+		w.Git("fsck", "--no-dangling", "--no-progress")
 	}
 	require.Positive(t, kept)
 }

@@ -21,12 +21,12 @@ import (
 func TestOpenRefusesARootInsideTheRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	home := filepath.Dir(w.dir)
-	require.NoError(t, os.Symlink(w.dir, home+"/link"))
+	home := filepath.Dir(w.Dir)
+	require.NoError(t, os.Symlink(w.Dir, home+"/link"))
 	require.NoError(t, os.Symlink(home, home+"/elsewhere"))
-	w.write("file", "1")
+	w.Write("file", "1")
 	for _, root := range []string{
-		"relative", "", w.dir, w.dir + "/sub/deep", w.dir + "/.git/wt", home + "/link", home + "/link/sub", home + "/x/../repo/y", w.dir + "/file", w.dir + "/file/below",
+		"relative", "", w.Dir, w.Dir + "/sub/deep", w.Dir + "/.git/wt", home + "/link", home + "/link/sub", home + "/x/../repo/y", w.Dir + "/file", w.Dir + "/file/below",
 	} {
 		o := w.options()
 		o.Root = root
@@ -61,18 +61,18 @@ func TestAdd(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
 	require.True(t, a.store.Exists("t", 1))
-	require.Equal(t, a.names.Branch, a.git("symbolic-ref", "HEAD"))
-	require.Empty(t, a.git("status", "--porcelain", "--ignored"))
-	require.Equal(t, a.base, a.head())
-	_, err := a.try("rev-parse", "@{upstream}")
+	require.Equal(t, a.names.Branch, a.Git("symbolic-ref", "HEAD"))
+	require.Empty(t, a.Git("status", "--porcelain", "--ignored"))
+	require.Equal(t, a.base, a.Head())
+	_, err := a.Try("rev-parse", "@{upstream}")
 	require.Error(t, err, "it tracks nothing")
-	a.user.git("worktree", "prune")
-	require.Contains(t, a.user.git("worktree", "list"), a.names.Dir)
-	a.user.git("fsck")
+	a.user.Git("worktree", "prune")
+	require.Contains(t, a.user.Git("worktree", "list"), a.names.Dir)
+	a.user.Git("fsck")
 
-	a.write("new", "1")
+	a.Write("new", "1")
 	require.NoError(t, a.store.Add(t.Context(), "t", 1, a.base))
-	require.FileExists(t, a.dir+"/new", "Add leaves a whole worktree alone")
+	require.FileExists(t, a.Dir+"/new", "Add leaves a whole worktree alone")
 
 	require.Error(t, a.store.Add(t.Context(), "u", 1, git.Commit(strings.Repeat("1", 40))))
 	require.NoDirExists(t, a.store.Name("u", 1).Dir)
@@ -82,12 +82,12 @@ func TestAdd(t *testing.T) {
 func TestAddTakesOverFromAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	c := a.commit("new", "1")
-	a.write("z", "1")
+	c := a.Commit("new", "1")
+	a.Write("z", "1")
 	require.NoError(t, a.store.Add(t.Context(), "t", 2, a.base))
 	require.False(t, a.store.Exists("t", 1))
 	require.True(t, a.store.Exists("t", 2))
-	require.Equal(t, a.base, a.head())
+	require.Equal(t, a.base, a.Head())
 	require.Equal(t, []string{start[0], "file=1", "new=1", "other=1", "z=1"}, a.attic())
 	a.kept(c)
 }
@@ -95,28 +95,28 @@ func TestAddTakesOverFromAnEarlierAttempt(t *testing.T) {
 func TestAddClearsWhatStandsInTheWay(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(a agent){
-		"its own half-made worktree": func(a agent) { require.NoError(a.t, os.Remove(a.admin()+"/orch")) },
-		"a worktree that was pruned": func(a agent) { require.NoError(a.t, os.RemoveAll(a.admin())) },
-		"an admin directory alone":   func(a agent) { require.NoError(a.t, os.RemoveAll(a.dir)) },
+		"its own half-made worktree": func(a agent) { require.NoError(a.T, os.Remove(a.admin()+"/orch")) },
+		"a worktree that was pruned": func(a agent) { require.NoError(a.T, os.RemoveAll(a.admin())) },
+		"an admin directory alone":   func(a agent) { require.NoError(a.T, os.RemoveAll(a.Dir)) },
 		"a branch that has moved": func(a agent) {
-			require.NoError(a.t, os.RemoveAll(a.dir))
-			require.NoError(a.t, os.RemoveAll(a.admin()))
+			require.NoError(a.T, os.RemoveAll(a.Dir))
+			require.NoError(a.T, os.RemoveAll(a.admin()))
 		},
 		"an empty folder": func(a agent) {
-			require.NoError(a.t, a.store.Remove(a.t.Context(), "t", 1, ""))
-			require.NoError(a.t, os.MkdirAll(a.dir, 0o755))
+			require.NoError(a.T, a.store.Remove(a.T.Context(), "t", 1, ""))
+			require.NoError(a.T, os.MkdirAll(a.Dir, 0o755))
 		},
 	}
 	for name, does := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t)
-			c := a.commit("new", "1")
+			c := a.Commit("new", "1")
 			does(a)
 			require.NoError(t, a.store.Add(t.Context(), "t", 1, a.base))
 			require.True(t, a.store.Exists("t", 1))
-			require.Equal(t, a.base, a.head())
-			require.Empty(t, a.git("status", "--porcelain"))
+			require.Equal(t, a.base, a.Head())
+			require.Empty(t, a.Git("status", "--porcelain"))
 			a.kept(c)
 		})
 	}
@@ -126,7 +126,7 @@ func TestAddClearsWhatStandsInTheWay(t *testing.T) {
 func TestAddRefusesASymlink(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
+	base := w.Commit("file", "1")
 	s := w.store()
 	target := t.TempDir()
 	require.NoError(t, os.MkdirAll(filepath.Dir(s.Name("t", 1).Dir), 0o755))
@@ -141,7 +141,7 @@ func TestAddRefusesASymlink(t *testing.T) {
 func TestAddInParallel(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1", "dir/file", "2")
+	base := w.Commit("file", "1", "dir/file", "2")
 	stores := []*worktree.Store{w.store(), w.store()} // as two processes have them
 	const tasks = 64
 	var group sync.WaitGroup
@@ -154,8 +154,8 @@ func TestAddInParallel(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, stores[0].Exists(fmt.Sprint("t", i), 1))
 	}
-	require.Len(t, lines(w.git("worktree", "list")), tasks+1)
-	require.Len(t, lines(w.git("for-each-ref", "refs/heads/orch")), tasks)
+	require.Len(t, lines(w.Git("worktree", "list")), tasks+1)
+	require.Len(t, lines(w.Git("for-each-ref", "refs/heads/orch")), tasks)
 	list, err := stores[0].List(t.Context())
 	require.NoError(t, err)
 	require.Len(t, list, tasks)
@@ -169,16 +169,16 @@ func TestAddInParallel(t *testing.T) {
 	}
 	require.NoError(t, stores[1].Close(t.Context()))
 	require.NoError(t, stores[0].Close(t.Context()))
-	require.Len(t, lines(w.git("worktree", "list")), 1)
-	require.Empty(t, w.git("for-each-ref", "refs/heads/orch"))
-	require.NoDirExists(t, w.dir+".worktrees/e")
+	require.Len(t, lines(w.Git("worktree", "list")), 1)
+	require.Empty(t, w.Git("for-each-ref", "refs/heads/orch"))
+	require.NoDirExists(t, w.Dir+".worktrees/e")
 }
 
 // An flock outlives its killed owner by up to 82 ms, as measured; whoever holds it is waited for.
 func TestAddWaitsForTheLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
+	base := w.Commit("file", "1")
 	o := w.options()
 	require.NoError(t, os.MkdirAll(filepath.Dir(o.Lock), 0o755))
 	other := flock.New(o.Lock)
@@ -200,9 +200,9 @@ func TestAddWaitsForTheLock(t *testing.T) {
 func TestHostileIDs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
+	base := w.Commit("file", "1")
 	outside := func() []string {
-		entries, err := os.ReadDir(filepath.Dir(w.dir))
+		entries, err := os.ReadDir(filepath.Dir(w.Dir))
 		require.NoError(t, err)
 		var names []string
 		for _, e := range entries {
@@ -215,13 +215,13 @@ func TestHostileIDs(t *testing.T) {
 	o := w.options()
 	for i, id := range ids {
 		o.Epic = ids[len(ids)-1-i]
-		o.Root = w.dir + ".worktrees/" + slug.Of(o.Epic)
+		o.Root = w.Dir + ".worktrees/" + slug.Of(o.Epic)
 		s, err := worktree.Open(o)
 		require.NoError(t, err)
 		require.NoError(t, s.Add(t.Context(), id, 1, base), "%q", id)
 		a := agent{world: w.at(s.Name(id, 1).Dir), user: w, store: s, names: s.Name(id, 1), base: base}
-		require.Equal(t, o.Root, filepath.Dir(a.dir))
-		a.write("new", "1")
+		require.Equal(t, o.Root, filepath.Dir(a.Dir))
+		a.Write("new", "1")
 		work, err := s.Harvest(t.Context(), id, 1, base, id)
 		require.NoError(t, err, "%q", id)
 		require.True(t, work.Salvaged)
@@ -230,28 +230,28 @@ func TestHostileIDs(t *testing.T) {
 		require.NoError(t, s.Close(t.Context()))
 	}
 	require.Equal(t, []string{"repo", "repo.worktrees"}, outside())
-	require.Equal(t, []string{"main"}, strings.Fields(w.git("branch", "--format=%(refname:short)")))
+	require.Equal(t, []string{"main"}, strings.Fields(w.Git("branch", "--format=%(refname:short)")))
 }
 
 func TestListKnowsWorktreesAndBranches(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	c := a.commit("new", "1")
-	a.user.git("update-ref", "refs/heads/orch/e/u/2", string(a.base))
-	a.user.git("update-ref", "refs/heads/orch/other/u/2", string(a.base))
+	c := a.Commit("new", "1")
+	a.user.Git("update-ref", "refs/heads/orch/e/u/2", string(a.base))
+	a.user.Git("update-ref", "refs/heads/orch/other/u/2", string(a.base))
 	_, err := a.store.Checkout(t.Context(), a.base)
 	require.NoError(t, err)
 	list, err := a.store.List(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []worktree.Entry{
-		{Task: "t", Attempt: 1, Dir: a.dir, HasDir: true, HasBranch: true, Head: c},
+		{Task: "t", Attempt: 1, Dir: a.Dir, HasDir: true, HasBranch: true, Head: c},
 		{Task: "u", Attempt: 2, Dir: a.store.Name("u", 2).Dir, HasBranch: true, Head: a.base},
 	}, list)
-	a.git("checkout", "-q", "--detach")
-	a.git("update-ref", "-d", a.names.Branch)
+	a.Git("checkout", "-q", "--detach")
+	a.Git("update-ref", "-d", a.names.Branch)
 	list, err = a.store.List(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, worktree.Entry{Task: "t", Attempt: 1, Dir: a.dir, HasDir: true}, list[0])
+	require.Equal(t, worktree.Entry{Task: "t", Attempt: 1, Dir: a.Dir, HasDir: true}, list[0])
 }
 
 func TestFresh(t *testing.T) {
@@ -261,7 +261,7 @@ func TestFresh(t *testing.T) {
 	require.False(t, a.store.Fresh(t.Context(), "none", 1, time.Time{}))
 	old := time.Now().Add(-time.Hour)
 	age := func() {
-		for _, dir := range []string{a.dir, a.admin()} {
+		for _, dir := range []string{a.Dir, a.admin()} {
 			require.NoError(t, filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
 				require.NoError(t, err)
 				return os.Chtimes(path, old, old)
@@ -270,14 +270,14 @@ func TestFresh(t *testing.T) {
 	}
 	since := time.Now().Add(-time.Minute)
 	for name, does := range map[string]func(){
-		"a file":        func() { a.write("file", "2") },
-		"a file below":  func() { a.write("deep/er/file", "2") },
-		"a removed one": func() { require.NoError(t, os.Remove(a.dir+"/deep/er/file")) },
-		"a commit":      func() { a.git("commit", "-q", "--allow-empty", "-m", "x") },
-		"the index":     func() { a.git("update-index", "--force-remove", "file") },
+		"a file":        func() { a.Write("file", "2") },
+		"a file below":  func() { a.Write("deep/er/file", "2") },
+		"a removed one": func() { require.NoError(t, os.Remove(a.Dir+"/deep/er/file")) },
+		"a commit":      func() { a.Git("commit", "-q", "--allow-empty", "-m", "x") },
+		"the index":     func() { a.Git("update-index", "--force-remove", "file") },
 	} {
 		if name == "a removed one" {
-			a.write("deep/er/file", "1")
+			a.Write("deep/er/file", "1")
 		}
 		age()
 		require.False(t, a.store.Fresh(t.Context(), "t", 1, since), name)
@@ -289,18 +289,18 @@ func TestFresh(t *testing.T) {
 func TestEnsureEpic(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
+	base := w.Commit("file", "1")
 	s := w.store()
 	tip, err := s.EnsureEpic(t.Context(), base)
 	require.NoError(t, err)
 	require.Equal(t, base, tip)
-	later := w.commit("file", "2")
+	later := w.Commit("file", "2")
 	tip, err = s.EnsureEpic(t.Context(), later)
 	require.NoError(t, err)
 	require.Equal(t, base, tip, "it is where it was")
 
-	linked := w.dir + "-linked"
-	w.git("worktree", "add", "-q", linked, "epic/e")
+	linked := w.Dir + "-linked"
+	w.Git("worktree", "add", "-q", linked, "epic/e")
 	var out *worktree.CheckedOutError
 	_, err = s.EnsureEpic(t.Context(), base)
 	require.ErrorAs(t, err, &out)
@@ -311,13 +311,13 @@ func TestCheckRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var refused *git.UnsupportedError
-	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.repo(), "HEAD"), &refused, "unborn")
-	w.commit("file", "1")
-	require.NoError(t, worktree.CheckRepository(t.Context(), w.repo(), "HEAD"))
-	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.repo(), "none"), &refused)
-	w.git("branch", "epic/other")
-	require.NoError(t, worktree.CheckRepository(t.Context(), w.repo(), "HEAD"))
-	w.git("branch", "orch")
-	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.repo(), "HEAD"), &refused)
+	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"), &refused, "unborn")
+	w.Commit("file", "1")
+	require.NoError(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"))
+	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.Open(), "none"), &refused)
+	w.Git("branch", "epic/other")
+	require.NoError(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"))
+	w.Git("branch", "orch")
+	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"), &refused)
 	require.Equal(t, "git branch -m orch orch-branch", refused.Fix)
 }

@@ -15,11 +15,11 @@ import (
 
 // life is everything that orch does with an attempt, with an agent that also commits.
 func life(w world, base git.Commit) {
-	w.t.Helper()
-	ctx, s, r := w.t.Context(), w.store(), w.repo()
+	w.T.Helper()
+	ctx, s, r := w.T.Context(), w.store(), w.Open()
 	must := func(err error) {
-		w.t.Helper()
-		require.NoError(w.t, err)
+		w.T.Helper()
+		require.NoError(w.T, err)
 	}
 	_, err := s.Repair(ctx)
 	must(err)
@@ -30,20 +30,20 @@ func life(w world, base git.Commit) {
 	for _, task := range []string{"t", "u"} {
 		must(s.Add(ctx, task, 1, tip))
 		agent := w.at(s.Name(task, 1).Dir)
-		agent.git("-c", "user.name=agent", "-c", "user.email=agent@example.com", "commit", "-q", "--allow-empty", "-m", "work")
-		agent.write("made by "+task, "1")
-		require.True(w.t, s.Fresh(ctx, task, 1, time.Now().Add(-time.Hour)))
+		agent.Git("-c", "user.name=agent", "-c", "user.email=agent@example.com", "commit", "-q", "--allow-empty", "-m", "work")
+		agent.Write("made by "+task, "1")
+		require.True(w.T, s.Fresh(ctx, task, 1, time.Now().Add(-time.Hour)))
 		work, err := s.Harvest(ctx, task, 1, tip, "salvage")
 		must(err)
-		require.True(w.t, work.Salvaged)
+		require.True(w.T, work.Salvaged)
 		must(s.Attic(ctx, task, 1, work.Head))
 		c, err := land.Build(ctx, r, tip, work.Head, land.Message{Epic: "e", Task: task, Attempt: 1})
 		must(err)
 		dir, err := s.Checkout(ctx, c.Commit)
 		must(err)
-		require.FileExists(w.t, filepath.Join(dir, "made by "+task))
+		require.FileExists(w.T, filepath.Join(dir, "made by "+task))
 		must(land.Move(ctx, r, s.EpicBranch(), tip, c.Commit, lease))
-		agent.write("left", "1")
+		agent.Write("left", "1")
 		must(s.Remove(ctx, task, 1, work.Head))
 		tip = c.Commit
 	}
@@ -62,108 +62,108 @@ func TestCheckoutStaysUntouched(t *testing.T) {
 	tests := map[string]func(t *testing.T, w world) world{
 		"clean": func(_ *testing.T, w world) world { return w },
 		"dirty": func(_ *testing.T, w world) world {
-			w.write("file", "staged")
-			w.git("add", "file")
-			w.git("stash")
-			w.write("file", "staged")
-			w.git("add", "file")
-			w.write("file", "changed")
-			w.write("untracked", "1")
+			w.Write("file", "staged")
+			w.Git("add", "file")
+			w.Git("stash")
+			w.Write("file", "staged")
+			w.Git("add", "file")
+			w.Write("file", "changed")
+			w.Write("untracked", "1")
 			return w
 		},
-		"detached": func(_ *testing.T, w world) world { w.git("checkout", "-q", "--detach"); return w },
-		"packed":   func(_ *testing.T, w world) world { w.git("pack-refs", "--all"); w.git("gc", "-q"); return w },
-		"unborn":   func(_ *testing.T, w world) world { w.git("checkout", "-q", "--orphan", "unborn"); return w },
+		"detached": func(_ *testing.T, w world) world { w.Git("checkout", "-q", "--detach"); return w },
+		"packed":   func(_ *testing.T, w world) world { w.Git("pack-refs", "--all"); w.Git("gc", "-q"); return w },
+		"unborn":   func(_ *testing.T, w world) world { w.Git("checkout", "-q", "--orphan", "unborn"); return w },
 		"conflict": func(t *testing.T, w world) world {
-			w.git("checkout", "-q", "-b", "side")
-			w.commit("file", "side")
-			w.git("checkout", "-q", "main")
-			w.commit("file", "main")
-			_, err := w.try("merge", "side")
+			w.Git("checkout", "-q", "-b", "side")
+			w.Commit("file", "side")
+			w.Git("checkout", "-q", "main")
+			w.Commit("file", "main")
+			_, err := w.Try("merge", "side")
 			require.Error(t, err)
 			return w
 		},
 		"rebase": func(t *testing.T, w world) world {
-			w.git("checkout", "-q", "-b", "side")
-			w.commit("file", "side")
-			w.git("checkout", "-q", "main")
-			w.commit("file", "main")
-			_, err := w.try("rebase", "side")
+			w.Git("checkout", "-q", "-b", "side")
+			w.Commit("file", "side")
+			w.Git("checkout", "-q", "main")
+			w.Commit("file", "main")
+			_, err := w.Try("rebase", "side")
 			require.Error(t, err)
 			return w
 		},
 		"locked": func(t *testing.T, w world) world {
 			for _, name := range []string{"index.lock", "HEAD.lock", "config.lock"} {
-				require.NoError(t, os.WriteFile(filepath.Join(w.dir, ".git", name), nil, 0o644))
+				require.NoError(t, os.WriteFile(filepath.Join(w.Dir, ".git", name), nil, 0o644))
 			}
 			return w
 		},
 		"other worktrees": func(_ *testing.T, w world) world {
-			w.git("worktree", "add", "-q", "-b", "theirs", w.dir+"-theirs")
+			w.Git("worktree", "add", "-q", "-b", "theirs", w.Dir+"-theirs")
 			return w
 		},
 		"bare": func(_ *testing.T, w world) world {
-			w.git("clone", "-q", "--bare", ".", w.dir+".git")
-			return w.at(w.dir + ".git")
+			w.Git("clone", "-q", "--bare", ".", w.Dir+".git")
+			return w.at(w.Dir + ".git")
 		},
 		"shallow": func(_ *testing.T, w world) world {
-			w.git("clone", "-q", "--depth=1", "file://"+w.dir, w.dir+"-shallow")
-			return w.at(w.dir + "-shallow")
+			w.Git("clone", "-q", "--depth=1", "file://"+w.Dir, w.Dir+"-shallow")
+			return w.at(w.Dir + "-shallow")
 		},
 		"partial": func(_ *testing.T, w world) world {
-			w.git("config", "uploadpack.allowFilter", "true")
-			w.git("config", "uploadpack.allowAnySHA1InWant", "true")
-			w.git("clone", "-q", "--filter=blob:none", "--no-checkout", "file://"+w.dir, w.dir+"-partial")
-			return w.at(w.dir + "-partial")
+			w.Git("config", "uploadpack.allowFilter", "true")
+			w.Git("config", "uploadpack.allowAnySHA1InWant", "true")
+			w.Git("clone", "-q", "--filter=blob:none", "--no-checkout", "file://"+w.Dir, w.Dir+"-partial")
+			return w.at(w.Dir + "-partial")
 		},
 		"sparse": func(_ *testing.T, w world) world {
-			w.git("sparse-checkout", "set", "dir")
+			w.Git("sparse-checkout", "set", "dir")
 			return w
 		},
 		"worktree configuration": func(_ *testing.T, w world) world {
-			w.git("config", "extensions.worktreeConfig", "true")
-			w.git("config", "--worktree", "user.name", "Somebody")
+			w.Git("config", "extensions.worktreeConfig", "true")
+			w.Git("config", "--worktree", "user.name", "Somebody")
 			return w
 		},
 		"sha256": func(t *testing.T, _ world) world {
 			w := newWorld(t, "--object-format=sha256")
-			w.commit("file", "1", "dir/file", "1")
+			w.Commit("file", "1", "dir/file", "1")
 			return w
 		},
 		"submodule": func(t *testing.T, w world) world {
 			super := newWorld(t)
-			super.commit("file", "1")
-			super.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.dir, "module")
-			super.commit()
+			super.Commit("file", "1")
+			super.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Dir, "module")
+			super.Commit()
 			return super
 		},
 		"inside a submodule": func(t *testing.T, w world) world {
 			super := newWorld(t)
-			super.commit("file", "1")
-			super.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.dir, "module")
-			super.at(super.dir + "/module").configure()
-			return super.at(super.dir + "/module")
+			super.Commit("file", "1")
+			super.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Dir, "module")
+			super.at(super.Dir + "/module").Configure()
+			return super.at(super.Dir + "/module")
 		},
 	}
 	for name, prepare := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.commit("file", "1", "dir/file", "1", ".gitignore", "*.o\n")
-			w.commit("file", "2")
+			w.Commit("file", "1", "dir/file", "1", ".gitignore", "*.o\n")
+			w.Commit("file", "2")
 			w = prepare(t, w)
-			base := git.Commit(w.git("for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main"))
-			hook := filepath.Join(w.repo().CommonDir(), "hooks")
+			base := git.Commit(w.Git("for-each-ref", "--count=1", "--format=%(objectname)", "refs/heads/main"))
+			hook := filepath.Join(w.Open().CommonDir(), "hooks")
 			ran := filepath.Join(t.TempDir(), "ran")
 			require.NoError(t, os.MkdirAll(hook, 0o755))
 			for _, h := range []string{"post-checkout", "reference-transaction", "pre-commit", "post-merge", "post-index-change"} {
 				require.NoError(t, os.WriteFile(filepath.Join(hook, h), []byte("#!/bin/sh\ntouch '"+ran+"'\n"), 0o755))
 			}
-			before := worktreetest.Snapshot(t, w.dir)
+			before := worktreetest.Snapshot(t, w.Dir)
 			agents := w
-			agents.env = append(agents.env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0=/dev/null")
+			agents.Env = append(agents.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.hooksPath", "GIT_CONFIG_VALUE_0=/dev/null")
 			life(agents, base)
-			require.Equal(t, before, worktreetest.Snapshot(t, w.dir))
+			require.Equal(t, before, worktreetest.Snapshot(t, w.Dir))
 			require.NoFileExists(t, ran)
 		})
 	}
@@ -179,40 +179,40 @@ func TestNothingPlantedRuns(t *testing.T) {
 	require.NoError(t, os.WriteFile(evil, []byte("#!/bin/sh\ntouch '"+ran+"'\ncat\n"), 0o755))
 	arm := func(w world) {
 		for _, key := range []string{"core.fsmonitor", "filter.evil.clean", "filter.evil.smudge", "diff.external", "core.sshCommand", "core.pager", "merge.evil.driver"} {
-			w.git("config", key, evil)
+			w.Git("config", key, evil)
 		}
-		w.git("config", "remote.origin.promisor", "true")
-		w.git("config", "remote.origin.url", "ext::"+evil)
-		require.NoError(t, os.MkdirAll(filepath.Join(w.dir, ".git/hooks"), 0o755))
+		w.Git("config", "remote.origin.promisor", "true")
+		w.Git("config", "remote.origin.url", "ext::"+evil)
+		require.NoError(t, os.MkdirAll(filepath.Join(w.Dir, ".git/hooks"), 0o755))
 		for _, hook := range []string{"post-checkout", "reference-transaction", "post-index-change", "pre-commit"} {
-			require.NoError(t, os.WriteFile(filepath.Join(w.dir, ".git/hooks", hook), []byte("#!/bin/sh\n"+evil+"\n"), 0o755))
+			require.NoError(t, os.WriteFile(filepath.Join(w.Dir, ".git/hooks", hook), []byte("#!/bin/sh\n"+evil+"\n"), 0o755))
 		}
 	}
 	lib := a.at(a.nested("lib"))
-	lib.commit("f", "1")
-	a.commit("file", "2") // lib is a submodule now
-	lib.write("f", "2")
+	lib.Commit("f", "1")
+	a.Commit("file", "2") // lib is a submodule now
+	lib.Write("f", "2")
 	arm(lib)
 	arm(a.at(a.nested("clone")))
-	require.NoError(t, os.Remove(a.dir+"/.git"))
-	a.git("init", "-q")
+	require.NoError(t, os.Remove(a.Dir+"/.git"))
+	a.Git("init", "-q")
 	arm(a.world)
-	a.write(".gitattributes", "* filter=evil diff=evil merge=evil\n")
-	a.write("file", "3")
+	a.Write(".gitattributes", "* filter=evil diff=evil merge=evil\n")
+	a.Write("file", "3")
 
 	work := a.harvest()
-	require.Equal(t, "3", a.user.git("cat-file", "blob", string(work.Head)+":file"))
+	require.Equal(t, "3", a.user.Git("cat-file", "blob", string(work.Head)+":file"))
 	require.ElementsMatch(t, []string{"lib", "clone"}, work.Nested)
-	_, err := land.Build(t.Context(), a.user.repo(), a.base, work.Head, land.Message{Task: "t", Attempt: 1})
+	_, err := land.Build(t.Context(), a.user.Open(), a.base, work.Head, land.Message{Task: "t", Attempt: 1})
 	require.NoError(t, err)
 	require.Error(t, a.store.Remove(t.Context(), "t", 1, ""), "lib has what no remote has")
-	require.NoError(t, os.RemoveAll(lib.dir))
-	require.NoError(t, os.RemoveAll(a.dir+"/clone"))
+	require.NoError(t, os.RemoveAll(lib.Dir))
+	require.NoError(t, os.RemoveAll(a.Dir+"/clone"))
 	_, err = a.store.Repair(t.Context())
 	require.NoError(t, err)
 	require.NoFileExists(t, ran)
 
-	_, err = a.try("status")
+	_, err = a.Try("status")
 	require.NoError(t, err)
 	require.FileExists(t, ran, "run in the worktree, git does run it")
 	require.NoError(t, os.Remove(ran))

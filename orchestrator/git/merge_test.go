@@ -13,12 +13,12 @@ import (
 
 // fork commits two sets of files on top of the same commit.
 func (w world) fork(base, ours, theirs []string) (o, t git.Commit) {
-	w.t.Helper()
-	b := w.commit(base...)
-	o = w.commit(ours...)
-	w.git("checkout", "-q", "--detach", string(b))
-	t = w.commit(theirs...)
-	w.git("checkout", "-q", "main")
+	w.T.Helper()
+	b := w.Commit(base...)
+	o = w.Commit(ours...)
+	w.Git("checkout", "-q", "--detach", string(b))
+	t = w.Commit(theirs...)
+	w.Git("checkout", "-q", "main")
 	return o, t
 }
 
@@ -42,7 +42,7 @@ func TestMerge(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			ours, theirs := w.fork(tt.base, tt.ours, tt.theirs)
-			r := w.open()
+			r := w.Open()
 			m, err := r.Merge(t.Context(), ours, theirs)
 			require.NoError(t, err)
 			require.Equal(t, tt.conflicts, m.Files)
@@ -63,22 +63,22 @@ func TestMerge(t *testing.T) {
 func TestMergeRunsTheUsersDriverOnly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.git("config", "merge.ours-wins.driver", "true")
-	w.git("config", "merge.renormalize", "true") // git 2.39 aborts on it without a work tree
+	w.Git("config", "merge.ours-wins.driver", "true")
+	w.Git("config", "merge.renormalize", "true") // git 2.39 aborts on it without a work tree
 	ours, theirs := w.fork([]string{"a", "1\n", ".gitattributes", "a merge=ours-wins\n"}, []string{"a", "2\n"}, []string{"a", "3\n"})
-	m, err := w.open().Merge(t.Context(), ours, theirs)
+	m, err := w.Open().Merge(t.Context(), ours, theirs)
 	require.NoError(t, err)
 	require.True(t, m.Clean())
-	require.Equal(t, "2", w.git("cat-file", "blob", m.Tree+":a"))
+	require.Equal(t, "2", w.Git("cat-file", "blob", m.Tree+":a"))
 }
 
 func TestMergeOfStrangers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	one := w.commit("a", "1")
-	w.git("checkout", "-q", "--orphan", "stranger")
-	stranger := w.commit("a", "2")
-	r := w.open()
+	one := w.Commit("a", "1")
+	w.Git("checkout", "-q", "--orphan", "stranger")
+	stranger := w.Commit("a", "2")
+	r := w.Open()
 	m, err := r.Merge(t.Context(), one, stranger)
 	require.NoError(t, err)
 	require.False(t, m.Clean())
@@ -94,9 +94,9 @@ func TestMergeWithAttributesInHostilePlaces(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	outside := t.TempDir()
-	require.NoError(t, os.Symlink(outside, filepath.Join(w.dir, "link")))
+	require.NoError(t, os.Symlink(outside, filepath.Join(w.Dir, "link")))
 	ours, theirs := w.fork([]string{"a", "1", "-rf/.gitattributes", "* text\n", "x\ny/.gitattributes", "* text\n"}, []string{"b", "1"}, []string{"c", "1"})
-	m, err := w.open().Merge(t.Context(), ours, theirs)
+	m, err := w.Open().Merge(t.Context(), ours, theirs)
 	require.NoError(t, err)
 	require.True(t, m.Clean())
 	left, err := os.ReadDir(outside)

@@ -12,10 +12,10 @@ import (
 func TestAncestryAndTrees(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	one, two := w.commit("file", "1"), w.commit("file", "2")
-	w.git("checkout", "-q", "-b", "side", string(one))
-	side := w.commit("other", "1")
-	r := w.open()
+	one, two := w.Commit("file", "1"), w.Commit("file", "2")
+	w.Git("checkout", "-q", "-b", "side", string(one))
+	side := w.Commit("other", "1")
+	r := w.Open()
 	for _, tt := range []struct {
 		a, b git.Commit
 		want bool
@@ -32,7 +32,7 @@ func TestAncestryAndTrees(t *testing.T) {
 
 	tree, err := r.Tree(t.Context(), two)
 	require.NoError(t, err)
-	require.Equal(t, w.git("rev-parse", string(two)+"^{tree}"), tree)
+	require.Equal(t, w.Git("rev-parse", string(two)+"^{tree}"), tree)
 	_, err = r.Tree(t.Context(), none)
 	require.ErrorIs(t, err, git.ErrNoSuchRef)
 }
@@ -40,36 +40,36 @@ func TestAncestryAndTrees(t *testing.T) {
 func TestChangedFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	one := w.commit("same", "x\n", "gone", "1\n2\n", "grown", "1\n", "moved", "a\nb\nc\n", "binary", "\x00\x01", "mode", "x\n")
-	w.git("rm", "-q", "gone")
-	w.git("mv", "moved", "moved to")
-	w.git("update-index", "--chmod=+x", "mode")
-	w.git("config", "diff.external", "false")
-	w.write("grown", "0\n1\n2\n")
-	w.write("binary", "\x00\x02")
-	w.write("tab\tand\nnewline \"quoted\"", "1\n")
-	w.git("add", "--", "grown", "binary", "tab\tand\nnewline \"quoted\"")
-	w.git("commit", "-q", "-m", "two")
-	two := git.Commit(w.git("rev-parse", "HEAD"))
+	one := w.Commit("same", "x\n", "gone", "1\n2\n", "grown", "1\n", "moved", "a\nb\nc\n", "binary", "\x00\x01", "mode", "x\n")
+	w.Git("rm", "-q", "gone")
+	w.Git("mv", "moved", "moved to")
+	w.Git("update-index", "--chmod=+x", "mode")
+	w.Git("config", "diff.external", "false")
+	w.Write("grown", "0\n1\n2\n")
+	w.Write("binary", "\x00\x02")
+	w.Write("tab\tand\nnewline \"quoted\"", "1\n")
+	w.Git("add", "--", "grown", "binary", "tab\tand\nnewline \"quoted\"")
+	w.Git("commit", "-q", "-m", "two")
+	two := git.Commit(w.Git("rev-parse", "HEAD"))
 
-	changes, err := w.open().ChangedFiles(t.Context(), one, two)
+	changes, err := w.Open().ChangedFiles(t.Context(), one, two)
 	require.NoError(t, err)
 	require.Equal(t, []git.FileChange{
 		{Path: "binary"}, {Path: "gone", Deleted: 2}, {Path: "grown", Added: 2}, {Path: "mode"},
 		{Path: "moved", Deleted: 3}, {Path: "moved to", Added: 3}, {Path: "tab\tand\nnewline \"quoted\"", Added: 1},
 	}, changes)
-	changes, err = w.open().ChangedFiles(t.Context(), two, two)
+	changes, err = w.Open().ChangedFiles(t.Context(), two, two)
 	require.NoError(t, err)
 	require.Empty(t, changes)
-	_, err = w.open().ChangedFiles(t.Context(), "", two)
+	_, err = w.Open().ChangedFiles(t.Context(), "", two)
 	require.Error(t, err)
 }
 
 func TestWriteBlobKeepsBytes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.git("config", "core.autocrlf", "true")
-	r := w.open()
+	w.Git("config", "core.autocrlf", "true")
+	r := w.Open()
 	for _, content := range []string{"", "a\r\nb\n", "\x00\xff", strings.Repeat("long ", 100000)} {
 		id, err := r.WriteBlob(t.Context(), []byte(content))
 		require.NoError(t, err)

@@ -16,15 +16,15 @@ import (
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	r := w.open()
+	r := w.Open()
 	_, err := r.Resolve(t.Context(), "HEAD")
 	require.ErrorIs(t, err, git.ErrNoSuchRef, "unborn")
 
-	c := w.commit("file", "1")
-	w.git("tag", "-a", "v1", "-m", "annotated")
-	w.git("branch", "packed")
-	w.git("pack-refs", "--all")
-	w.git("symbolic-ref", "refs/heads/symbolic", "refs/heads/main")
+	c := w.Commit("file", "1")
+	w.Git("tag", "-a", "v1", "-m", "annotated")
+	w.Git("branch", "packed")
+	w.Git("pack-refs", "--all")
+	w.Git("symbolic-ref", "refs/heads/symbolic", "refs/heads/main")
 	blob, err := r.WriteBlob(t.Context(), []byte("lease"))
 	require.NoError(t, err)
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/orch/e/lease", New: blob}}))
@@ -54,13 +54,13 @@ func TestResolveInUnusualRepositories(t *testing.T) {
 				args = []string{"--object-format=sha256"}
 			}
 			w := newWorld(t, args...)
-			c := w.commit("a/file", "1", "b/file", "2")
+			c := w.Commit("a/file", "1", "b/file", "2")
 			if kind == "sparse" {
-				w.git("sparse-checkout", "set", "a")
-				require.Equal(t, "true", w.git("config", "extensions.worktreeConfig"))
+				w.Git("sparse-checkout", "set", "a")
+				require.Equal(t, "true", w.Git("config", "extensions.worktreeConfig"))
 			}
-			r := w.open()
-			require.Equal(t, w.dir, r.WorkTree())
+			r := w.Open()
+			require.Equal(t, w.Dir, r.WorkTree())
 			got, err := r.Resolve(t.Context(), "refs/heads/main")
 			require.NoError(t, err)
 			require.Equal(t, c, got)
@@ -74,11 +74,11 @@ func TestResolveInUnusualRepositories(t *testing.T) {
 func TestUpdateRefs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	one, two := w.commit("file", "1"), w.commit("file", "2")
-	r := w.open()
+	one, two := w.Commit("file", "1"), w.Commit("file", "2")
+	r := w.Open()
 	const x, y, lease = "refs/heads/x", "refs/heads/y", "refs/orch/e/lease"
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: x, New: one}, {Name: lease, New: one}}))
-	w.git("pack-refs", "--all")
+	w.Git("pack-refs", "--all")
 
 	holds := git.Ref{Name: lease, Commit: one}
 	refused := []struct {
@@ -125,8 +125,8 @@ func TestUpdateRefs(t *testing.T) {
 func TestUpdateRefsRace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit()
-	r := w.open()
+	base := w.Commit()
+	r := w.Open()
 	const ref, racers, rounds = "refs/heads/race", 4, 4
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: ref, New: base}}))
 	at := base
@@ -135,7 +135,7 @@ func TestUpdateRefsRace(t *testing.T) {
 		var group sync.WaitGroup
 		next := make([]git.Commit, racers)
 		for i := range racers {
-			next[i] = git.Commit(w.git("commit-tree", "main^{tree}", "-p", string(at), "-m", fmt.Sprint(round, i)))
+			next[i] = git.Commit(w.Git("commit-tree", "main^{tree}", "-p", string(at), "-m", fmt.Sprint(round, i)))
 			group.Go(func() {
 				err := r.UpdateRefs(t.Context(), []git.RefChange{{Name: ref, New: next[i], Old: at}})
 				won.Store(i, err)
@@ -162,12 +162,12 @@ func TestUpdateRefsRace(t *testing.T) {
 func TestCheckedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.commit("file", "1")
-	linked := filepath.Join(filepath.Dir(w.dir), "linked tree")
-	w.git("worktree", "add", "-q", "-b", "other", linked)
-	w.git("branch", "free")
-	r := w.open()
-	for branch, want := range map[string]string{"refs/heads/main": w.dir, "refs/heads/other": linked, "refs/heads/free": "", "refs/heads/none": ""} {
+	w.Commit("file", "1")
+	linked := filepath.Join(filepath.Dir(w.Dir), "linked tree")
+	w.Git("worktree", "add", "-q", "-b", "other", linked)
+	w.Git("branch", "free")
+	r := w.Open()
+	for branch, want := range map[string]string{"refs/heads/main": w.Dir, "refs/heads/other": linked, "refs/heads/free": "", "refs/heads/none": ""} {
 		at, ok, err := r.CheckedOut(branch)
 		require.NoError(t, err)
 		require.Equal(t, want, at.Path, branch)
@@ -176,9 +176,9 @@ func TestCheckedOut(t *testing.T) {
 			require.FileExists(t, filepath.Join(at.GitDir, "index"))
 		}
 	}
-	w.git("clone", "-q", "--bare", ".", w.dir+".git")
-	w.dir += ".git"
-	_, ok, err := w.open().CheckedOut("refs/heads/main")
+	w.Git("clone", "-q", "--bare", ".", w.Dir+".git")
+	w.Dir += ".git"
+	_, ok, err := w.Open().CheckedOut("refs/heads/main")
 	require.NoError(t, err)
 	require.False(t, ok, "the HEAD of a bare repository is no checkout")
 }
@@ -190,7 +190,7 @@ func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 	e.Reason = "has changes"
 	require.EqualError(t, e, "epic/e is checked out in /w, which has changes")
 	w := newWorld(t)
-	_, err := w.open().Resolve(t.Context(), "nowhere")
+	_, err := w.Open().Resolve(t.Context(), "nowhere")
 	require.ErrorContains(t, err, "nowhere")
-	require.NoError(t, os.RemoveAll(w.dir))
+	require.NoError(t, os.RemoveAll(w.Dir))
 }

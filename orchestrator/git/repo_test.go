@@ -16,32 +16,32 @@ import (
 func TestOpenFindsTheMainWorkTree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.commit("sub/file", "1")
-	linked := w.dir + "-linked"
-	w.git("worktree", "add", "-q", linked)
-	w.git("clone", "-q", "--bare", ".", w.dir+"-bare.git")
-	link := w.dir + "-symlink"
-	require.NoError(t, os.Symlink(w.dir, link))
-	separate := w.dir + "-separate"
-	w.git("clone", "-q", "--separate-git-dir", separate+".git", ".", separate)
+	w.Commit("sub/file", "1")
+	linked := w.Dir + "-linked"
+	w.Git("worktree", "add", "-q", linked)
+	w.Git("clone", "-q", "--bare", ".", w.Dir+"-bare.git")
+	link := w.Dir + "-symlink"
+	require.NoError(t, os.Symlink(w.Dir, link))
+	separate := w.Dir + "-separate"
+	w.Git("clone", "-q", "--separate-git-dir", separate+".git", ".", separate)
 	super := newWorld(t)
-	super.commit("file", "1")
-	super.git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.dir, "module")
+	super.Commit("file", "1")
+	super.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", w.Dir, "module")
 
 	tests := []struct{ name, dir, common, tree string }{
-		{"checkout", w.dir, w.dir + "/.git", w.dir},
-		{"below", w.dir + "/sub", w.dir + "/.git", w.dir},
-		{"git directory", w.dir + "/.git", w.dir + "/.git", w.dir},
-		{"linked worktree", linked, w.dir + "/.git", w.dir},
-		{"symlink", link, w.dir + "/.git", w.dir},
-		{"bare", w.dir + "-bare.git", w.dir + "-bare.git", ""},
+		{"checkout", w.Dir, w.Dir + "/.git", w.Dir},
+		{"below", w.Dir + "/sub", w.Dir + "/.git", w.Dir},
+		{"git directory", w.Dir + "/.git", w.Dir + "/.git", w.Dir},
+		{"linked worktree", linked, w.Dir + "/.git", w.Dir},
+		{"symlink", link, w.Dir + "/.git", w.Dir},
+		{"bare", w.Dir + "-bare.git", w.Dir + "-bare.git", ""},
 		{"separate", separate, separate + ".git", separate},
-		{"submodule", super.dir + "/module", super.dir + "/.git/modules/module", super.dir + "/module"},
+		{"submodule", super.Dir + "/module", super.Dir + "/.git/modules/module", super.Dir + "/module"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r, err := git.Open(t.Context(), proc.New(proc.Options{}).Run, tt.dir, w.env)
+			r, err := git.Open(t.Context(), proc.New(proc.Options{}).Run, tt.dir, w.Env)
 			require.NoError(t, err)
 			require.Equal(t, tt.common, r.CommonDir())
 			require.Equal(t, tt.tree, r.WorkTree())
@@ -55,7 +55,7 @@ func TestOpenRefuses(t *testing.T) {
 	w := newWorld(t)
 	none := t.TempDir()
 
-	_, err := git.Open(t.Context(), run, none, append(w.env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(none)))
+	_, err := git.Open(t.Context(), run, none, append(w.Env, "GIT_CEILING_DIRECTORIES="+filepath.Dir(none)))
 	require.ErrorIs(t, err, git.ErrNotRepository)
 
 	var unsupported *git.UnsupportedError
@@ -63,21 +63,21 @@ func TestOpenRefuses(t *testing.T) {
 		bin := t.TempDir()
 		script := "#!/bin/sh\necho " + version + "\n"
 		require.NoError(t, os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755))
-		_, err = git.Open(t.Context(), run, w.dir, []string{"PATH=" + bin + ":/usr/bin:/bin"})
+		_, err = git.Open(t.Context(), run, w.Dir, []string{"PATH=" + bin + ":/usr/bin:/bin"})
 		require.ErrorAs(t, err, &unsupported, version)
 		require.Contains(t, unsupported.Fix, "2.38")
 	}
-	_, err = git.Open(t.Context(), run, w.dir, []string{"PATH=" + none})
+	_, err = git.Open(t.Context(), run, w.Dir, []string{"PATH=" + none})
 	require.ErrorAs(t, err, &unsupported)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = git.Open(ctx, run, w.dir, w.env)
+	_, err = git.Open(ctx, run, w.Dir, w.Env)
 	require.ErrorIs(t, err, context.Canceled)
 
-	w.git("config", "core.repositoryFormatVersion", "1")
-	w.git("config", "extensions.fromTheFuture", "true")
-	_, err = git.Open(t.Context(), run, w.dir, w.env)
+	w.Git("config", "core.repositoryFormatVersion", "1")
+	w.Git("config", "extensions.fromTheFuture", "true")
+	_, err = git.Open(t.Context(), run, w.Dir, w.Env)
 	require.ErrorAs(t, err, &unsupported)
 }
 
@@ -85,26 +85,26 @@ func TestOpenRefuses(t *testing.T) {
 func TestDoIgnoresWhatWouldRedirectIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := w.commit("file", "1")
+	c := w.Commit("file", "1")
 	other := newWorld(t)
-	other.commit("file", "other")
+	other.Commit("file", "other")
 	ran := filepath.Join(t.TempDir(), "ran")
 	hook := "#!/bin/sh\ntouch " + ran + "\n"
-	require.NoError(t, os.WriteFile(filepath.Join(w.dir, ".git/hooks/reference-transaction"), []byte(hook), 0o755))
-	w.env = append(w.env, "GIT_DIR="+other.dir+"/.git", "GIT_INDEX_FILE=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=alias.version",
+	require.NoError(t, os.WriteFile(filepath.Join(w.Dir, ".git/hooks/reference-transaction"), []byte(hook), 0o755))
+	w.Env = append(w.Env, "GIT_DIR="+other.Dir+"/.git", "GIT_INDEX_FILE=/nowhere", "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=alias.version",
 		"GIT_CONFIG_VALUE_0=!false", "LC_ALL=de_DE.UTF-8", "LANGUAGE=de")
 
-	r := w.open()
-	require.Equal(t, w.dir, r.WorkTree())
+	r := w.Open()
+	require.Equal(t, w.Dir, r.WorkTree())
 	head, err := r.Resolve(t.Context(), "HEAD")
 	require.NoError(t, err)
 	require.Equal(t, c, head)
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/heads/x", New: c}}))
 	require.NoFileExists(t, ran)
 
-	_, err = r.Do(t.Context(), git.Call{Args: []string{"status"}, Dir: w.dir})
+	_, err = r.Do(t.Context(), git.Call{Args: []string{"status"}, Dir: w.Dir})
 	require.ErrorContains(t, err, "must be run in a work tree")
-	status, err := r.Do(t.Context(), git.Call{Args: []string{"status", "--porcelain"}, WorkTree: w.dir})
+	status, err := r.Do(t.Context(), git.Call{Args: []string{"status", "--porcelain"}, WorkTree: w.Dir})
 	require.NoError(t, err)
 	require.Empty(t, string(status.Stdout))
 }
@@ -112,15 +112,15 @@ func TestDoIgnoresWhatWouldRedirectIt(t *testing.T) {
 func TestIdentityIsTheUsersWhereThereIsOne(t *testing.T) {
 	t.Parallel()
 	ident := func(w world) string {
-		out, err := w.open().Out(t.Context(), "var", "GIT_COMMITTER_IDENT")
+		out, err := w.Open().Out(t.Context(), "var", "GIT_COMMITTER_IDENT")
 		require.NoError(t, err)
 		return out[:strings.Index(out, ">")+1]
 	}
 	w := newWorld(t)
 	require.Equal(t, "A Person <person@example.com>", ident(w))
-	w.git("config", "--unset", "user.email")
+	w.Git("config", "--unset", "user.email")
 	require.Equal(t, "A Person <orch@localhost>", ident(w))
-	w.git("config", "--unset", "user.name")
+	w.Git("config", "--unset", "user.name")
 	require.Equal(t, "orch <orch@localhost>", ident(w))
 }
 
@@ -129,13 +129,13 @@ func TestIdentityIsTheUsersWhereThereIsOne(t *testing.T) {
 func TestOpenInARepositoryWithAHalfMadeWorktree(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	c := w.commit("file", "1")
-	admin := filepath.Join(w.dir, ".git/worktrees/half")
+	c := w.Commit("file", "1")
+	admin := filepath.Join(w.Dir, ".git/worktrees/half")
 	require.NoError(t, os.MkdirAll(admin, 0o755))
 	for name, content := range map[string]string{"commondir": "", "locked": "initializing"} {
 		require.NoError(t, os.WriteFile(filepath.Join(admin, name), []byte(content), 0o644))
 	}
-	r := w.open()
+	r := w.Open()
 	head, err := r.Resolve(t.Context(), "HEAD")
 	require.NoError(t, err)
 	require.Equal(t, c, head)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/git/gittest"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
 
@@ -19,22 +20,22 @@ const epicBranch = "refs/heads/epic/bd-1"
 
 // attempt commits files on a detached HEAD at base, and goes back.
 func (w world) attempt(base git.Commit, files ...string) git.Commit {
-	w.t.Helper()
-	was := w.git("symbolic-ref", "HEAD")
-	w.git("checkout", "-q", "--detach", string(base))
-	c := w.commit(files...)
-	w.git("checkout", "-q", strings.TrimPrefix(was, "refs/heads/"))
+	w.T.Helper()
+	was := w.Git("symbolic-ref", "HEAD")
+	w.Git("checkout", "-q", "--detach", string(base))
+	c := w.Commit(files...)
+	w.Git("checkout", "-q", strings.TrimPrefix(was, "refs/heads/"))
 	return c
 }
 
 func TestBuildMoveLanded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
-	w.git("branch", "epic/bd-1")
-	w.env = append(w.env, "GIT_AUTHOR_NAME=An Agent", "GIT_AUTHOR_EMAIL=agent@example.com", "GIT_AUTHOR_DATE=1700000000 +0200")
+	base := w.Commit("file", "1")
+	w.Git("branch", "epic/bd-1")
+	w.Env = append(w.Env, "GIT_AUTHOR_NAME=An Agent", "GIT_AUTHOR_EMAIL=agent@example.com", "GIT_AUTHOR_DATE=1700000000 +0200")
 	attempt := w.attempt(base, "new", "1")
-	r := w.open()
+	r := w.Open()
 	m := land.Message{Epic: "bd-1", Task: "bd-1.2", Attempt: 3, Title: "Store: keep\nlinks", Body: "Orch-Attempt: bd-1.9/1\n\n---\nmore\n"}
 	lease, err := land.Acquire(t.Context(), r, "bd-1", []byte("run 1"))
 	require.NoError(t, err)
@@ -44,12 +45,12 @@ func TestBuildMoveLanded(t *testing.T) {
 	require.False(t, landed)
 	c, err := land.Build(t.Context(), r, base, attempt, m)
 	require.NoError(t, err)
-	require.Equal(t, string(base)+" "+string(attempt), w.git("log", "-1", "--format=%P", string(c.Commit)))
-	require.Equal(t, "An Agent <agent@example.com> 1700000000 +0200, A Person", w.git("log", "-1", "--date=raw", "--format=%an <%ae> %ad, %cn", string(c.Commit)))
-	require.Equal(t, "Store: keep links", w.git("log", "-1", "--format=%s", string(c.Commit)))
-	require.Equal(t, "bd-1 bd-1.2 bd-1.2/3", w.git("log", "-1", "--format=%(trailers:valueonly,separator= )", string(c.Commit)))
-	require.Equal(t, c.Tree, w.git("rev-parse", string(c.Commit)+"^{tree}"))
-	require.Equal(t, string(base), w.git("rev-parse", epicBranch), "Build moves nothing")
+	require.Equal(t, string(base)+" "+string(attempt), w.Git("log", "-1", "--format=%P", string(c.Commit)))
+	require.Equal(t, "An Agent <agent@example.com> 1700000000 +0200, A Person", w.Git("log", "-1", "--date=raw", "--format=%an <%ae> %ad, %cn", string(c.Commit)))
+	require.Equal(t, "Store: keep links", w.Git("log", "-1", "--format=%s", string(c.Commit)))
+	require.Equal(t, "bd-1 bd-1.2 bd-1.2/3", w.Git("log", "-1", "--format=%(trailers:valueonly,separator= )", string(c.Commit)))
+	require.Equal(t, c.Tree, w.Git("rev-parse", string(c.Commit)+"^{tree}"))
+	require.Equal(t, string(base), w.Git("rev-parse", epicBranch), "Build moves nothing")
 
 	require.NoError(t, land.Move(t.Context(), r, epicBranch, base, c.Commit, lease))
 	got, landed, err := land.Landed(t.Context(), r, epicBranch, base, m)
@@ -67,8 +68,8 @@ func TestBuildMoveLanded(t *testing.T) {
 func TestLandedComparesWholeValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
-	r := w.open()
+	base := w.Commit("file", "1")
+	r := w.Open()
 	ids := []string{"bd-1.1", "bd-1.10", "bd-1", ".*", "a b", "a\nOrch-Attempt: bd-1.7/1", "x/1", "x", "ü,;\x00", "%2F", ""}
 	tip := base
 	for i, id := range ids {
@@ -101,13 +102,13 @@ func TestLandedComparesWholeValues(t *testing.T) {
 func TestLandedIgnoresTrailersOfAgents(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
-	w.git("checkout", "-q", "-b", "side")
-	w.write("f", "1")
-	w.git("add", "f")
-	w.git("commit", "-q", "-m", "forged\n\nOrch-Epic: e\nOrch-Task: other\nOrch-Attempt: other/1")
-	forged := git.Commit(w.git("rev-parse", "HEAD"))
-	r := w.open()
+	base := w.Commit("file", "1")
+	w.Git("checkout", "-q", "-b", "side")
+	w.Write("f", "1")
+	w.Git("add", "f")
+	w.Git("commit", "-q", "-m", "forged\n\nOrch-Epic: e\nOrch-Task: other\nOrch-Attempt: other/1")
+	forged := git.Commit(w.Git("rev-parse", "HEAD"))
+	r := w.Open()
 	c, err := land.Build(t.Context(), r, base, forged, land.Message{Epic: "e", Task: "own", Attempt: 1})
 	require.NoError(t, err)
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: epicBranch, New: c.Commit}}))
@@ -121,9 +122,9 @@ func TestLandedIgnoresTrailersOfAgents(t *testing.T) {
 func TestBuildConflicts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("a", "1\n", "b", "1\n", "c", "1\n")
-	ours := w.commit("a", "2\n", "b", "2\n")
-	r := w.open()
+	base := w.Commit("a", "1\n", "b", "1\n", "c", "1\n")
+	ours := w.Commit("a", "2\n", "b", "2\n")
+	r := w.Open()
 	_, err := land.Build(t.Context(), r, ours, w.attempt(base, "a", "3\n", "b", "3\n", "c", "3\n"), land.Message{Task: "t", Attempt: 1})
 	var conflict *land.ConflictError
 	require.ErrorAs(t, err, &conflict)
@@ -139,10 +140,10 @@ func TestBuildConflicts(t *testing.T) {
 func TestLease(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
-	next := w.commit("file", "2")
-	w.git("branch", "epic/bd-1", string(base))
-	r := w.open()
+	base := w.Commit("file", "1")
+	next := w.Commit("file", "2")
+	w.Git("branch", "epic/bd-1", string(base))
+	r := w.Open()
 	first, err := land.Acquire(t.Context(), r, "../bd 1", []byte("run 1"))
 	require.NoError(t, err)
 	second, err := land.Acquire(t.Context(), r, "../bd 1", []byte("run 2"))
@@ -153,16 +154,16 @@ func TestLease(t *testing.T) {
 	require.NoError(t, land.Move(t.Context(), r, epicBranch, base, next, second))
 	require.NoError(t, land.Release(t.Context(), r, second))
 	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, next, base, second), git.ErrRefMoved, "a lease that was given back")
-	require.Equal(t, string(next), w.git("rev-parse", epicBranch))
+	require.Equal(t, string(next), w.Git("rev-parse", epicBranch))
 }
 
 // Many landings at once: each is there exactly once, none is lost.
 func TestLandingsRace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
-	w.git("branch", "epic/bd-1")
-	r := w.open()
+	base := w.Commit("file", "1")
+	w.Git("branch", "epic/bd-1")
+	r := w.Open()
 	const tasks = 6
 	attempts := make([]git.Commit, tasks)
 	for i := range attempts {
@@ -194,9 +195,9 @@ func TestLandingsRace(t *testing.T) {
 	all, err := land.LandedAll(t.Context(), r, epicBranch, base)
 	require.NoError(t, err)
 	require.Len(t, all, tasks)
-	require.Equal(t, fmt.Sprint(tasks), w.git("rev-list", "--first-parent", "--count", string(base)+".."+epicBranch))
+	require.Equal(t, fmt.Sprint(tasks), w.Git("rev-list", "--first-parent", "--count", string(base)+".."+epicBranch))
 	for i := range attempts {
-		w.git("cat-file", "-e", epicBranch+":"+fmt.Sprint("f", i))
+		w.Git("cat-file", "-e", epicBranch+":"+fmt.Sprint("f", i))
 	}
 }
 
@@ -209,30 +210,30 @@ func TestInto(t *testing.T) {
 		refuse  string // in the CheckedOutError
 	}{
 		{"clean", func(world) {}, ""},
-		{"own untracked file", func(w world) { w.write("mine", "1") }, ""},
-		{"changed file", func(w world) { w.write("file", "mine") }, "not committed"},
-		{"staged file", func(w world) { w.write("staged", "mine"); w.git("add", "staged") }, "not committed"},
-		{"untracked file in the way", func(w world) { w.write("new", "mine") }, "in the way"},
+		{"own untracked file", func(w world) { w.Write("mine", "1") }, ""},
+		{"changed file", func(w world) { w.Write("file", "mine") }, "not committed"},
+		{"staged file", func(w world) { w.Write("staged", "mine"); w.Git("add", "staged") }, "not committed"},
+		{"untracked file in the way", func(w world) { w.Write("new", "mine") }, "in the way"},
 		{"merge under way", func(w world) {
-			require.NoError(w.t, os.WriteFile(filepath.Join(w.dir, ".git/MERGE_HEAD"), []byte(w.git("rev-parse", "HEAD")+"\n"), 0o644))
+			require.NoError(w.T, os.WriteFile(filepath.Join(w.Dir, ".git/MERGE_HEAD"), []byte(w.Git("rev-parse", "HEAD")+"\n"), 0o644))
 		}, "middle of a merge"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			base := w.commit("file", "1")
+			base := w.Commit("file", "1")
 			tip := w.attempt(base, "new", "1")
-			r := w.open()
+			r := w.Open()
 			tt.prepare(w)
-			before := w.git("status", "--porcelain")
+			before := w.Git("status", "--porcelain")
 			got, err := land.Into(t.Context(), r, "refs/heads/main", tip, m)
-			require.Equal(t, before, w.git("status", "--porcelain"))
+			require.Equal(t, before, w.Git("status", "--porcelain"))
 			if tt.refuse == "" {
 				require.NoError(t, err)
 				require.Equal(t, tip, got, "fast-forward")
-				require.Equal(t, string(tip), w.git("rev-parse", "main"))
-				require.FileExists(t, filepath.Join(w.dir, "new"))
+				require.Equal(t, string(tip), w.Git("rev-parse", "main"))
+				require.FileExists(t, filepath.Join(w.Dir, "new"))
 				again, err := land.Into(t.Context(), r, "refs/heads/main", tip, m)
 				require.NoError(t, err)
 				require.Equal(t, tip, again)
@@ -240,9 +241,9 @@ func TestInto(t *testing.T) {
 			}
 			var out *land.CheckedOutError
 			require.ErrorAs(t, err, &out)
-			require.Equal(t, w.dir, out.Path)
+			require.Equal(t, w.Dir, out.Path)
 			require.Contains(t, out.Reason, tt.refuse)
-			require.Equal(t, string(base), w.git("rev-parse", "main"))
+			require.Equal(t, string(base), w.Git("rev-parse", "main"))
 		})
 	}
 }
@@ -250,22 +251,22 @@ func TestInto(t *testing.T) {
 func TestIntoABranchThatIsNotCheckedOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1\n")
+	base := w.Commit("file", "1\n")
 	tip := w.attempt(base, "new", "1")
 	clash := w.attempt(base, "file", "2\n")
-	w.git("branch", "release")
-	w.git("checkout", "-q", "release")
-	other := w.commit("file", "3\n")
-	w.git("checkout", "-q", "main")
-	w.write("file", "mine")
-	r := w.open()
+	w.Git("branch", "release")
+	w.Git("checkout", "-q", "release")
+	other := w.Commit("file", "3\n")
+	w.Git("checkout", "-q", "main")
+	w.Write("file", "mine")
+	r := w.Open()
 	m := land.Message{Epic: "bd-1", Task: "bd-1", Title: "Epic bd-1"}
 
 	got, err := land.Into(t.Context(), r, "refs/heads/release", tip, m)
 	require.NoError(t, err)
-	require.Equal(t, string(other)+" "+string(tip), w.git("log", "-1", "--format=%P", "release"))
-	require.Equal(t, string(got), w.git("rev-parse", "release"))
-	require.Equal(t, "M file", w.git("status", "--porcelain"))
+	require.Equal(t, string(other)+" "+string(tip), w.Git("log", "-1", "--format=%P", "release"))
+	require.Equal(t, string(got), w.Git("rev-parse", "release"))
+	require.Equal(t, "M file", w.Git("status", "--porcelain"))
 
 	var conflict *land.ConflictError
 	_, err = land.Into(t.Context(), r, "refs/heads/release", clash, m)
@@ -278,17 +279,17 @@ func TestIntoABranchThatIsNotCheckedOut(t *testing.T) {
 func TestIntoGoesOnWhereItWasKilled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	base := w.commit("file", "1")
-	linked := filepath.Join(filepath.Dir(w.dir), "linked")
-	w.git("worktree", "add", "-q", "-b", "release", linked)
+	base := w.Commit("file", "1")
+	linked := filepath.Join(filepath.Dir(w.Dir), "linked")
+	w.Git("worktree", "add", "-q", "-b", "release", linked)
 	tip := w.attempt(base, "new", "1", "file", "2")
-	at := world{t: t, dir: linked, env: w.env}
-	at.git("read-tree", "-m", "-u", string(base), string(tip))
-	require.NotEmpty(t, at.git("status", "--porcelain"))
+	at := world{gittest.World{T: t, Dir: linked, Env: w.Env}}
+	at.Git("read-tree", "-m", "-u", string(base), string(tip))
+	require.NotEmpty(t, at.Git("status", "--porcelain"))
 
-	got, err := land.Into(t.Context(), w.open(), "refs/heads/release", tip, land.Message{})
+	got, err := land.Into(t.Context(), w.Open(), "refs/heads/release", tip, land.Message{})
 	require.NoError(t, err)
 	require.Equal(t, tip, got)
-	require.Empty(t, at.git("status", "--porcelain"))
-	require.Equal(t, string(tip), at.git("rev-parse", "HEAD"))
+	require.Empty(t, at.Git("status", "--porcelain"))
+	require.Equal(t, string(tip), at.Git("rev-parse", "HEAD"))
 }
