@@ -311,7 +311,10 @@ func seeds() int {
 	if n, err := strconv.Atoi(os.Getenv("ORCH_SIM_SEEDS")); err == nil {
 		return n
 	}
-	return 300
+	if testing.Short() {
+		return 60
+	}
+	return 200
 }
 
 // TestLoopEnds runs the loop in many unkind worlds. Whatever happens it ends,
