@@ -299,3 +299,31 @@ func TestClaudeIsAsked(t *testing.T) {
 	require.Len(t, requests, 4)
 	require.Contains(t, requests[2].Last(), "You ended without a promise")
 }
+
+// TestTaskBudget: an agent that goes round and round is stopped when its task has used up
+// what one may; what it did stays, and the run goes on with the others.
+func TestTaskBudget(t *testing.T) {
+	t.Parallel()
+	f, _ := claudeFixture(t, func(r modeltest.Request) modeltest.Reply {
+		switch {
+		case strings.Contains(r.First(), "round and round") && r.Turn()%2 == 0:
+			return modeltest.Reply{Bash: "date >> one.txt && git add -A && git commit -qm more", Tokens: 9000}
+		case strings.Contains(r.First(), "round and round"):
+			return modeltest.Reply{Text: "<promise>CONTINUE</promise>", Tokens: 9000}
+		case r.Turn() == 0:
+			return modeltest.Reply{Bash: "echo right > two.txt && git add -A && git commit -qm two", Tokens: 9000}
+		}
+		return modeltest.Reply{Text: "<promise>COMPLETE</promise>", Tokens: 9000}
+	})
+	settings := filepath.Join(f.dir, "project.yaml")
+	text, err := os.ReadFile(settings)
+	require.NoError(t, err)
+	f.write(settings, string(text)+"  limits: {task_tokens: 50000}\n")
+	f.task("round and round")
+	f.task("task two")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, cli.ExitNeedsYou, code, out)
+	require.Regexp(t, `parked: \[BUDGET\] used \d+ of 50000 tokens for one task`, out)
+	require.Equal(t, "right", f.must("git", "show", "epic/e-1:two.txt"))
+	require.Contains(t, f.must("orch", "status", "e-1.1"), "orch retry e-1.1")
+}
