@@ -93,7 +93,7 @@ func (a *app) ask(ctx context.Context, id string, e core.Event, what string) err
 func (a *app) said(p *workspace.Picture, what string) error {
 	then := "the run that goes on takes it now"
 	if !p.Held {
-		then = "go on: orch run " + string(p.State.Epic)
+		then = "go on: orch run " + cli.Quote(p.State.Epic)
 	}
 	a.Print(map[string]any{"schema": "orch.asked/1", "epic": p.State.Epic, "what": what, "running": p.Held}, fmt.Sprintf("%s; %s\n", what, then))
 	return nil

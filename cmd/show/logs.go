@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -87,9 +86,7 @@ func show(a *cli.App, file string) error {
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	for line := range strings.Lines(string(b)) {
-		fmt.Fprintln(a.Stdout, harness.Clean(strings.TrimRight(line, "\r\n")))
-	}
+	fmt.Fprint(a.Stdout, harness.Clean(string(b)))
 	return nil
 }
 
@@ -136,6 +133,9 @@ func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) err
 	}
 	if out == "" {
 		out = fmt.Sprintf("attempt %d of %s has changed nothing that is committed", attempt.Number, t.ID)
+	}
+	if _, terminal := a.Terminal(a.Stdout); terminal {
+		out = harness.Clean(out)
 	}
 	fmt.Fprintln(a.Stdout, out)
 	return nil
