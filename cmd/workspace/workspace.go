@@ -90,10 +90,17 @@ func Settings(p cli.Process, root string) (config.Config, config.Origins, error)
 	return config.Load(path, data, p.Env, agents...)
 }
 
-// agentFiles are the definitions of agents that the repository has as files.
+// maxAgentFile bounds the definition of an agent, in bytes.
+const maxAgentFile = 1 << 20
+
+// agentFiles are the definitions of agents that the repository has as files. What is no plain
+// file, or too large, defines nothing: a hook must not wait for it.
 func agentFiles(root string) (files []config.AgentFile, err error) {
 	paths, err := filepath.Glob(filepath.Join(root, config.AgentsFolder, "*.md"))
 	for _, path := range paths {
+		if info, statErr := os.Stat(path); statErr != nil || !info.Mode().IsRegular() || info.Size() > maxAgentFile {
+			continue
+		}
 		text, readErr := os.ReadFile(path)
 		if readErr != nil {
 			return nil, fmt.Errorf("reading the agents: %w", readErr)
