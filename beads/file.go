@@ -74,6 +74,9 @@ func (f *File) read() ([]record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the tasks: %w", err)
 	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("reading the tasks: %s is no plain file", f.path())
+	}
 	now := stamp{info.Size(), info.ModTime()}
 	if f.cache != nil && now == f.stamp {
 		return f.cache, nil

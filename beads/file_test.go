@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -55,6 +56,24 @@ func TestFileKeepsWhatItDoesNotKnow(t *testing.T) {
 	require.Contains(t, got[3], `"thread_id":"t"`)
 	require.Contains(t, got[3], `"assignee":"bob"`)
 	require.Contains(t, got[3], `"status":"in_progress"`)
+}
+
+// TestFileThatIsNone: a named pipe in the tracker's place is an error, and never waited for.
+func TestFileThatIsNone(t *testing.T) {
+	t.Parallel()
+	repo := t.TempDir()
+	dir := filepath.Join(repo, ".beads")
+	require.NoError(t, os.Mkdir(dir, 0o700))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "issues.jsonl"), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "redirect"), 0o600))
+	found, hasBD, hasFile := beads.Find(repo)
+	require.Equal(t, dir, found)
+	require.False(t, hasBD || hasFile)
+	f, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: time.Now, Actor: "ann"})
+	if err == nil {
+		_, err = f.Survey(t.Context())
+	}
+	require.ErrorContains(t, err, "is no plain file")
 }
 
 // TestFileThatDoesNotParse is refused with the line, and never replaced.

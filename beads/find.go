@@ -12,8 +12,7 @@ import (
 // file is.
 func Find(repo string) (dir string, hasBD, hasFile bool) {
 	dir = filepath.Join(repo, ".beads")
-	if target, err := os.ReadFile(filepath.Join(dir, "redirect")); err == nil && len(target) > 0 {
-		to := strings.TrimSpace(string(target))
+	if to := redirect(dir); to != "" {
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(repo, to)
 		}
@@ -22,6 +21,19 @@ func Find(repo string) (dir string, hasBD, hasFile bool) {
 	hasBD = isFile(filepath.Join(dir, "metadata.json"))
 	hasFile = isFile(filepath.Join(dir, fileName))
 	return dir, hasBD, hasFile
+}
+
+// redirect is where a .beads folder says that the tracker is; "" for there.
+func redirect(dir string) string {
+	path := filepath.Join(dir, "redirect")
+	if !isFile(path) {
+		return ""
+	}
+	to, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(to))
 }
 
 func isFile(path string) bool {

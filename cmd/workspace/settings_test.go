@@ -28,4 +28,10 @@ func TestOddAgentFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 4, c.Agents["me"].MaxIterations)
 	require.Equal(t, map[string]string{"me": "You count twice."}, c.Roles)
+
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, workspace.SettingsFile), 0o600))
+	var bad *config.Error
+	_, _, err = workspace.Settings(cli.Process{}, root)
+	require.ErrorAs(t, err, &bad)
+	require.Contains(t, bad.Error(), "is no plain file")
 }

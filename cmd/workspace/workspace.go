@@ -79,6 +79,9 @@ const SettingsFile = "project.yaml"
 // a [*config.Error] for what is not understood, and when a file can not be read.
 func Settings(p cli.Process, root string) (config.Config, config.Origins, error) {
 	path := filepath.Join(root, SettingsFile)
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return config.Config{}, nil, &config.Error{File: path, What: "is no plain file", Fix: "put the settings into a file of that name, or take it away"}
+	}
 	data, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return config.Config{}, nil, fmt.Errorf("reading the settings: %w", err)
