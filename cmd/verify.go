@@ -47,7 +47,7 @@ func (a *app) verify(ctx context.Context, id string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.Proc.RunGuarded, p.Config.Gate, validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
+	v, err := validation.Judge(ctx, p.Proc.RunGuarded, validation.Within(p.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
 	if err != nil {
 		return err
 	}

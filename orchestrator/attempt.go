@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -91,12 +92,12 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	if e.Agent.End == core.EndedItself {
 		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
-	return x.round(ctx, s, d, x.harvest(ctx, s, d, e))
+	return x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
 }
 
-// round asks the agent's own rules, where it has some, about what its turn has left. The
-// gate judges what lands all the same.
-func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event) core.Event {
+// round asks the agent's own rules, where it has some, about what its turn has left, and what
+// it said. The gate judges what lands all the same.
+func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event, said string) core.Event {
 	t := s.Task(d.Task)
 	rules := x.role(t).Rules
 	switch e.Agent.Signal {
@@ -106,7 +107,12 @@ func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e co
 	if len(rules) == 0 || e.Agent.End != core.EndedItself || !e.Agent.Changed || len(e.Agent.Unmerged) > 0 {
 		return e
 	}
-	v, err := validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{Dir: x.Store.Name(string(t.ID), d.Attempt).Dir, Env: x.GateEnv, Files: e.Files})
+	products, err := checkpoint.Products(filepath.Join(x.attemptDir(t.ID, d.Attempt), checkpoint.Folder), time.Time{})
+	if err != nil {
+		products = "" // then a rule that looks for something there tells
+	}
+	v, err := validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{
+		Dir: x.Store.Name(string(t.ID), d.Attempt).Dir, Env: x.GateEnv, Files: e.Files, Output: said, Products: products})
 	if err != nil {
 		return e // interrupted: the gate will tell
 	}

@@ -34,7 +34,7 @@ type Deps struct {
 	Gate     []validation.Rule // what has to pass before work lands
 	AgentEnv []string          // the whole environment of an agent, but for the ORCH_ variables
 	GateEnv  []string          // the whole environment of a gate's command
-	Roles    map[string]Role   // by agent, as tasks' labels name them
+	Roles    map[string]Role   // by agent, as tasks' labels name them; "" for others
 	Limits   core.Limits       // what Decide goes by
 	Patience Patience          // how long an agent may take
 	Tasks    string            // the command that agents and people use for the tracker, for the brief
@@ -48,7 +48,12 @@ type Role struct {
 }
 
 // role is the one of a task's agent.
-func (x *Effects) role(t *core.Task) Role { return x.Roles[orElse(t.Agent, core.DefaultAgent)] }
+func (x *Effects) role(t *core.Task) Role {
+	if r, known := x.Roles[orElse(t.Agent, core.DefaultAgent)]; known {
+		return r
+	}
+	return x.Roles[""]
+}
 
 // Patience is how long an agent may take.
 type Patience struct {

@@ -18,7 +18,7 @@ import (
 
 // checkBase has the gate judge the epic branch as it is.
 func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
-	v, tree, err := x.judge(ctx, c, nil)
+	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
 	if err != nil {
 		return core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
 	}
@@ -27,13 +27,15 @@ func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
 	return e
 }
 
-// judge runs the gate on exactly c, in the verify worktree.
-func (x *Effects) judge(ctx context.Context, c core.Commit, files []string) (validation.Verdict, string, error) {
+// judge runs the gate on exactly c, in the verify worktree, as far as the scope goes: what an
+// agent says is no matter of a commit.
+func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Scope, files []string) (validation.Verdict, string, error) {
 	tree, err := x.Repo.Tree(ctx, c)
 	if err != nil {
 		return validation.Verdict{}, "", err
 	}
-	if len(x.Gate) == 0 {
+	gate := validation.Within(x.Gate, scope)
+	if len(gate) == 0 {
 		return validation.Verdict{Passed: true, Score: 100}, tree, nil
 	}
 	x.verify.Lock()
@@ -42,7 +44,7 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, files []string) (val
 	if err != nil {
 		return validation.Verdict{}, "", err
 	}
-	v, err := validation.Judge(ctx, x.Proc.RunGuarded, x.Gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
+	v, err := validation.Judge(ctx, x.Proc.RunGuarded, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
 	return v, tree, err
 }
 
@@ -105,7 +107,7 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 	if len(l.Tasks) == 0 {
 		return events
 	}
-	v, tree, err := x.judge(ctx, top, x.measure(ctx, l, old, top))
+	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
 	if err != nil {
 		return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 	}

@@ -120,7 +120,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	products, err := p.work.Products(time.Time{})
+	products, err := checkpoint.Products(p.work.Book, time.Time{})
 	if err != nil {
 		return v, hook, err
 	}

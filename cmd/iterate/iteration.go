@@ -28,7 +28,7 @@ func iterationCommand(a commands) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				products, err := p.work.Products(time.Time{})
+				products, err := checkpoint.Products(p.work.Book, time.Time{})
 				if err != nil {
 					return err
 				}
@@ -187,7 +187,7 @@ func validateCommand(a commands) *cobra.Command {
 				return err
 			}
 			if file == "" { // then what it has stored in this iteration is what it says
-				if output, err = p.work.Products(b.Began()); err != nil {
+				if output, err = checkpoint.Products(p.work.Book, b.Began()); err != nil {
 					return err
 				}
 			}

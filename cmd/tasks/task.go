@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
@@ -31,7 +32,7 @@ func Task(app *cli.App) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return a.update(c.Context(), args[0], status, note) }}
 	update.Flags().StringVarP(&status, "status", "s", "", "open, in_progress or blocked")
 	update.Flags().StringVarP(&note, "note", "m", "", "why, or how far it is")
-	var p workspace.Product
+	var p checkpoint.Product
 	var file string
 	store := &cobra.Command{Use: "store ID", Short: "keep a work product of a task: a report, a review, a plan", Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.store(c.Context(), args[0], p, file) }}
@@ -94,7 +95,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 const maxProduct = 4 << 20
 
 // store keeps a work product of a task.
-func (a taskCmd) store(ctx context.Context, id string, p workspace.Product, file string) error {
+func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, file string) error {
 	f, err := a.Open(file)
 	if err != nil {
 		return &cli.Error{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
@@ -117,7 +118,7 @@ func (a taskCmd) store(ctx context.Context, id string, p workspace.Product, file
 	}
 	now := a.Now().UTC()
 	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, strings.ToValidUTF8(string(text), "\ufffd"), now
-	path, err := at.Keep(p)
+	path, err := checkpoint.Keep(at.Book, p)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -81,17 +82,21 @@ func (w *Workspace) limits(epic core.TaskID) core.Limits {
 	}
 }
 
-// roles are the agents' own texts, and the rules that their definitions name, of those of
-// the gate.
+// roles are the agents' own texts, and those of the gate's rules that judge their turns: which
+// their definitions name, and which are about what an agent says, and can be asked nowhere
+// else. The name "" is for agents that nothing is known of.
 func (w *Workspace) roles() map[string]orchestrator.Role {
-	roles := map[string]orchestrator.Role{}
+	roles := map[string]orchestrator.Role{"": {}}
 	for name, text := range w.Config.Roles {
 		roles[name] = orchestrator.Role{Text: text}
 	}
-	for name, d := range w.Config.Agents {
-		role := roles[name]
+	for name := range w.Config.Agents {
+		roles[name] = orchestrator.Role{Text: w.Config.Roles[name]}
+	}
+	for name, role := range roles {
+		d := w.Config.Agents[name]
 		for _, r := range w.Config.Gate {
-			if d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
+			if r.Scope() == validation.OfAgent || d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
 				role.Rules = append(role.Rules, r)
 			}
 		}

@@ -110,6 +110,35 @@ func fieldsOf(kind string) (fields []string, needed int) {
 	return nil, 0
 }
 
+// Scope is what has to be known before a rule can be asked.
+type Scope int
+
+// The scopes, each wider than the one before.
+const (
+	// OfTree needs files alone.
+	OfTree Scope = iota
+	// OfChange needs to know which of them have changed.
+	OfChange
+	// OfAgent needs what an agent has said or stored.
+	OfAgent
+)
+
+// Scope is that of the rule.
+func (r Rule) Scope() Scope {
+	switch {
+	case r.Type == FilesChanged, r.Type == ContentPattern && r.Target == TargetDiff:
+		return OfChange
+	case r.Type == ContentPattern && (r.Target == TargetOutput || r.Target == TargetProduct || r.Target == "" && r.Path == ""):
+		return OfAgent
+	}
+	return OfTree
+}
+
+// Within are the rules whose scope is no wider.
+func Within(rules []Rule, scope Scope) []Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Scope() > scope })
+}
+
 // Check reports whether the rule is well-formed; it fails with a [*RuleError].
 func (r Rule) Check() error {
 	if field, why := r.fault(); field != "" {

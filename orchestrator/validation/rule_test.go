@@ -68,3 +68,25 @@ func TestCheck(t *testing.T) {
 		})
 	}
 }
+
+// TestScope: what a rule has to know decides of what it can be asked.
+func TestScope(t *testing.T) {
+	t.Parallel()
+	rules := []validation.Rule{
+		{Name: "tests", Type: validation.Command, Command: "true"},
+		{Name: "own", Type: validation.Custom, Command: "true"},
+		{Name: "covered", Type: validation.Coverage, Path: "c.out", Min: 1},
+		{Name: "in a file", Type: validation.ContentPattern, Pattern: "x", Path: "*.go"},
+		{Name: "changed", Type: validation.FilesChanged, Path: "*.go"},
+		{Name: "in the change", Type: validation.ContentPattern, Pattern: "x", Target: validation.TargetDiff, Path: "*.go"},
+		{Name: "said", Type: validation.ContentPattern, Pattern: "x"},
+		{Name: "said, by name", Type: validation.ContentPattern, Pattern: "x", Target: validation.TargetOutput},
+		{Name: "stored", Type: validation.ContentPattern, Pattern: "x", Target: validation.TargetProduct},
+	}
+	for _, r := range rules {
+		require.NoError(t, r.Check())
+	}
+	require.Equal(t, rules[:4], validation.Within(rules, validation.OfTree))
+	require.Equal(t, rules[:6], validation.Within(rules, validation.OfChange))
+	require.Equal(t, rules, validation.Within(rules, validation.OfAgent))
+}

@@ -1,4 +1,4 @@
-package workspace
+package checkpoint
 
 import (
 	"encoding/json"
@@ -28,14 +28,14 @@ type Product struct {
 // productFolder is where a task's work products are, beside its loop.
 const productFolder = "products"
 
-// Keep keeps a product beside the task's loop, which a content_pattern rule can look into and
-// a person can read. It fails when it can not be written.
-func (at Work) Keep(p Product) (path string, err error) {
+// Keep keeps a product beside the loop of a book's folder, where a content_pattern rule can
+// look into it and a person can read it. It fails when it can not be written.
+func Keep(book string, p Product) (path string, err error) {
 	doc, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
 		return "", fmt.Errorf("keeping the work product: %w", err)
 	}
-	path = filepath.Join(at.Book, productFolder, p.ID+".json")
+	path = filepath.Join(book, productFolder, p.ID+".json")
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return "", fmt.Errorf("keeping the work product: %w", err)
 	}
@@ -45,10 +45,10 @@ func (at Work) Keep(p Product) (path string, err error) {
 	return path, nil
 }
 
-// Products is the text of all work products that were kept since a time, oldest first. It
-// fails when one can not be read.
-func (at Work) Products(since time.Time) (string, error) {
-	paths, err := filepath.Glob(filepath.Join(at.Book, productFolder, "*.json"))
+// Products is the text of all work products that were kept beside a book since a time, oldest
+// first. It fails when one can not be read.
+func Products(book string, since time.Time) (string, error) {
+	paths, err := filepath.Glob(filepath.Join(book, productFolder, "*.json"))
 	var all strings.Builder
 	for _, path := range paths { // their names are times
 		var p Product
