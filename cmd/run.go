@@ -15,11 +15,14 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/show"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 )
 
@@ -147,6 +150,9 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 		return prepared{}, err
 	}
 	f.apply(&deps.Limits)
+	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
+		return hooks.Decide(ctx, w.App, task, n, v, said, files)
+	}
 	return prepared{epic: found.Issue, deps: deps, base: base}, nil
 }
 

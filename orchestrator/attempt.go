@@ -13,12 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/proc"
-	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 )
 
@@ -93,32 +90,6 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
 	return x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
-}
-
-// round asks the agent's own rules, where it has some, about what its turn has left, and what
-// it said. The gate judges what lands all the same.
-func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event, said string) core.Event {
-	t := s.Task(d.Task)
-	rules := x.role(t).Rules
-	switch e.Agent.Signal {
-	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
-		return e
-	}
-	if len(rules) == 0 || e.Agent.End != core.EndedItself || !e.Agent.Changed || len(e.Agent.Unmerged) > 0 {
-		return e
-	}
-	products, err := checkpoint.Products(filepath.Join(x.attemptDir(t.ID, d.Attempt), checkpoint.Folder), time.Time{})
-	if err != nil {
-		products = "" // then a rule that looks for something there tells
-	}
-	v, err := validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{
-		Dir: x.Store.Name(string(t.ID), d.Attempt).Dir, Env: x.GateEnv, Files: e.Files, Output: said, Products: products})
-	if err != nil {
-		return e // interrupted: the gate will tell
-	}
-	e.Round = &core.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
-	e.Round.Failure = why(v)
-	return e
 }
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.

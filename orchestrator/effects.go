@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
@@ -35,11 +36,17 @@ type Deps struct {
 	AgentEnv []string          // the whole environment of an agent, but for the ORCH_ variables
 	GateEnv  []string          // the whole environment of a gate's command
 	Roles    map[string]Role   // by agent, as tasks' labels name them; "" for others
+	Hooks    Hooks             // of tasks; nil for none
 	Limits   core.Limits       // what Decide goes by
 	Patience Patience          // how long an agent may take
 	Tasks    string            // the command that agents and people use for the tracker, for the brief
 	Now      func() time.Time  // the clock
 }
+
+// Hooks has the hooks of a task decide on a turn of its agent: iteration n, what the rules
+// said, what the agent said, and which files have changed. The zero Hook is of a task that
+// has none. It fails when they can not be asked.
+type Hooks func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error)
 
 // Role is what an agent of one name is to be.
 type Role struct {

@@ -14,7 +14,9 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
@@ -110,15 +112,23 @@ func (a hookCmd) fromLoop(ctx context.Context, in *registry.Context) error {
 	return nil
 }
 
-// Decide has a task's hooks decide by a context; any says that it has some. It fails outside
-// of a repository, and when the hooks can not be read or kept.
-func Decide(ctx context.Context, app *cli.App, task string, in registry.Context) (e registry.Evaluation, any bool, err error) {
+// Decide has a task's hooks decide on iteration n of the work at it; the zero Hook where it
+// has none. It fails outside of a repository, and when the hooks can not be read or kept.
+func Decide(ctx context.Context, app *cli.App, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 	a := hookCmd{app}
 	store, err := a.hooks()
 	if err != nil {
-		return e, false, err
+		return iteration.Hook{}, err
 	}
-	return a.decide(ctx, store, task, in)
+	in := registry.Context{TaskID: task, Iteration: n, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: said}
+	for _, c := range v.Checks {
+		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
+	}
+	e, some, err := a.decide(ctx, store, task, in)
+	if err != nil || !some {
+		return iteration.Hook{}, err
+	}
+	return iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
 }
 
 // decide asks a task's hooks and counts what they said; any says that it has some.

@@ -18,7 +18,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/validation"
-	"github.com/beadsorch/orch/stophook/registry"
 )
 
 // commands is both commands.
@@ -128,15 +127,8 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	in := registry.Context{TaskID: l.TaskID, Iteration: l.Iteration, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: output}
-	for _, c := range v.Checks {
-		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
-	}
-	e, some, err := hooks.Decide(ctx, a.App, l.TaskID, in)
-	if err != nil || !some {
-		return v, hook, err
-	}
-	return v, iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
+	hook, err = hooks.Decide(ctx, a.App, l.TaskID, l.Iteration, v, output, files)
+	return v, hook, err
 }
 
 // ask leaves word for the run that drives a task, what its attempts may have; told is false

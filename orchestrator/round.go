@@ -1,0 +1,76 @@
+package orchestrator
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/stophook"
+)
+
+// round ends a turn of an agent that ended by itself: its own rules, where it has some, are
+// asked about what it has left and said, and then the hooks of its task. The gate judges
+// what lands all the same.
+func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event, said string) core.Event {
+	switch e.Agent.Signal {
+	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
+		return e
+	}
+	if e.Agent.End != core.EndedItself || len(e.Agent.Unmerged) > 0 {
+		return e
+	}
+	t, v := s.Task(d.Task), validation.Verdict{Passed: true, Score: 100}
+	if rules := x.role(t).Rules; len(rules) > 0 && e.Agent.Changed {
+		var err error
+		if v, err = x.ask(ctx, t, d, rules, e.Files, said); err != nil {
+			return e // interrupted: the gate will tell
+		}
+		e.Round = &core.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
+		e.Round.Failure = why(v)
+	}
+	return x.hooked(ctx, t, d, e, v, said)
+}
+
+// ask has rules judge a turn, in the worktree of its attempt.
+func (x *Effects) ask(ctx context.Context, t *core.Task, d core.Decision, rules []validation.Rule, files []string, said string) (validation.Verdict, error) {
+	products, err := checkpoint.Products(filepath.Join(x.attemptDir(t.ID, d.Attempt), checkpoint.Folder), time.Time{})
+	if err != nil {
+		products = "" // then a rule that looks for something there tells
+	}
+	return validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{
+		Dir: x.Store.Name(string(t.ID), d.Attempt).Dir, Env: x.GateEnv, Files: files, Output: said, Products: products})
+}
+
+// hooked has the task's hooks decide on a turn: one that escalates asks for a person, one
+// that continues keeps going what is not red, one that completes what is not red needs no
+// promise.
+func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e core.Event, v validation.Verdict, said string) core.Event {
+	if x.Hooks == nil {
+		return e
+	}
+	h, err := x.Hooks(ctx, string(t.ID), d.Agent.Iteration, v, said, e.Files)
+	if ctx.Err() != nil {
+		return e
+	}
+	if err != nil {
+		h = iteration.Hook{Action: "escalate", Reason: "the hooks of the task can not be asked: " + err.Error()}
+	}
+	says := strings.TrimSpace(h.Reason + "\n\n" + h.NextPrompt)
+	switch {
+	case h.Action == "":
+	case h.Action == "escalate":
+		e.Agent.Signal, e.Text = core.SignalEscalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
+	case !v.Passed:
+		e.Round.Feedback += "\n" + says + "\n"
+	case h.Action == "continue":
+		e.Agent.Signal, e.Text = core.SignalContinue, says
+	case h.Action == "complete":
+		e.Agent.Signal = string(stophook.Complete)
+	}
+	return e
+}
