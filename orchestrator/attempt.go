@@ -89,7 +89,11 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	if e.Agent.End == core.EndedItself {
 		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
-	return x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
+	e = x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
+	if err := x.mark(ctx, s.Task(d.Task), d, e); err != nil {
+		e.Reason = strings.TrimPrefix(e.Reason+"; its checkpoint: "+err.Error(), "; ")
+	}
+	return e
 }
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"time"
@@ -73,4 +74,22 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 		e.Agent.Signal = string(stophook.Complete)
 	}
 	return e
+}
+
+// mark makes a checkpoint of a turn that has ended, for a fresh session that goes on, and for
+// a person. Nothing of a run rests on it. It fails when it can not be written.
+func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e core.Event) error {
+	if e.Agent.End != core.EndedItself {
+		return nil
+	}
+	b, err := checkpoint.Open(context.WithoutCancel(ctx), filepath.Join(x.attemptDir(t.ID, d.Attempt), checkpoint.Folder), x.Now)
+	if err != nil {
+		return err
+	}
+	notes := e.Reason
+	if e.Round != nil && !e.Round.Passed {
+		notes = "red: " + e.Round.Failure
+	}
+	_, err = b.Create(checkpoint.Checkpoint{TaskID: string(t.ID), Trigger: checkpoint.Turn, ExecutionPhase: "turn", ExecutionStep: d.Agent.Iteration, FilesModified: e.Files, Notes: notes})
+	return errors.Join(err, b.Close())
 }

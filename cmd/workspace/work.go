@@ -27,24 +27,28 @@ type Work struct {
 	Book string
 }
 
-// WorkAt finds the work at a task: in the attempt that an agent calls from, in the open attempt
-// of an epic, or for a task that orch does not drive here, with the loop in a folder of its
-// own. It fails as Store does.
+// WorkAt finds the work at a task: in the attempt that an agent calls from, in the newest one
+// that goes on or has left checkpoints, or for a task that orch does not drive here, with the
+// loop in a folder of its own. It fails as Store does.
 func (w *Workspace) WorkAt(task string) (Work, error) {
 	at := Work{Dir: w.Dir, Base: "HEAD", Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
 	if dir := w.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Getenv("ORCH_TASK") == task {
 		at.Book, at.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(w.Getenv("ORCH_WORKTREE"), w.Dir)
 	}
 	p, t, err := w.look([]string{task})
-	if err != nil || t == nil || !t.Last().Open() {
+	if err != nil || t == nil || t.Last().Number == 0 {
+		return at, nil
+	}
+	last := t.Last()
+	book := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, last.Number), checkpoint.Folder)
+	if !last.Open() && (t.State == core.Landed || !cli.Exists(book)) {
 		return at, nil
 	}
 	store, err := w.Store(p.State.Epic)
 	if err != nil {
 		return at, err
 	}
-	last := t.Last()
-	at.Book = filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, last.Number), checkpoint.Folder)
+	at.Book = book
 	at.Dir, at.Base = store.Name(string(t.ID), last.Number).Dir, string(last.Base)
 	return at, nil
 }

@@ -27,6 +27,7 @@ import (
 // The triggers of checkpoints that orch makes itself; a person's or an agent's say their own.
 const (
 	AutoIteration = "auto_iteration" // an iteration has begun
+	Turn          = "turn"           // an agent of a run has ended a turn
 	Manual        = "manual"         // somebody asked for it
 )
 
