@@ -123,7 +123,7 @@ func (a initCmd) undoInit(clients ...client.Client) error {
 	}
 	wants, err := shimWants(root)
 	for _, k := range clients {
-		more, moreErr := clientWants(k.Quick(), root) // which takes out either
+		more, moreErr := clientPaths(k.Quick()) // which takes out either
 		wants, err = append(wants, more...), errors.Join(err, moreErr)
 	}
 	if err != nil {
@@ -134,10 +134,17 @@ func (a initCmd) undoInit(clients ...client.Client) error {
 		return initError(err)
 	}
 	for _, path := range changed {
-		fmt.Fprintf(a.Stderr, "%s was changed since; only what is orch's is taken out\n", path)
+		what := "only what is orch's is taken out"
+		if slices.ContainsFunc(wants, func(w install.Want) bool { return w.Path == path && w.Take == nil }) {
+			what = "it stays as it is"
+		}
+		fmt.Fprintf(a.Stderr, "%s was changed since; %s\n", path, what)
 	}
-	if len(back) == 0 {
+	switch {
+	case len(back) == 0:
 		return a.sayInit("orch init has put nothing here", nil)
+	case len(changed) > 0:
+		return a.sayInit("all other files are as they were before orch init", back)
 	}
 	return a.sayInit("the files are as they were before orch init", back)
 }

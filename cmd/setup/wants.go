@@ -43,30 +43,44 @@ func clientWants(k client.Client, root string) ([]install.Want, error) {
 		checks = detect.Rules(os.DirFS(root))
 	}
 	gate := gateWant(checks)
-	agents, err := agentWants(root, gate)
+	rules, err := gateRules(root, gate)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := definitions(rules)
 	return append(append(wants, agents...), gate), err
 }
 
-// agentWants are the agents' definitions; each names the rules that judge it, of those that
-// the gate will have.
-func agentWants(root string, gate install.Want) (wants []install.Want, err error) {
+// clientPaths is where all that may be of orch, for a client; what is in it no longer matters.
+func clientPaths(k client.Client) ([]install.Want, error) {
+	wants := append(install.Client(k), gateWant(nil))
+	if k.Name != "claude" {
+		return wants, nil
+	}
+	agents, err := definitions(nil)
+	return append(wants, agents...), err
+}
+
+// gateRules are the names of the rules that the gate will have.
+func gateRules(root string, gate install.Want) (names []string, err error) {
 	text, err := os.ReadFile(filepath.Join(root, gate.Path))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("reading the settings: %w", err)
 	}
-	var rules []string
 	if text, err = gate.Text(text); err != nil {
 		return nil, err
 	}
 	c, _, err := config.Load(gate.Path, text, nil)
-	if err != nil {
-		return nil, err
-	}
 	for _, r := range c.Gate {
-		rules = append(rules, r.Name)
+		names = append(names, r.Name)
 	}
+	return names, err
+}
+
+// definitions are the agents' files; each names the rules that judge it, of those of the gate.
+func definitions(gate []string) (wants []install.Want, err error) {
 	for _, agent := range templates.Agents() {
-		text, err := templates.AgentFile(agent.At(rules))
+		text, err := templates.AgentFile(agent.At(gate))
 		if err != nil {
 			return nil, err
 		}
