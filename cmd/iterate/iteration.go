@@ -68,7 +68,11 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := checkpoint.Read(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
+	b, err := checkpoint.Read(at.work.Book, a.Now)
+	if err == nil {
+		_, err = b.Loop() // there may be checkpoints alone
+	}
+	if errors.Is(err, checkpoint.ErrNoLoop) && told {
 		return a.say(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
 	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {

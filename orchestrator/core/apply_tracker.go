@@ -112,8 +112,8 @@ func (t *Task) follow(was Node, at time.Time) {
 // name of its person.
 func (t *Task) closedByAgent() bool {
 	during := slices.ContainsFunc(t.Attempts, func(a Attempt) bool {
-		began := a.Started.Add(-time.Second) // the tracker's times are in whole seconds
-		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(a.Ended))
+		began, ended := a.Started.Add(-time.Second), a.Ended.Add(time.Second) // the tracker rounds to whole seconds, up or down
+		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(ended))
 	})
 	return during || strings.HasPrefix(t.ClosedBy, ActorPrefix)
 }

@@ -90,7 +90,9 @@ func Difference(s State, x *beads.Index, took time.Duration) *Reading {
 	seen := map[TaskID]bool{}
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
-		if t := s.Task(n.ID); t == nil || t.Deleted || !sameNode(t.Node, n) {
+		t := s.Task(n.ID)
+		named := t != nil && t.Doubted && t.ClosedBy == "" && n.ClosedBy != "" // bd tells so a moment later
+		if t == nil || t.Deleted || named || !sameNode(t.Node, n) {
 			r.Nodes = append(r.Nodes, n)
 		}
 	}
