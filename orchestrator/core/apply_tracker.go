@@ -94,8 +94,11 @@ func (t *Task) follow(was Node, at time.Time) {
 	open := t.Status == statusOpen
 	told := t.Told
 	t.Told = ""
-	t.Doubted = t.Status == statusClosed && t.State != Landed && t.State != Skipped && t.closedByAgent()
+	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.Give == "" // by whom, the tracker told later
+	t.Doubted = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent()
 	switch {
+	case t.State == Skipped && t.Doubted:
+		t.release(at) // no person closed it after all
 	case t.State == Waiting || t.State == Parked && t.closed():
 		t.leave(at)
 	case t.State == Skipped && open && was.Status != statusOpen:

@@ -91,7 +91,7 @@ func Difference(s State, x *beads.Index, took time.Duration) *Reading {
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
 		t := s.Task(n.ID)
-		named := t != nil && t.Doubted && t.ClosedBy == "" && n.ClosedBy != "" // bd tells so a moment later
+		named := t != nil && t.State != Landed && t.Status == statusClosed && t.ClosedBy == "" && n.ClosedBy != "" // bd tells so a moment later
 		if t == nil || t.Deleted || named || !sameNode(t.Node, n) {
 			r.Nodes = append(r.Nodes, n)
 		}
