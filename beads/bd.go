@@ -1,6 +1,7 @@
 package beads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -94,7 +95,7 @@ func OpenBD(ctx context.Context, opt BDOptions) (*BD, error) {
 	}
 	v, ok := parseVersion(said.Version)
 	if err != nil || !ok {
-		return nil, &VersionError{Found: orElse(said.Version, quote(res.Stdout)), Oldest: oldest.String()}
+		return nil, &VersionError{Found: cmp.Or(said.Version, quote(res.Stdout)), Oldest: oldest.String()}
 	}
 	if v.before(oldest) {
 		return nil, &VersionError{Found: v.String(), Oldest: oldest.String()}
@@ -112,13 +113,6 @@ func SurveyBD(ctx context.Context, opt BDOptions) ([]Issue, error) {
 	return (&BD{opt: opt}).Survey(ctx)
 }
 
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // Name is "bd" with its version.
 func (b *BD) Name() string { return "bd " + b.version.String() }
 
@@ -131,7 +125,7 @@ type CallError struct {
 
 // Error tells the command and what bd said.
 func (e *CallError) Error() string {
-	return fmt.Sprintf("bd %s: %s", e.Args[0], orElse(e.Said, e.Err.Error()))
+	return fmt.Sprintf("bd %s: %s", e.Args[0], cmp.Or(e.Said, e.Err.Error()))
 }
 
 // Unwrap is the error of the process.

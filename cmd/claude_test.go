@@ -17,7 +17,7 @@ import (
 // model that says what answer says.
 func claudeFixture(t *testing.T, answer func(modeltest.Request) modeltest.Reply) (*fixture, *modeltest.Model) {
 	t.Helper()
-	return clientFixture(t, "claude", "permission_mode: acceptEdits, allowed_tools: [Bash]", answer)
+	return clientFixture(t, "claude", unattended()["claude"], answer)
 }
 
 // TestClaudeCode lands an epic with the real client. Its model writes something
@@ -315,10 +315,7 @@ func TestTaskBudget(t *testing.T) {
 		}
 		return modeltest.Reply{Text: "<promise>COMPLETE</promise>", Tokens: 9000}
 	})
-	settings := filepath.Join(f.dir, "project.yaml")
-	text, err := os.ReadFile(settings)
-	require.NoError(t, err)
-	f.write(settings, string(text)+"  limits: {task_tokens: 50000}\n")
+	f.settings("", "  limits: {task_tokens: 50000}\n")
 	f.task("round and round")
 	f.task("task two")
 	out, code := f.run(nil, "orch", "run", f.epic)

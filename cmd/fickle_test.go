@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -43,10 +41,7 @@ func TestFickleAgents(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, fickleAgent, "! cat *.txt 2>/dev/null | grep -v right")
-			settings := filepath.Join(f.dir, "project.yaml")
-			text, err := os.ReadFile(settings)
-			require.NoError(t, err)
-			f.write(settings, string(text)+"  agents: {me: {maxIterations: 5, validationRules: [gate]}, do: {enabled: false}}\n")
+			f.settings("", "  agents: {me: {maxIterations: 5, validationRules: [gate]}, do: {enabled: false}}\n")
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			for n := range tasks {
 				labels := []string{"agent:me", "agent:do", "agent:qa"}[rnd.IntN(3)]

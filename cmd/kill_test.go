@@ -45,10 +45,7 @@ const killGate = `! grep -q bad two.txt 2>/dev/null && ! grep -q '<<<<' shared.t
 
 func killFixture(t *testing.T) *fixture {
 	f := newFixture(t, killAgent, killGate)
-	settings := filepath.Join(f.dir, "project.yaml")
-	text, err := os.ReadFile(settings)
-	require.NoError(t, err)
-	f.write(settings, strings.Replace(string(text), "gate: [", "agents: {qa: {validationRules: [one]}}\n  gate: [{name: one, type: command, command: '! grep -qs wrong one.txt'}, ", 1))
+	f.settings("gate: [", "agents: {qa: {validationRules: [one]}}\n  gate: [{name: one, type: command, command: '! grep -qs wrong one.txt'}, ")
 	f.must("orch", "tasks", "create", "one, by rules of its own", "--parent", f.epic, "--labels", "agent:qa")
 	f.task("two, red at first")
 	f.task("three, conflicts", ".1")

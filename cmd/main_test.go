@@ -125,6 +125,21 @@ func (f *fixture) write(path, text string) {
 	}
 }
 
+// settings replaces a part of the settings; "" stands for their end.
+func (f *fixture) settings(old, now string) {
+	f.t.Helper()
+	path := filepath.Join(f.dir, "project.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if old == "" {
+		f.write(path, string(text)+now)
+		return
+	}
+	f.write(path, strings.Replace(string(text), old, now, 1))
+}
+
 // task adds a task to the epic that waits for others of it.
 func (f *fixture) task(title string, deps ...string) {
 	f.t.Helper()

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ func (x *Effects) brief(s core.State, t *core.Task, d core.Decision) (string, er
 	issue := x.issue(t.ID)
 	names := x.Store.Name(string(t.ID), d.Attempt)
 	data := templates.BriefData{
-		Epic: string(s.Epic), Task: string(t.ID), Title: orElse(issue.Title, t.Title), Role: x.role(t).Text,
+		Epic: string(s.Epic), Task: string(t.ID), Title: cmp.Or(issue.Title, t.Title), Role: x.role(t).Text,
 		Description: issue.Description, Design: issue.Design, Acceptance: issue.AcceptanceCriteria, Notes: issue.Notes,
 		Tracker: x.Tasks, Landed: x.landedFor(s, t), Gate: x.gateCommands(), Hints: t.Hints,
 		Attempt: d.Attempt, Iteration: d.Agent.Iteration, Branch: shortBranch(names.Branch), Base: string(d.Agent.Base),
@@ -32,13 +33,6 @@ func (x *Effects) brief(s core.State, t *core.Task, d core.Decision) (string, er
 		data.ConflictFiles, data.ConflictWith = a.Files, string(a.Conflict)
 	}
 	return templates.Brief(data)
-}
-
-func orElse(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }
 
 // landedFor tells what the blockers of a task put on the epic branch.

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -56,7 +57,7 @@ type Role struct {
 
 // role is the one of a task's agent.
 func (x *Effects) role(t *core.Task) Role {
-	if r, known := x.Roles[orElse(t.Agent, core.DefaultAgent)]; known {
+	if r, known := x.Roles[cmp.Or(t.Agent, core.DefaultAgent)]; known {
 		return r
 	}
 	return x.Roles[""]
@@ -199,7 +200,7 @@ func (x *Effects) clean(ctx context.Context, s core.State, d core.Decision) core
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
 			e.Reason = err.Error()
 		}
-		if err := checkpoint.Prune(filepath.Join(AttemptDir(x.Dir, t.ID, a.Number), checkpoint.Folder)); err != nil {
+		if err := checkpoint.Prune(BookDir(x.Dir, t.ID, a.Number)); err != nil {
 			e.Reason = err.Error()
 		}
 	}
@@ -228,6 +229,11 @@ func (x *Effects) attemptDir(task core.TaskID, n int) string {
 // AttemptDir is where an attempt's brief and logs are, below the epic's folder.
 func AttemptDir(dir string, task core.TaskID, n int) string {
 	return filepath.Join(dir, "attempts", slug.Of(string(task)), strconv.Itoa(n))
+}
+
+// BookDir is where the checkpoints of an attempt are, and its loop where its agent keeps one.
+func BookDir(dir string, task core.TaskID, n int) string {
+	return filepath.Join(AttemptDir(dir, task, n), checkpoint.Folder)
 }
 
 // Activity says what the agent of a task does now, in a clause; "" unknown.

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,7 +54,7 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Sco
 func why(v validation.Verdict) string {
 	for _, c := range v.Checks {
 		if !c.Passed {
-			return fmt.Sprintf("%s: %s", c.Rule, orElse(telling(c.Output), harness.FirstLine(c.Why, "failed")))
+			return fmt.Sprintf("%s: %s", c.Rule, cmp.Or(telling(c.Output), harness.FirstLine(c.Why, "failed")))
 		}
 	}
 	return ""

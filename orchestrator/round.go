@@ -3,7 +3,6 @@ package orchestrator
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,7 +38,7 @@ func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e co
 
 // ask has rules judge a turn, in the worktree of its attempt.
 func (x *Effects) ask(ctx context.Context, t *core.Task, d core.Decision, rules []validation.Rule, files []string, said string) (validation.Verdict, error) {
-	products, err := checkpoint.Products(filepath.Join(x.attemptDir(t.ID, d.Attempt), checkpoint.Folder), time.Time{})
+	products, err := checkpoint.Products(BookDir(x.Dir, t.ID, d.Attempt), time.Time{})
 	if err != nil {
 		products = "" // then a rule that looks for something there tells
 	}
@@ -82,7 +81,7 @@ func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e cor
 	if e.Agent.End != core.EndedItself {
 		return nil
 	}
-	b, err := checkpoint.Open(context.WithoutCancel(ctx), filepath.Join(x.attemptDir(t.ID, d.Attempt), checkpoint.Folder), x.Now)
+	b, err := checkpoint.Open(context.WithoutCancel(ctx), BookDir(x.Dir, t.ID, d.Attempt), x.Now)
 	if err != nil {
 		return err
 	}

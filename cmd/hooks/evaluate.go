@@ -92,16 +92,12 @@ func (a hookCmd) fromLoop(ctx context.Context, in *registry.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Read(at.Book, a.Now)
+	l, err := checkpoint.LoopIn(at.Book, a.Now)
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}
 	if err != nil {
 		return err
-	}
-	l, err := b.Loop()
-	if err != nil {
-		return nil // checkpoints, and no loop
 	}
 	in.Iteration = l.Iteration
 	if l.Last != nil && in.ValidationResults == nil {

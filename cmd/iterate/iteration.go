@@ -68,11 +68,7 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Read(at.work.Book, a.Now)
-	if err == nil {
-		_, err = b.Loop() // there may be checkpoints alone
-	}
-	if errors.Is(err, checkpoint.ErrNoLoop) && told {
+	if _, err := checkpoint.LoopIn(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
 		return a.say(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
 	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {

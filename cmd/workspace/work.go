@@ -40,7 +40,7 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 		return at, nil
 	}
 	last := t.Last()
-	book := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, last.Number), checkpoint.Folder)
+	book := orchestrator.BookDir(p.Folder, t.ID, last.Number)
 	if !last.Open() && (t.State == core.Landed || !cli.Exists(book)) {
 		return at, nil
 	}

@@ -43,7 +43,7 @@ type Checkpoint struct {
 	FilesModified   []string        `json:"filesModified,omitempty"`
 	DraftContent    string          `json:"draftContent,omitempty"`
 	DraftType       string          `json:"draftType,omitempty"`
-	Notes           string          `json:"notes,omitempty"`           // on the iteration before, by the agent
+	Notes           string          `json:"notes,omitempty"`           // on the iteration before, by its agent, or how a turn ended
 	IterationNumber int             `json:"iterationNumber,omitempty"` // 0 without a loop
 	CreatedAt       time.Time       `json:"createdAt"`                 // UTC
 	ExpiresAt       time.Time       `json:"expiresAt,omitzero"`        // zero: never by itself
@@ -167,6 +167,16 @@ func Read(dir string, now func() time.Time) (*Book, error) {
 	}
 	b := &Book{now: now}
 	return b, b.replay(recovered)
+}
+
+// LoopIn is the loop of the book in dir as it stands. It fails with [ErrNoLoop] where there is
+// no book, or checkpoints alone.
+func LoopIn(dir string, now func() time.Time) (iteration.Loop, error) {
+	b, err := Read(dir, now)
+	if err != nil {
+		return iteration.Loop{}, err
+	}
+	return b.Loop()
 }
 
 func (b *Book) replay(recovered journal.Recovery) error {

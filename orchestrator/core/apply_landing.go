@@ -116,8 +116,6 @@ func landed(s State, e Event) State {
 	s.Landing, s.Run.Failures = Landing{}, 0
 	s.Window = min(s.Window*2, maxWindow)
 	s.tracker.stale = true
-	if s.Gate != GateGreen {
-		s.Gate = GateGreen
-	}
+	s.Gate = GateGreen
 	return s
 }

@@ -21,10 +21,10 @@ func (r Rule) contentPattern(ctx context.Context, in Input) Check {
 	if err != nil {
 		return errored("%v", err)
 	}
-	if r.Target == TargetOutput || r.Target == "" && r.Path == "" {
+	switch r.target() {
+	case TargetOutput:
 		return r.found("the output", re.FindString(in.Output), re.MatchString(in.Output))
-	}
-	if r.Target == TargetProduct {
+	case TargetProduct:
 		return r.found("the work products", re.FindString(in.Products), re.MatchString(in.Products))
 	}
 	root, err := os.OpenRoot(in.Dir)

@@ -125,13 +125,27 @@ const (
 
 // Scope is that of the rule.
 func (r Rule) Scope() Scope {
-	switch {
-	case r.Type == FilesChanged, r.Type == ContentPattern && r.Target == TargetDiff:
+	if r.Type == FilesChanged {
 		return OfChange
-	case r.Type == ContentPattern && (r.Target == TargetOutput || r.Target == TargetProduct || r.Target == "" && r.Path == ""):
+	}
+	switch r.target() {
+	case TargetDiff:
+		return OfChange
+	case TargetOutput, TargetProduct:
 		return OfAgent
 	}
 	return OfTree
+}
+
+// target is what a content_pattern looks into; "" for other types.
+func (r Rule) target() string {
+	switch {
+	case r.Type != ContentPattern || r.Target != "":
+		return r.Target
+	case r.Path != "":
+		return TargetFile
+	}
+	return TargetOutput
 }
 
 // Within are the rules whose scope is no wider.
