@@ -233,13 +233,8 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 	case core.LoopContinue:
 		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 	}
-	switch sum.Code {
-	case core.TimeUp, core.Budget, core.MaxIterations, core.CircuitBreaker:
-		return cli.ExitLimit
-	case core.AgentCrashed, core.AgentAuth:
-		return cli.ExitNotReady
-	case core.TrackerDown, core.Disk, core.Orphaned:
-		return cli.ExitFailed
+	if r, ok := core.ReasonOf(sum.Code); ok {
+		return int(r.Exit)
 	}
 	return cli.ExitNeedsYou
 }

@@ -13,6 +13,7 @@ const (
 	ExitHeld     = 6 // another orch holds it
 	ExitLimit    = 7 // a set limit was reached; resumable
 	ExitNotYet   = 8 // status --exit-status: not finished
+	ExitMachine  = 9 // the machine failed: run again when it is mended
 )
 
 // exitError ends the program with a code after everything was said.

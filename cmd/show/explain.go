@@ -17,13 +17,13 @@ func Explain(a *cli.App) *cobra.Command {
 		Short: "what a reason code means, and what to do",
 		Args:  cli.AtMost(1, "at most one reason code"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			list := core.Explanations()
+			list := core.Reasons()
 			if len(args) == 1 {
-				e, ok := core.Explain(core.Code(strings.ToUpper(args[0])))
+				e, ok := core.ReasonOf(core.Code(strings.ToUpper(args[0])))
 				if !ok {
 					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}
-				list = []core.Explanation{e}
+				list = []core.Reason{e}
 			}
 			if a.JSON {
 				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})

@@ -99,14 +99,12 @@ func (t *Task) move(to TaskState, at time.Time) {
 // last is the newest attempt, to be changed; only inside edit.
 func (t *Task) last() *Attempt { return &t.Attempts[len(t.Attempts)-1] }
 
-// fail ends the open attempt at the task's cost, and gives the task back to Decide.
-func (t *Task) fail(code Code, feedback string, at time.Time) {
-	t.end(code, feedback, at)
-	t.Charged++
-}
-
-// end ends the open attempt at nobody's cost.
+// end ends the open attempt for a reason, at the task's cost where the reason charges it, and
+// gives the task back to Decide.
 func (t *Task) end(code Code, feedback string, at time.Time) {
+	if r, _ := ReasonOf(code); r.Charges {
+		t.Charged++
+	}
 	a := t.last()
 	a.Ended, a.Agent, a.Failure, a.Feedback = at, false, code, feedback
 	if t.State == Skipped {
@@ -176,7 +174,7 @@ func applyTask(s State, e Event) State {
 			t.move(Skipped, e.At)
 		case WorkerPanicked:
 			if t.Last().Open() {
-				t.fail(AgentCrashed, "", e.At)
+				t.end(AgentCrashed, "", e.At)
 			}
 		}
 	})
@@ -203,7 +201,7 @@ func (t *Task) release(at time.Time) {
 }
 
 func park(s State, e Event) State {
-	if failure(e.Code) {
+	if r, _ := ReasonOf(e.Code); r.Failure {
 		s.Run.Failures++
 	}
 	s = s.dequeue(e.Task)
@@ -214,14 +212,4 @@ func park(s State, e Event) State {
 		t.Code, t.Why = e.Code, e.Reason
 		t.move(Parked, e.At)
 	})
-}
-
-// failure reports whether a task parked for this reason counts as a failure of
-// the work, as against a question or a fact about the tracker.
-func failure(c Code) bool {
-	switch c {
-	case GateFailed, MergeConflict, NoChange, NoProgress, AgentCrashed, MaxIterations:
-		return true
-	}
-	return false
 }

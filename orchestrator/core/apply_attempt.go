@@ -102,27 +102,27 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	case got.End == EndedLimit, got.End == EndedUsage, got.End == EndedAuth, got.End == EndedDisk:
 		t.end(e.Code, "", e.At)
 	case got.End == EndedTime, got.End == EndedIdle:
-		t.fail(NoProgress, e.Reason, e.At)
+		t.end(NoProgress, e.Reason, e.At)
 	case got.End == EndedCrash, got.End == EndedNoStart:
-		t.fail(AgentCrashed, e.Reason, e.At)
+		t.end(AgentCrashed, e.Reason, e.At)
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
 	case got.Signal == SignalBlocked, got.Signal == SignalEscalate:
 		t.end(Question, e.Text, e.At)
 	case e.Round != nil && !e.Round.Passed:
 		goOn(t, e, limits)
 	case t.over(limits.TaskBudget) != "" && (got.Signal == SignalContinue || got.Signal == SignalFresh):
-		t.fail(Budget, e.Text, e.At)
+		t.end(Budget, e.Text, e.At)
 	case got.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = e.Text // stays open; Decide starts the next iteration
 	case got.Signal == SignalFresh && a.Iteration < limits.iterations(t):
 		a.Feedback, a.Session, a.Counted = freshFeedback, "", 0
 	case got.Signal == SignalContinue, got.Signal == SignalFresh:
-		t.fail(MaxIterations, "", e.At)
+		t.end(MaxIterations, "", e.At)
 	case len(got.Unmerged) > 0:
 		a.Files = got.Unmerged
-		t.fail(MergeConflict, e.Text, e.At)
+		t.end(MergeConflict, e.Text, e.At)
 	case !got.Changed:
-		t.fail(NoChange, e.Text, e.At)
+		t.end(NoChange, e.Text, e.At)
 	case limits.asks(t, got.Signal):
 		a.Feedback = askFeedback
 	default:
@@ -139,12 +139,12 @@ func goOn(t *Task, e Event, limits Limits) {
 	switch {
 	case code != "":
 		a.Why = why
-		t.fail(code, r.Feedback, e.At)
+		t.end(code, r.Feedback, e.At)
 	case t.over(limits.TaskBudget) != "":
-		t.fail(Budget, r.Feedback, e.At)
+		t.end(Budget, r.Feedback, e.At)
 	case a.Iteration >= limits.iterations(t):
 		a.Why = r.Failure
-		t.fail(MaxIterations, r.Feedback, e.At)
+		t.end(MaxIterations, r.Feedback, e.At)
 	default:
 		a.Feedback = r.Feedback // stays open; Decide starts the next iteration
 	}

@@ -46,7 +46,7 @@ func conflict(t *Task, e Event, limits Limits) {
 	seen := a.Conflict != ""
 	a.Files, a.Conflict, a.Feedback = e.Files, e.Land.Old, e.Text
 	if seen || a.Iteration >= limits.iterations(t) || t.over(limits.TaskBudget) != "" {
-		t.fail(MergeConflict, e.Text, e.At)
+		t.end(MergeConflict, e.Text, e.At)
 		return
 	}
 	t.move(Running, e.At) // without an agent: Decide starts the next iteration
@@ -83,7 +83,7 @@ func judge(s State, e Event) State {
 		return s
 	}
 	return s.edit(stays[0], func(t *Task) {
-		t.fail(GateFailed, e.Text, e.At)
+		t.end(GateFailed, e.Text, e.At)
 		t.last().Why = e.Reason
 	})
 }

@@ -1,5 +1,7 @@
 package core
 
+import "github.com/beadsorch/orch/beads"
+
 // Code is a reason code: one closed list, the same in the journal, in status
 // and in the exit of a run.
 type Code string
@@ -20,6 +22,8 @@ const (
 	AgentAuth      Code = "AGENT_AUTH"
 	UsageLimit     Code = "USAGE_LIMIT"
 	Budget         Code = "BUDGET"
+	Protected      Code = "PROTECTED"
+	TooLarge       Code = "TOO_LARGE"
 	DepFailed      Code = "DEP_FAILED"
 	DepCycle       Code = "DEP_CYCLE"
 	DepExternal    Code = "DEP_EXTERNAL"
@@ -27,57 +31,133 @@ const (
 	TrackerDrift   Code = "TRACKER_DRIFT"
 	TrackerDown    Code = "TRACKER_DOWN"
 	Orphaned       Code = "ORPHANED"
-	Disk           Code = "DISK"
+	Machine        Code = "MACHINE"
+	Disk           Code = "DISK" // only in journals of version 1; MACHINE since
 )
 
-// Reasons of a drain that are not reasons of a task.
+// Reasons that concern the epic or the run, never a single task.
 const (
-	Interrupted Code = "INTERRUPTED" // a person or a signal
+	EpicMoved   Code = "EPIC_MOVED"
+	CheckedOut  Code = "CHECKED_OUT"
+	Tampered    Code = "TAMPERED"
+	RunActive   Code = "RUN_ACTIVE"
+	Untrusted   Code = "UNTRUSTED"
+	Interrupted Code = "INTERRUPTED"
 	TimeUp      Code = "MAX_DURATION"
 	HandBack    Code = "HAND_BACK" // a bounded command (next, land) has done its part
 )
 
-// Explanation says what a code means, and what a person can do.
-type Explanation struct {
-	Code  Code
-	Means string
-	Do    string
+// Exit is the status with which orch run ends. The README has the whole list.
+type Exit int
+
+// The exit codes that a reason can lead to.
+const (
+	ExitFailed   Exit = 1 // unexpected, or the tracker is out of reach
+	ExitNeedsYou Exit = 3 // finished, but a person is needed
+	ExitNotReady Exit = 4 // something has to be set up or allowed first
+	ExitHeld     Exit = 6 // another orch is at it
+	ExitLimit    Exit = 7 // a limit was reached; the next run goes on
+	ExitMachine  Exit = 9 // the machine failed; run again when it is mended
+)
+
+// Reason is what orch knows of a code. The table of [Reasons] is the only place that says
+// how a code is treated.
+type Reason struct {
+	Code    Code
+	Means   string       // in a clause
+	Do      string       // what a person can do
+	Charges bool         // an attempt that ends for it counts against the task's attempts
+	Failure bool         // a task parked for it counts for max_consecutive_failures
+	Status  beads.Status // what the tracker is told of a task parked for it; "" leaves it as it is
+	Exit    Exit         // of a run that ends for it
 }
 
-// Explain returns the explanation of a code; ok is false for a word that is none.
-func Explain(c Code) (e Explanation, ok bool) {
-	for _, e := range Explanations() {
-		if e.Code == c {
-			return e, true
+// ReasonOf returns what is known of a code; ok is false for a word that is none.
+func ReasonOf(c Code) (r Reason, ok bool) {
+	for _, r := range Reasons() {
+		if r.Code == c {
+			return r, true
 		}
 	}
-	return Explanation{}, false
+	return Reason{}, false
 }
 
-// Explanations returns all of them, in the order of the manual.
-func Explanations() []Explanation {
-	return []Explanation{
-		{Question, "the agent asks something that only a person can answer", `orch answer TASK "..."`},
-		{GateFailed, "the gate was red on the task's tree in every attempt that it had", `orch logs TASK --gate, then orch retry TASK -m "a hint"`},
-		{BaseRed, "the gate is red on the epic branch before any agent has touched it, so no attempt could ever pass", "mend the base or the gate, then orch run again; orch run --allow-red-base goes on regardless"},
-		{MergeConflict, "the work conflicts with what has landed since, and agents did not resolve it", `orch diff TASK, then orch retry TASK -m "a hint"`},
-		{NoChange, "the agent ended and had changed nothing; that is never done", `orch logs TASK; add to its description, or orch skip TASK`},
-		{NoProgress, "no output, no change, no commit and no processor time for longer than limits.no_progress, or over limits.task_time", "orch logs TASK; a smaller task, or a longer limit"},
-		{Looping, "the same thing happened again and again without progress", `orch logs TASK, then orch retry TASK -m "a hint"`},
-		{MaxIterations, "the agent wanted to go on more often than its limit allows", `orch logs TASK, then orch retry TASK -m "a hint"; orch iteration limit TASK N raises the limit`},
-		{CircuitBreaker, "validation was red several times in a row", `orch logs TASK --gate, then orch retry TASK -m "a hint"`},
-		{Regression, "the score of the validation fell from iteration to iteration", `orch diff TASK, then orch retry TASK -m "a hint"`},
-		{AgentCrashed, "the agent's process ended badly in every attempt that the task had, or does not start at all", "orch logs TASK; orch doctor"},
-		{AgentAuth, "the agent's client is not logged in", "log in with the client itself, then orch run again"},
-		{UsageLimit, "the account's usage limit is reached", "wait for the reset, then orch run again"},
-		{Budget, "a budget of time, tokens or money is used up", "raise it in project.yaml, then orch run again; for one task, orch retry TASK gives it as much once more"},
-		{DepFailed, "it waits for a task that needs a person", "orch status names that task"},
-		{DepCycle, "tasks wait for each other in a circle", "remove one of the dependencies in the tracker"},
-		{DepExternal, "it waits for something outside the epic, or the tracker holds it back (deferred, blocked, pinned, in other hands)", "close or release that in the tracker, then orch run again"},
-		{Permission, "the agent needed a permission that the settings do not give", "workflow.agent.allowed_tools in project.yaml"},
-		{TrackerDrift, "a person or another program changed the task in the tracker meanwhile", "look at it in the tracker; orch retry TASK gives it back to orch"},
-		{TrackerDown, "the tracker does not answer", "orch doctor"},
-		{Orphaned, "an attempt whose orch is gone", "orch run EPIC picks it up"},
-		{Disk, "the disk is full or cannot be written", "make room, then orch run again"},
+// Why says what a code means, in a clause.
+func Why(c Code) string {
+	r, _ := ReasonOf(c)
+	return r.Means
+}
+
+// Reasons is the table of all codes, in the order of the manual.
+func Reasons() []Reason {
+	const charges, uncharged, failure, neutral = true, false, true, false
+	const blocked, untouched = beads.StatusBlocked, beads.Status("")
+	return []Reason{
+		{Question, "the agent asks something that only a person can answer",
+			`orch answer TASK "..."`, uncharged, neutral, blocked, ExitNeedsYou},
+		{GateFailed, "the gate was red on the task's tree in every attempt that it had",
+			`orch logs TASK --gate, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
+		{BaseRed, "the gate is red on the epic branch before any agent has touched it, so no attempt could ever pass",
+			"mend the base or the gate, then orch run again; orch run --allow-red-base goes on regardless", uncharged, neutral, untouched, ExitNeedsYou},
+		{MergeConflict, "the work conflicts with what has landed since, and agents did not resolve it",
+			`orch diff TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
+		{NoChange, "the agent ended and had changed nothing; that is never done",
+			`orch logs TASK; add to its description, or orch skip TASK`, charges, failure, blocked, ExitNeedsYou},
+		{NoProgress, "no output, no change, no commit and no processor time for longer than limits.no_progress, or over limits.task_time",
+			"orch logs TASK; a smaller task, or a longer limit", charges, failure, blocked, ExitNeedsYou},
+		{Looping, "the same thing happened again and again without progress",
+			`orch logs TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
+		{MaxIterations, "the agent wanted to go on more often than its limit allows",
+			`orch logs TASK, then orch retry TASK -m "a hint"; orch iteration limit TASK N raises the limit`, charges, failure, blocked, ExitLimit},
+		{CircuitBreaker, "validation was red several times in a row",
+			`orch logs TASK --gate, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitLimit},
+		{Regression, "the score of the validation fell from iteration to iteration",
+			`orch diff TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
+		{AgentCrashed, "the agent's process ended badly in every attempt that the task had, or does not start at all",
+			"orch logs TASK; orch doctor", charges, failure, blocked, ExitNotReady},
+		{AgentAuth, "the agent's client is not logged in",
+			"log in with the client itself, then orch run again", uncharged, neutral, untouched, ExitNotReady},
+		{UsageLimit, "the account's usage limit is reached",
+			"wait for the reset, then orch run again", uncharged, neutral, untouched, ExitNeedsYou},
+		{Budget, "a budget of time, tokens or money is used up",
+			"raise it in project.yaml, then orch run again; for one task, orch retry TASK gives it as much once more", charges, failure, blocked, ExitLimit},
+		{Protected, "the work changes a path that settles how work is judged, or what runs (workflow.protect)",
+			"orch diff TASK, then orch land TASK --accept-protected, or orch retry TASK -m \"leave PATH as it is\"", uncharged, neutral, blocked, ExitNeedsYou},
+		{TooLarge, "what the agent committed is over a limit of size (limits.file_size, limits.files, limits.commit_size)",
+			"orch diff TASK; raise the limit, or orch retry TASK -m \"leave the large files out\"", charges, failure, blocked, ExitNeedsYou},
+		{DepFailed, "it waits for a task that needs a person",
+			"orch status names that task", uncharged, neutral, untouched, ExitNeedsYou},
+		{DepCycle, "tasks wait for each other in a circle",
+			"remove one of the dependencies in the tracker", uncharged, neutral, untouched, ExitNeedsYou},
+		{DepExternal, "it waits for something outside the epic, or the tracker holds it back (deferred, blocked, pinned, in other hands)",
+			"close or release that in the tracker, then orch run again", uncharged, neutral, untouched, ExitNeedsYou},
+		{Permission, "the agent needed a permission that the settings do not give",
+			"workflow.agent.allowed_tools in project.yaml", uncharged, neutral, blocked, ExitNeedsYou},
+		{TrackerDrift, "a person or another program changed the task in the tracker meanwhile",
+			"look at it in the tracker; orch retry TASK gives it back to orch", uncharged, neutral, untouched, ExitNeedsYou},
+		{TrackerDown, "the tracker does not answer",
+			"orch doctor", uncharged, neutral, untouched, ExitFailed},
+		{Orphaned, "an attempt whose orch is gone",
+			"orch run EPIC picks it up", uncharged, neutral, blocked, ExitFailed},
+		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, or a reference that could not be locked",
+			"mend what the reason names, then orch run again: it charges no attempt", uncharged, neutral, untouched, ExitMachine},
+		{Disk, "the disk is full or cannot be written",
+			"make room, then orch run again", uncharged, neutral, untouched, ExitMachine},
+		{EpicMoved, "the epic branch is not where the last landing left it, and landed work is no longer on it",
+			"orch epic restore EPIC puts it back; orch epic accept EPIC takes it as it is", uncharged, neutral, untouched, ExitNeedsYou},
+		{CheckedOut, "the epic branch is checked out in a work tree, and is not moved below it",
+			"git -C DIR switch --detach", uncharged, neutral, untouched, ExitNeedsYou},
+		{Tampered, "something that only orch or a person may write was changed while an agent worked; it was put back",
+			"orch events shows what it was; look at what that agent did: orch logs TASK", uncharged, neutral, untouched, ExitNeedsYou},
+		{RunActive, "another clone or machine drives this epic",
+			"wait for it; if it is gone: orch run EPIC --take-over", uncharged, neutral, untouched, ExitHeld},
+		{Untrusted, "the repository names programs that nobody has allowed on this machine",
+			"orch trust shows them and asks", uncharged, neutral, untouched, ExitNotReady},
+		{Interrupted, "a person or a signal has stopped the run",
+			"orch run again goes on", uncharged, neutral, untouched, ExitNeedsYou},
+		{TimeUp, "the run has lasted as long as it may (run.max_duration)",
+			"orch run again goes on", uncharged, neutral, untouched, ExitLimit},
+		{HandBack, "a short command has done its part",
+			"orch next, or orch land", uncharged, neutral, untouched, ExitNeedsYou},
 	}
 }

@@ -106,12 +106,6 @@ func reached(s State, now time.Time) (Code, string) {
 	return "", ""
 }
 
-// Why says what a code means, in a clause.
-func Why(c Code) string {
-	e, _ := Explain(c)
-	return e.Means
-}
-
 // iterationLimit is how often a run may start an agent, each iteration of an attempt being
 // one start. Where the settings name no number it is 100, or what all attempts at all tasks
 // may come to when that is more.

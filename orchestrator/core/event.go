@@ -50,6 +50,8 @@ const (
 	EpicNotLanded     EventKind = "epic_not_landed"    // --into was not possible
 	WorkerPanicked    EventKind = "worker_panicked"    // a bug of ours
 	LeftoverFound     EventKind = "leftover_found"     // of a run that was killed, with what was done about it
+	TamperingFound    EventKind = "tampering_found"    // something that only orch or a person may write was changed, and put back
+	SettingsChanged   EventKind = "settings_changed"   // while the run goes by those it began with
 
 	TrackerBusy   EventKind = "tracker_busy"   // a call is under way
 	TrackerFailed EventKind = "tracker_failed" // it did not answer

@@ -40,7 +40,7 @@ func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
 			return opening(id), true // a retried task; the claim follows
 		}
 		return beads.Change{ID: id, Kind: beads.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
-	case t.State == Parked && ownReason(t.Code):
+	case t.State == Parked && parkedStatus(t.Code) != "":
 		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.Doubted
 	case t.State == Skipped && t.Give == giveClosed:
 		return closing(id, t.Why), t.Status != statusClosed
@@ -69,9 +69,12 @@ const (
 	giveBlocked = "blocked"
 )
 
-// ownReason reports whether orch itself parked the task; what a person did in
-// the tracker is left as the person wants it.
-func ownReason(c Code) bool { return c != TrackerDrift && c != DepExternal }
+// parkedStatus is what the tracker is told of a task that orch has parked; what a person did
+// in the tracker is left as the person wants it.
+func parkedStatus(c Code) beads.Status {
+	r, _ := ReasonOf(c)
+	return r.Status
+}
 
 func closing(id, reason string) beads.Change {
 	return beads.Change{ID: id, Kind: beads.Close, Reason: reason}

@@ -1,6 +1,10 @@
 package core_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"strconv"
 	"testing"
 	"time"
 
@@ -147,14 +151,46 @@ func TestFindEpic(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsExplained: what it means and what to do.
-func TestEveryCodeIsExplained(t *testing.T) {
+// TestEveryCodeIsInTheTable: each constant of the type has a row, once, that says what the
+// code means and what to do.
+func TestEveryCodeIsInTheTable(t *testing.T) {
 	t.Parallel()
-	for _, e := range Explanations() {
-		require.NotEmpty(t, e.Means, e.Code)
-		require.NotEmpty(t, e.Do, e.Code)
-		require.Equal(t, e.Means, Why(e.Code))
+	rows := map[string]int{}
+	for _, r := range Reasons() {
+		require.NotEmpty(t, r.Means, r.Code)
+		require.NotEmpty(t, r.Do, r.Code)
+		require.NotZero(t, r.Exit, r.Code)
+		require.Equal(t, r.Means, Why(r.Code))
+		rows[string(r.Code)]++
 	}
-	_, ok := Explain("NONSENSE")
+	f, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
+	require.NoError(t, err)
+	ast.Inspect(f, func(n ast.Node) bool {
+		v, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		if kind, ok := v.Type.(*ast.Ident); ok && kind.Name == "Code" {
+			code, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
+			require.NoError(t, err)
+			require.Equal(t, 1, rows[code], code)
+			delete(rows, code)
+		}
+		return true
+	})
+	require.Empty(t, rows, "rows without a constant")
+	_, ok := ReasonOf("NONSENSE")
 	require.False(t, ok)
+}
+
+// TestFailuresInARow: what went wrong with the work counts, a question does not.
+func TestFailuresInARow(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		code Code
+		want int
+	}{{CircuitBreaker, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
+		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Kind: TaskParked, Task: "e.1", Code: tt.code})
+		require.Equal(t, tt.want, s.Run.Failures, tt.code)
+	}
 }
