@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -101,6 +103,12 @@ func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, te
 		return []core.Event{x.clean(ctx, s, d)}
 	case core.Into:
 		return []core.Event{x.into(ctx, s, d)}
+	case core.LookAtTip:
+		return []core.Event{x.look(ctx, s)}
+	case core.PinTip:
+		return x.pin(ctx, s)
+	case core.RestoreTip:
+		return []core.Event{x.restore(ctx, s, *d.Tip, d.Code)}
 	}
 	panic("no such act: " + string(d.Act))
 }
@@ -110,7 +118,7 @@ func (x *Effects) survey(ctx context.Context, s core.State) []core.Event {
 	began := x.Now()
 	issues, err := x.Tracker.Survey(ctx)
 	if err != nil {
-		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
+		return []core.Event{trackerFailed(err)}
 	}
 	if _, err := core.FindEpic(issues, x.Epic); err != nil {
 		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
@@ -150,9 +158,14 @@ func (x *Effects) issue(id core.TaskID) beads.Issue {
 
 // write tells the tracker, and answers with what it has now.
 func (x *Effects) write(ctx context.Context, s core.State, changes []beads.Change) []core.Event {
+	if slices.ContainsFunc(changes, func(c beads.Change) bool { return c.Kind == beads.Close }) {
+		if e := x.look(ctx, s); e.Kind != core.TipSeen { // closed means landed, and still there
+			return []core.Event{{Kind: core.TrackerWritten}, e}
+		}
+	}
 	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
 	if err != nil {
-		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
+		return []core.Event{trackerFailed(err)}
 	}
 	e := core.Event{Kind: core.TrackerWritten}
 	var filed []core.Event
@@ -165,6 +178,15 @@ func (x *Effects) write(ctx context.Context, s core.State, changes []beads.Chang
 		e.Wrote = append(e.Wrote, x.wrote(s, c, o.Err))
 	}
 	return append([]core.Event{e}, filed...)
+}
+
+// trackerFailed is the answer when the tracker gave none.
+func trackerFailed(err error) core.Event {
+	e := core.Event{Kind: core.TrackerFailed, Reason: err.Error()}
+	if _, ok := fault.Machine(err); ok {
+		e.Code = core.Machine
+	}
+	return e
 }
 
 func metaFiled(o beads.Outcome) core.Event {

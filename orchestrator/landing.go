@@ -84,10 +84,10 @@ func telling(output string) string {
 // so; one that conflicts only with those before it in the stack waits its turn.
 func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (events []core.Event) {
 	began := x.Now()
-	old, err := x.Repo.Resolve(ctx, x.Store.EpicBranch())
-	if err != nil {
-		return []core.Event{{Kind: core.LandingLost, Reason: err.Error()}}
+	if e := x.look(ctx, s); e.Kind != core.TipSeen || e.Reason != "" {
+		return notLanded(e)
 	}
+	old := s.Tip
 	l := &core.Land{Old: old}
 	top := old
 	for _, id := range d.Land.Tasks {
@@ -179,22 +179,37 @@ func (x *Effects) message(s core.State, id core.TaskID) land.Message {
 func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []core.Event {
 	l := d.Land
 	top := l.Commits[len(l.Commits)-1]
-	err := land.Move(ctx, x.Repo, x.Store.EpicBranch(), l.Old, top, x.lease)
+	if e := x.look(ctx, s); e.Kind != core.TipSeen || e.Reason != "" {
+		return notLanded(e)
+	}
+	err := land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: l.Old, To: top, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
 	if err == nil {
 		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		x.measure(ctx, done, l.Old, top)
 		return []core.Event{{Kind: core.TaskLanded, Land: done}}
 	}
-	lost := []core.Event{{Kind: core.LandingLost, Reason: err.Error()}}
-	if errors.Is(err, git.ErrRefMoved) && !x.leased(ctx) {
-		why := "another orch has taken this epic over"
-		return append(lost, core.Event{Kind: core.DrainStarted, Code: core.Orphaned, Reason: why}, core.Event{Kind: core.KillStarted, Reason: why})
+	lost := core.Event{Kind: core.LandingLost, Reason: err.Error()}
+	if !errors.Is(err, git.ErrRefMoved) {
+		return []core.Event{lost}
 	}
-	return lost
+	switch now, err := x.tip(ctx, x.lease.Name); {
+	case err != nil || now == x.lease.Commit:
+		return []core.Event{lost}
+	case now == "": // deleted, and taken by nobody: the lock is still ours
+		if err := land.Renew(ctx, x.Repo, x.lease); err != nil {
+			return []core.Event{lost, machineFailed("taking the lease again", err)}
+		}
+		lost.Reason = "the reference of the lease was deleted, and is there again"
+		return []core.Event{lost}
+	}
+	why := "another orch has taken this epic over"
+	return []core.Event{lost, {Kind: core.DrainStarted, Code: core.Orphaned, Reason: why}, {Kind: core.KillStarted, Reason: why}}
 }
 
-// leased reports whether the lease in the repository is this run's.
-func (x *Effects) leased(ctx context.Context) bool {
-	now, err := x.Repo.Resolve(ctx, x.lease.Name)
-	return err == nil && now == x.lease.Commit
+// notLanded answers for a landing that the epic branch does not allow now.
+func notLanded(e core.Event) []core.Event {
+	if e.Kind == core.TipSeen {
+		return []core.Event{{Kind: core.BranchHeld, Code: core.CheckedOut, Reason: e.Reason}}
+	}
+	return []core.Event{{Kind: core.LandingLost, Reason: e.Reason}, e}
 }

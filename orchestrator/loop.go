@@ -181,6 +181,8 @@ func fallback(d core.Decision) []core.Event {
 		return []core.Event{{Kind: core.AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
 	case core.Into:
 		return []core.Event{{Kind: core.EpicNotLanded, Reason: why}}
+	case core.LookAtTip, core.RestoreTip:
+		return []core.Event{{Kind: core.MachineFailed, Code: core.Machine, Reason: why}}
 	}
 	return nil
 }

@@ -49,6 +49,8 @@ func world1(agent func(ctx context.Context, d Decision) Event) hands {
 			return []Event{{Kind: CandidateJudged, Land: &Land{Tasks: d.Land.Tasks, Commits: []Commit{"c"}, Passed: true}}}
 		case Move:
 			return []Event{{Kind: TaskLanded, Land: d.Land}}
+		case LookAtTip:
+			return []Event{{Kind: TipSeen}}
 		case Clean:
 			return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}}
 		}

@@ -22,6 +22,7 @@ type Orchestrator struct {
 	lock    *flock.Flock
 	journal *journal.Journal
 	base    core.Commit
+	pinned  core.Commit // what the tip reference was at when this run began; "" for none
 }
 
 // Options are what a run is for.
@@ -164,7 +165,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	if o.loop.State, err = Replay(rec.Records); err != nil {
 		return err
 	}
-	tip, err := fx.Store.EnsureEpic(ctx, o.base)
+	tip, err := o.leftAt(ctx)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/core"
@@ -36,6 +38,12 @@ func reap(ctx context.Context, marker string) ([]core.Event, error) {
 // lookAtTheWorld settles, by what git shows, every attempt that the journal
 // leaves open: nothing is assumed done, and nothing is done twice.
 func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode core.Mode) error {
+	if err := o.finishLanding(ctx); err != nil {
+		return err
+	}
+	if err := o.checkTip(ctx); err != nil {
+		return err
+	}
 	if err := o.findLanded(ctx); err != nil {
 		return err
 	}
@@ -57,24 +65,25 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode core.Mode) error
 	return nil
 }
 
-// findLanded asks the epic branch, by its trailers, what has landed: a landing
-// that was under way either moved the branch or did not.
-func (o *Orchestrator) findLanded(ctx context.Context) error {
-	fx, s := o.fx, o.loop.State
-	landed, err := land.LandedAll(ctx, fx.Repo, fx.Store.EpicBranch(), o.since(ctx))
-	if err != nil {
-		return fmt.Errorf("reading what has landed: %w", err)
-	}
-	fx.found = map[core.TaskID]core.Commit{}
-	for key, commit := range landed {
-		fx.found[taskOf(key)] = commit
-	}
-	l := s.Landing
+// finishLanding settles a landing that was under way: it either moved the branch or did not.
+// The tip reference tells, which moves in the same transaction; where there is none, the branch.
+func (o *Orchestrator) finishLanding(ctx context.Context) error {
+	fx, l := o.fx, o.loop.State.Landing
 	if len(l.Tasks) == 0 {
 		return nil
 	}
 	if len(l.Commits) > 0 {
-		on, err := fx.Repo.IsAncestor(ctx, l.Commits[len(l.Commits)-1], s.Tip)
+		top, at := l.Commits[len(l.Commits)-1], o.pinned
+		if at == "" {
+			var err error
+			if at, err = fx.tip(ctx, fx.Store.EpicBranch()); err != nil {
+				return fmt.Errorf("asking whether a landing was finished: %w", err)
+			}
+		}
+		on, err := at == top, error(nil)
+		if at != "" && !on {
+			on, err = fx.Repo.IsAncestor(ctx, top, at)
+		}
 		if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
@@ -83,6 +92,44 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 		}
 	}
 	return o.loop.record(core.Event{Kind: core.LandingLost, Reason: "orch was stopped while it landed"})
+}
+
+// findLanded asks the epic branch, by its trailers, for landings that the journal does not
+// know, as when it was lost or cut. Anybody can write trailers: one counts when the tip
+// reference has it, it merges something and changes something; and nothing rests on it before
+// the gate has passed on the branch.
+func (o *Orchestrator) findLanded(ctx context.Context) error {
+	fx, s := o.fx, o.loop.State
+	fx.found = map[core.TaskID]core.Commit{}
+	if s.Moved.Pending() && s.Moved.To == "" {
+		return nil
+	}
+	at := string(o.pinned)
+	if at == "" {
+		at = string(s.Tip)
+	}
+	landed, err := land.LandedAll(ctx, fx.Repo, at, o.since(ctx))
+	if err != nil {
+		return fmt.Errorf("reading what has landed: %w", err)
+	}
+	for key, commit := range landed {
+		id, n := attemptOf(key)
+		t := s.Task(id)
+		if t != nil && (t.State == core.Landed || n < t.Last().Number || n == t.Last().Number && !t.Last().Open()) {
+			continue // the journal knows what became of it
+		}
+		if real, err := land.Genuine(ctx, fx.Repo, commit); err != nil || !real {
+			continue
+		}
+		if t == nil {
+			fx.found[id] = commit // when the tracker names it
+			continue
+		}
+		if err := o.loop.record(core.Event{Kind: core.TaskFound, Task: id, Reason: "its commit is on the epic branch already", Land: &core.Land{Commits: []core.Commit{commit}}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // since is where the epic branch left the person's own history, "" when it
@@ -127,12 +174,15 @@ func (o *Orchestrator) settle(ctx context.Context, t *core.Task, mode core.Mode)
 	return lost, err
 }
 
-// taskOf is the task in the value of an Orch-Attempt trailer.
-func taskOf(attempt string) core.TaskID {
-	for i := len(attempt) - 1; i >= 0; i-- {
-		if attempt[i] == '/' {
-			return core.TaskID(attempt[:i])
-		}
+// attemptOf takes the value of an Orch-Attempt trailer apart.
+func attemptOf(key string) (task core.TaskID, n int) {
+	i := strings.LastIndexByte(key, '/')
+	if i < 0 {
+		return core.TaskID(key), 0
 	}
-	return core.TaskID(attempt)
+	n, err := strconv.Atoi(key[i+1:])
+	if err != nil {
+		return core.TaskID(key), 0
+	}
+	return core.TaskID(key[:i]), n
 }

@@ -37,6 +37,7 @@ type world struct {
 	quality map[TaskID]int // what the rules said last of a task's work
 	calls   int            // tracker calls under way
 	unkind  bool
+	others  int // once in so many looks somebody has moved the epic branch; 0: never
 }
 
 func newWorld(t *testing.T, seed uint64, tasks int) *world {
@@ -72,17 +73,53 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 	case Write:
 		return w.write(d.Changes)
 	case CheckBase:
+		if w.chance(20) {
+			return []Event{{Kind: MachineFailed, Code: Machine, Reason: "no space left"}}
+		}
 		return []Event{{Kind: BaseChecked, Land: &Land{Passed: true}}}
+	case LookAtTip:
+		return []Event{w.look(s)}
+	case PinTip:
+		return nil
+	case RestoreTip:
+		if w.chance(4) {
+			return []Event{{Kind: MachineFailed, Code: Machine, Reason: "cannot lock ref"}}
+		}
+		return []Event{{Kind: BranchRestored, Code: d.Code, Tip: &TipMove{From: d.Tip.From, To: d.Tip.To}}}
 	case Start, Iterate:
 		return []Event{w.agent(ctx, s, d, tell)}
 	case Gate:
 		return w.gate(s, d)
 	case Move:
-		return w.move(d)
+		return w.move(s, d)
 	case Clean:
 		return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}}
 	}
 	panic(d.Act)
+}
+
+// look is what the epic branch is found at: sometimes somebody has moved it meanwhile, or has
+// it checked out.
+func (w *world) look(s State) Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	m := &TipMove{From: s.Tip, To: s.Tip + "+"}
+	switch {
+	case s.Moved.Pending() || w.others == 0 || !w.chance(w.others):
+		if w.chance(3) && w.others > 0 {
+			return Event{Kind: TipSeen, Reason: "/elsewhere"}
+		}
+		return Event{Kind: TipSeen}
+	case w.chance(2):
+		m.Forward, m.Foreign = true, []string{"abc a commit"}
+	case w.chance(2):
+		m.To = ""
+	default:
+		for id := range s.Landings() {
+			m.Lost = append(m.Lost, id)
+		}
+	}
+	return Event{Kind: BranchMoved, Code: EpicMoved, Reason: m.String(), Tip: m}
 }
 
 func (w *world) call() func() {
@@ -180,6 +217,8 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 		e.Agent.End, e.Code, e.Agent.RetryAfter = EndedLimit, UsageLimit, 5*time.Minute
 	case 4:
 		e.Agent.Signal = "CONTINUE"
+	case 6:
+		e.Agent.End, e.Code, e.Reason = EndedMachine, Machine, "no processes"
 	case 5:
 		e.Agent.End, e.Agent.Fast, e.Reason = EndedCrash, true, "exit 1"
 	}
@@ -242,7 +281,12 @@ func (w *world) gate(s State, d Decision) (events []Event) {
 	return append(events, Event{Kind: CandidateJudged, Land: l, Text: "gate says no"})
 }
 
-func (w *world) move(d Decision) []Event {
+func (w *world) move(s State, d Decision) []Event {
+	if e := w.look(s); e.Kind == BranchMoved {
+		return []Event{{Kind: LandingLost, Reason: "moved"}, e}
+	} else if e.Reason != "" {
+		return []Event{{Kind: BranchHeld, Code: CheckedOut, Reason: e.Reason}}
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.chance(8) {
@@ -345,6 +389,32 @@ func TestLoopEnds(t *testing.T) {
 				}
 			}
 			require.NotEmpty(t, s.Run.Promise)
+		})
+	}
+}
+
+// TestLoopEndsWhateverOthersDo: others move the epic branch, delete it and check it out while
+// the run goes. It ends; nothing is closed while landed work is missing; and a run that says
+// that all is done has all of it where it belongs.
+func TestLoopEndsWhateverOthersDo(t *testing.T) {
+	t.Parallel()
+	for seed := range seeds() {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, uint64(seed), 8)
+			w.others = 3 + seed%10
+			s := drive(t, w, testLimits(), nil)
+			require.NotEmpty(t, s.Run.Promise)
+			if s.Run.Promise == string(LoopDone) {
+				require.False(t, s.Moved.Pending(), "seed %d", seed)
+			}
+			if s.Moved.Pending() && !s.Moved.Accepted {
+				require.Equal(t, EpicMoved, Summarize(s, time.Now()).Code, "seed %d", seed)
+			}
+			for _, task := range s.Tasks {
+				if task.State == Parked {
+					require.NotEqual(t, Machine, task.Code, "a fault of the machine parks nobody")
+				}
+			}
 		})
 	}
 }

@@ -42,7 +42,7 @@ func life(w world, base git.Commit) {
 		dir, err := s.Checkout(ctx, c.Commit)
 		must(err)
 		require.FileExists(w.T, filepath.Join(dir, "made by "+task))
-		must(land.Move(ctx, r, s.EpicBranch(), tip, c.Commit, lease))
+		must(land.Move(ctx, r, land.Step{Branch: s.EpicBranch(), From: tip, To: c.Commit, Lease: lease}))
 		agent.Write("left", "1")
 		must(s.Remove(ctx, task, 1, work.Head))
 		tip = c.Commit

@@ -17,6 +17,9 @@ func Apply(s State, e Event) State {
 		return applyRun(s, e)
 	case RunEnded:
 		s.Run.Ended, s.Run.Promise = e.At, e.Text
+		if e.Text == string(LoopDone) {
+			s.Done = s.Tip
+		}
 	case DrainStarted:
 		if s.Run.Drain == "" {
 			s.Run.Drain, s.Run.DrainWhy = e.Code, e.Reason
@@ -34,6 +37,13 @@ func Apply(s State, e Event) State {
 		if !e.Land.Passed {
 			s.Gate = GateRed
 		}
+		if s.Moved.Accepted && (e.Land.Passed || s.Run.Limits.AllowRedBase) {
+			s.Moved = Moved{}
+		}
+	case BranchMoved, BranchAccepted, BranchRestored, BranchHeld, TipLookStarted, TipSeen, RestoreStarted:
+		return applyTip(s, e)
+	case MachineFailed:
+		return machineFailed(s, e)
 	case LandingStarted, LandingConflicted, CandidateJudged, TaskLanded, LandingLost:
 		return applyLanding(s, e)
 	case BreakerOpened:
@@ -61,10 +71,11 @@ func applyRun(s State, e Event) State {
 	s.Run.Started = e.At
 	if e.Land != nil {
 		s.Tip = e.Land.Commits[0]
-		if s.Base == "" {
+		if s.Base == "" || len(s.Landings()) == 0 {
 			s.Base = s.Tip
 		}
 	}
+	s.Moved, s.tip = Moved{}, tipState{seen: e.At}
 	if s.Gate == GateChecking || s.Gate == GateRed {
 		s.Gate = GateUnknown
 	}
@@ -138,6 +149,8 @@ func applyTask(s State, e Event) State {
 		return park(s, e)
 	case IterationStarted:
 		s.Run.Iterations++
+	case TaskFound:
+		s = s.dequeue(e.Task)
 	}
 	if e.Task == "" {
 		return s // leftover_found
@@ -160,7 +173,10 @@ func applyTask(s State, e Event) State {
 				t.last().Cleaned = true
 			}
 		case TaskFound:
-			t.Commit = e.Land.Commits[0]
+			if t.Last().Open() {
+				t.last().Ended, t.last().Agent = e.At, false
+			}
+			t.Commit, t.Code, t.Why = e.Land.Commits[0], "", ""
 			t.move(Landed, e.At)
 		case TaskLimited:
 			t.Limit = e.Agent.Iteration

@@ -29,7 +29,12 @@ func endAgent(s State, e Event) State {
 	a := e.Agent
 	s.Run.add(a.Usage)
 	s.exited = without(s.exited, e.Task)
+	s.tip.fresh = false
+	if a.End == EndedMachine {
+		s = machineFailed(s, e)
+	}
 	if a.End == EndedItself {
+		s = s.machineWorks()
 		s.Run.GoodEnds++
 		s.Run.FastExits, s.Run.Probing, s.Cooled = nil, false, 0
 	}
@@ -99,6 +104,9 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	switch {
 	case got.End == EndedStopped, t.State == Skipped:
 		t.end(Orphaned, "", e.At)
+	case got.End == EndedMachine:
+		t.end(Machine, "", e.At)
+		t.NotBefore = e.At.Add(machineBackOff)
 	case got.End == EndedLimit, got.End == EndedUsage, got.End == EndedAuth, got.End == EndedDisk:
 		t.end(e.Code, "", e.At)
 	case got.End == EndedTime, got.End == EndedIdle:

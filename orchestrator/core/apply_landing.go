@@ -112,7 +112,9 @@ func landed(s State, e Event) State {
 			t.move(Landed, e.At)
 		})
 	}
+	s = s.machineWorks()
 	s.Tip = e.Land.Commits[len(e.Land.Commits)-1]
+	s.tip = tipState{seen: e.At}
 	s.Landing, s.Run.Failures = Landing{}, 0
 	s.Window = min(s.Window*2, maxWindow)
 	s.tracker.stale = true

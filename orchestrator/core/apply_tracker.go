@@ -15,10 +15,11 @@ func applyTracker(s State, e Event) State {
 	case TrackerFailed:
 		s.tracker.busy = false
 		s.tracker.failures++
-		s.tracker.why = e.Reason
+		s.tracker.code, s.tracker.why = e.Code, e.Reason
 		s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
 	case TrackerWritten:
 		s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
+		s.tip.fresh = false
 		for _, w := range e.Wrote {
 			s = wrote(s, w)
 		}
@@ -39,6 +40,9 @@ func wrote(s State, w Wrote) State {
 			s.tracker.refused = map[refusal]string{}
 		}
 		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
+	}
+	if w.ID == s.Epic && w.Refused == "" && w.Status == statusInProgress {
+		s.tracker.claimed = true
 	}
 	return s.edit(w.ID, func(t *Task) {
 		if w.Refused == "" {

@@ -101,6 +101,8 @@ func checkRun(s State, e Event) error {
 		}
 	case TaskLanded:
 		return checkLanded(s, e)
+	case BranchMoved, BranchAccepted, BranchRestored:
+		return checkTip(s, e)
 	default:
 		if s.Run.Number == 0 {
 			return forbid(e, "no run has started")

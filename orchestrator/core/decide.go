@@ -21,20 +21,23 @@ type Decision struct {
 // Act is something that is done outside the state.
 type Act string
 
-// The acts. Each but Nothing, Stop and Finish is answered with events.
+// The acts. Each but Nothing, Stop, PinTip and Finish is answered with events.
 const (
-	Nothing   Act = ""
-	Survey    Act = "survey"     // read the tracker
-	Write     Act = "write"      // tell the tracker
-	CheckBase Act = "check_base" // gate on the untouched base
-	Start     Act = "start"      // worktree, brief, agent
-	Iterate   Act = "iterate"    // the agent once more, in the same worktree
-	Stop      Act = "stop"       // interrupt the agent
-	Gate      Act = "gate"       // stack candidates, gate on the last one's tree
-	Move      Act = "move"       // the epic branch, to judged candidates
-	Clean     Act = "clean"      // worktree and branch of a landed task
-	Into      Act = "into"       // land the epic branch elsewhere
-	Finish    Act = "finish"     // the run is over
+	Nothing    Act = ""
+	Survey     Act = "survey"     // read the tracker
+	Write      Act = "write"      // tell the tracker
+	CheckBase  Act = "check_base" // gate on the untouched base
+	Start      Act = "start"      // worktree, brief, agent
+	Iterate    Act = "iterate"    // the agent once more, in the same worktree
+	Stop       Act = "stop"       // interrupt the agent
+	Gate       Act = "gate"       // stack candidates, gate on the last one's tree
+	Move       Act = "move"       // the epic branch, to judged candidates
+	Clean      Act = "clean"      // worktree and branch of a landed task
+	Into       Act = "into"       // land the epic branch elsewhere
+	LookAtTip  Act = "look"       // see whether the epic branch is where it was left
+	PinTip     Act = "pin"        // have a reference keep the tip
+	RestoreTip Act = "restore"    // put the epic branch back
+	Finish     Act = "finish"     // the run is over
 )
 
 // Limits of the breaker and of a tracker that does not answer.
@@ -53,7 +56,7 @@ const (
 // None means: wait for an event, or until NextWake.
 func Decide(s State, now time.Time) []Decision {
 	rules := []func(State, time.Time) []Decision{
-		limits, stops, parks, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, finish,
+		tipRules, limits, stops, parks, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
 	}
 	for _, rule := range rules {
 		if ds := rule(s, now); len(ds) > 0 {
@@ -81,9 +84,15 @@ func limits(s State, now time.Time) []Decision {
 }
 
 func reached(s State, now time.Time) (Code, string) {
+	if code, why := tipStops(s, now); code != "" {
+		return code, why
+	}
+	if by := s.Holder(); by != "" && !s.tracker.read.IsZero() {
+		return RunActive, HolderName(by) + " drives this epic"
+	}
 	l := s.Run.Limits
 	switch {
-	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != LandOne:
+	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != LandOne && !s.Moved.Restoring:
 		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
 	case l.MaxDuration > 0 && now.Sub(s.Run.Started) >= l.MaxDuration:
 		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
@@ -94,7 +103,9 @@ func reached(s State, now time.Time) (Code, string) {
 	case l.MaxFailures > 0 && s.Run.Failures >= l.MaxFailures:
 		return CircuitBreaker, fmt.Sprintf("%d tasks in a row needed a person", s.Run.Failures)
 	case s.landingFails():
-		return Disk, "landing does not work: " + s.Landing.Why
+		return Machine, "landing does not work: " + s.Landing.Why
+	case s.Run.Faults >= machineFaults:
+		return Machine, s.Run.FaultWhy
 	case s.Run.Probing && len(s.Run.FastExits) > breakerExits:
 		return AgentCrashed, "the agent does not start: " + s.Run.FastExits[len(s.Run.FastExits)-1].Why
 	}
@@ -141,6 +152,8 @@ func (s State) mustStop(t *Task) string {
 	switch {
 	case s.Run.Kill:
 		return "interrupted"
+	case s.Run.Drain == RunActive:
+		return s.Run.DrainWhy
 	case t.State == Skipped:
 		return "skipped"
 	case t.Deleted:
@@ -234,7 +247,7 @@ func attemptsUsed(t *Task) string {
 // moves lets judged candidates onto the epic branch.
 func moves(s State, _ time.Time) []Decision {
 	l := s.Landing
-	if len(l.Commits) == 0 || l.Moving {
+	if len(l.Commits) == 0 || l.Moving || !s.settled() {
 		return nil
 	}
 	return one(Move, Event{Kind: MoveStarted, Land: &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
@@ -243,7 +256,7 @@ func moves(s State, _ time.Time) []Decision {
 // landings takes from the queue as many candidates as the window lets be gated
 // together. The window grows with green stacks and is halved by a red one.
 func landings(s State, now time.Time) []Decision {
-	if s.Run.Kill || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+	if s.Run.Kill || !s.settled() || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
 		return nil
 	}
 	n := min(len(s.Queue), max(1, s.Window))
@@ -254,9 +267,10 @@ func landings(s State, now time.Time) []Decision {
 // agent can mend, that a person must look.
 func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }
 
-// baseCheck has the gate judge the untouched base before an agent is paid.
-func baseCheck(s State, _ time.Time) []Decision {
-	if s.Gate != GateUnknown || s.Tip != s.Base || s.Run.Mode == LandOne || s.Run.Drain != "" {
+// baseCheck has the gate judge the epic branch as it is before an agent is paid, where it is
+// not known that it passes: at the beginning, and when others have moved it.
+func baseCheck(s State, now time.Time) []Decision {
+	if s.Gate != GateUnknown || s.Run.Mode == LandOne && !s.Moved.Accepted || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
 		return nil
 	}
 	return one(CheckBase, Event{Kind: BaseCheckStarted, Land: &Land{Commits: []Commit{s.Tip}}})
@@ -264,7 +278,7 @@ func baseCheck(s State, _ time.Time) []Decision {
 
 // iterations starts the agent of an open attempt once more.
 func iterations(s State, now time.Time) (ds []Decision) {
-	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != Headless {
+	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != Headless || !s.epicOurs() {
 		return nil
 	}
 	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
@@ -308,10 +322,15 @@ func (s State) places() int {
 	return max(0, n)
 }
 
+// passes reports whether the gate is known to pass on the epic branch, or need not.
+func (s State) passes() bool {
+	return s.Gate == GateGreen || s.Gate == GateRed && s.Run.Limits.AllowRedBase
+}
+
 // starts gives ready tasks to agents.
 func starts(s State, now time.Time) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
-		now.Before(s.Cooldown) || s.Tip == s.Base && s.Gate != GateGreen && !(s.Gate == GateRed && s.Run.Limits.AllowRedBase) {
+		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() {
 		return nil
 	}
 	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
@@ -387,7 +406,7 @@ func into(s State, _ time.Time) []Decision {
 
 // busy reports whether something is under way that will answer with an event.
 func (s State) busy() bool {
-	return s.working() || s.tracker.busy || slices.ContainsFunc(s.Tasks, s.cleaning)
+	return s.working() || s.tracker.busy || s.tip.looking || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, s.cleaning)
 }
 
 // working reports whether an agent, the gate or a landing is under way.
@@ -420,13 +439,13 @@ func (s State) pending(now time.Time) bool {
 // quiet reports whether no work is under way or left to this run, but perhaps
 // tidying up and telling the tracker.
 func (s State) quiet(now time.Time) bool {
-	return !s.working() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails())
+	return !s.working() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails() || s.stuck())
 }
 
 // finish ends the run when nothing runs, nothing is ready and the tracker has
 // been told all of it.
 func finish(s State, now time.Time) []Decision {
-	if !s.quiet(now) || s.busy() || !s.told(now) {
+	if !s.quiet(now) || s.busy() || !s.told(now) || s.machineWaits(now) && s.Run.Drain == "" {
 		return nil
 	}
 	sum := Summarize(s, now)
@@ -443,6 +462,11 @@ func (s State) NextWake(now time.Time) time.Time {
 		}
 	}
 	soonest(s.Cooldown)
+	soonest(s.Run.FaultUntil)
+	if s.tip.held != "" {
+		soonest(s.tip.seen.Add(heldLook))
+		soonest(s.tip.since.Add(heldPatience))
+	}
 	soonest(s.Landing.NotBefore)
 	soonest(s.tracker.notYet)
 	soonest(s.surveyDue())

@@ -34,7 +34,7 @@ func running(limits Limits) Event {
 }
 
 func readNodes(nodes ...Node) Event {
-	return Event{Kind: TrackerRead, Read: &Reading{Nodes: append([]Node{{ID: "e", Epic: true, Status: "open"}}, nodes...)}}
+	return Event{Kind: TrackerRead, Read: &Reading{Nodes: append([]Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/e"}}, nodes...)}}
 }
 
 func open(id TaskID, needs ...TaskID) Node {
@@ -124,12 +124,12 @@ func TestDecide(t *testing.T) {
 		{"closed by whom is known later, by a person, is done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(7 * time.Second)}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(7 * time.Second), ClosedBy: "bob"},
-				Node{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"})), []string{"clean e.1"}},
+				Node{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"})), []string{"write e open"}},
 		{"closed by whom is known later, by an agent, is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour)}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour), ClosedBy: "orch/e/x"})), []string{"write e.1 open"}},
 		{"closed after that is done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
-			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour)}, Node{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"})), []string{"clean e.1"}},
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour)}, Node{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"})), []string{"write e open"}},
 		{"closed by an agent that was lost is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1),
 			Event{Kind: AttemptLost, Task: "e.1", Attempt: 1, Agent: &Agent{}}, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(5 * time.Second)})), []string{"write e.1 open"}},
 		{"what waits for a task that an agent closed waits on", append(base, readNodes(open("e.1"), open("e.2", "e.1")), startOf("e.1", 1), busy,

@@ -52,16 +52,29 @@ const (
 	LeftoverFound     EventKind = "leftover_found"     // of a run that was killed, with what was done about it
 	TamperingFound    EventKind = "tampering_found"    // something that only orch or a person may write was changed, and put back
 	SettingsChanged   EventKind = "settings_changed"   // while the run goes by those it began with
+	BranchMoved       EventKind = "epic_moved"         // the epic branch is not where it was left
+	BranchAccepted    EventKind = "epic_accepted"      // it is taken as it is
+	BranchRestored    EventKind = "epic_restored"      // it is where it was left again
+	BranchHeld        EventKind = "epic_held"          // a work tree has it checked out: nothing lands
+	MachineFailed     EventKind = "machine_failed"     // what was to be done is tried again later
 
 	TrackerBusy   EventKind = "tracker_busy"   // a call is under way
 	TrackerFailed EventKind = "tracker_failed" // it did not answer
 	CleanStarted  EventKind = "clean_started"
 	AgentExited   EventKind = "agent_exited" // its process; what it left is being looked at
+
+	TipLookStarted EventKind = "tip_look_started" // the epic branch is being looked at
+	TipSeen        EventKind = "tip_seen"         // it is where it belongs; Reason names who has it checked out, Code says that there is none and none is needed
+	RestoreStarted EventKind = "restore_started"  // it is being put back
 )
 
 // Journaled reports whether the kind is written into the journal.
 func (k EventKind) Journaled() bool {
-	return k != TrackerBusy && k != TrackerFailed && k != CleanStarted && k != AgentExited
+	switch k {
+	case TrackerBusy, TrackerFailed, CleanStarted, AgentExited, TipLookStarted, TipSeen, RestoreStarted:
+		return false
+	}
+	return true
 }
 
 // Personal reports whether a person may ask for the event.
@@ -88,6 +101,7 @@ type Event struct {
 	Land    *Land     `json:"land,omitempty"`    // base_checked, landing_*, candidate_judged, task_landed
 	Agent   *Agent    `json:"agent,omitempty"`   // attempt_started, agent_ended
 	Round   *Round    `json:"round,omitempty"`   // agent_ended, where its agent's rules were asked
+	Tip     *TipMove  `json:"tip,omitempty"`     // epic_moved, epic_accepted, epic_restored
 	Until   time.Time `json:"until,omitzero"`    // breaker_opened
 	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
 	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
@@ -170,7 +184,8 @@ const (
 	EndedIdle    End = "no_progress"
 	EndedStopped End = "stopped" // by orch
 	EndedNoStart End = "no_start"
-	EndedDisk    End = "disk"
+	EndedMachine End = "machine"
+	EndedDisk    End = "disk" // only in journals of version 1
 )
 
 // The signals of an agent's promise that Apply reads.

@@ -94,6 +94,10 @@ func TestRepeatedFailuresFileAnIssue(t *testing.T) {
 		if ds[0].Act == Finish {
 			break
 		}
+		if ds[0].Act == LookAtTip {
+			s = after(t, s, Event{Kind: TipSeen})
+			continue
+		}
 		for _, c := range ds[0].Changes {
 			if c.Issue != nil {
 				filed = append(filed, c.Issue.Description)

@@ -25,6 +25,9 @@ func (s State) changes(now time.Time) []beads.Change {
 	if s.Meta == "wanted" {
 		out = append(out, s.metaIssue())
 	}
+	if len(out) == 0 {
+		return s.releases(now)
+	}
 	return out
 }
 
@@ -32,9 +35,9 @@ func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
 	id := string(t.ID)
 	switch ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor; {
 	case t.Epic:
-		return closing(id, "all tasks landed"), t.Status != statusClosed && s.complete(t.ID)
+		return s.epicChange(t, now)
 	case t.State == Landed:
-		return closing(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed
+		return closing(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
 	case t.State == Running, t.State == Queued, t.State == Validating:
 		if t.Status == statusBlocked && t.Told == statusBlocked {
 			return opening(id), true // a retried task; the claim follows

@@ -74,6 +74,13 @@ func Summarize(s State, now time.Time) Summary {
 	switch {
 	case s.gaveUp() && !s.Run.Kill:
 		sum.Promise, sum.Code, sum.Reason = LoopError, TrackerDown, "the tracker does not answer: "+s.tracker.why
+		if s.tracker.code != "" {
+			sum.Code = s.tracker.code
+		}
+	case s.Run.Drain == Machine:
+		sum.Promise = LoopError
+	case s.Run.Drain == RunActive:
+	case s.Moved.Pending():
 	case c.Done == c.Total:
 		sum.Promise, sum.Code = LoopDone, ""
 		sum.Reason = fmt.Sprintf("all %d tasks closed", c.Total)

@@ -176,6 +176,7 @@ type Limits struct {
 	SurveyEvery    time.Duration  `json:"survey_every"`         // how often the tracker is read
 	Resumes        bool           `json:"resumes"`              // the harness can go on with a conversation
 	AllowRedBase   bool           `json:"allow_red_base"`       // go on although the gate is red on the untouched base
+	TakeOver       bool           `json:"take_over,omitempty"`  // although another clone has claimed the epic
 	Into           string         `json:"into,omitempty"`       // branch that the finished epic is landed on
 	Actor          string         `json:"actor"`                // who claims, in the tracker
 	PoolBackOff    time.Duration  `json:"pool_back_off"`        // cool-down when a rate limit names no time
@@ -209,6 +210,9 @@ type Run struct {
 	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
 	Usage                 // of all agents
 	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
+	Faults     int        `json:"faults,omitempty"`     // of the machine, in a row
+	FaultWhy   string     `json:"fault_why,omitempty"`  // the newest of them
+	FaultUntil time.Time  `json:"fault_until,omitzero"` // nothing that failed for it is tried before
 	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
 	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
 	Promise    string     `json:"promise,omitempty"`    // how it ended
@@ -241,7 +245,9 @@ type State struct {
 	Epic     TaskID    `json:"epic"`              // whose run it is
 	Tasks    []*Task   `json:"tasks"`             // by id
 	Base     Commit    `json:"base"`              // the epic branch's first commit that is not ours
-	Tip      Commit    `json:"tip"`               // the newest known commit of the epic branch
+	Tip      Commit    `json:"tip"`               // where the last landing, or a person's word, left the epic branch
+	Moved    Moved     `json:"moved,omitzero"`    // where it was found instead, while that is not settled
+	Done     Commit    `json:"done,omitempty"`    // the tip with which a run last ended with all tasks closed
 	Run      Run       `json:"run"`               // the newest one
 	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
 	Landing  Landing   `json:"landing,omitzero"`  // what is being landed now
@@ -254,6 +260,7 @@ type State struct {
 	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
 
 	index   map[TaskID]int // of Tasks
+	tip     tipState
 	tracker trackerState
 	cleans  map[TaskID]bool // worktrees that are being removed
 	exited  map[TaskID]bool // agents whose process has ended, and whose work is being looked at
@@ -300,6 +307,8 @@ type trackerState struct {
 	stale    bool          // something was written, landed or ended since
 	failures int           // in a row
 	notYet   time.Time
+	code     Code // of the newest failure, where it is known
+	claimed  bool // the epic was ours in this run
 	why      string
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
 }

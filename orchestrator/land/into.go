@@ -32,9 +32,9 @@ func Into(ctx context.Context, repo *git.Repo, branch string, epicTip git.Commit
 		return "", err
 	}
 	if !checkedOut {
-		return next, Move(ctx, repo, branch, old, next, git.Ref{})
+		return next, Move(ctx, repo, Step{Branch: branch, From: old, To: next})
 	}
-	return next, moveCheckout(ctx, repo, at, step{branch: branch, from: old, to: next})
+	return next, moveCheckout(ctx, repo, at, Step{Branch: branch, From: old, To: next})
 }
 
 // successor is what branch becomes: the epic's tip, a merge with it, or what it is.
@@ -49,18 +49,12 @@ func successor(ctx context.Context, repo *git.Repo, old, epicTip git.Commit, m M
 	return c.Commit, err
 }
 
-// step is one move of a branch.
-type step struct {
-	branch   string
-	from, to git.Commit
-}
-
 // moveCheckout moves a branch with the files that are checked out from it. The files go
 // first: when orch dies in between, they are a change that waits to be committed, not a
 // revert of what has landed, and the next call finds them as they are to be.
-func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s step) error {
+func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) error {
 	refuse := func(reason string) error {
-		return &CheckedOutError{Branch: s.branch, Path: at.Path, Reason: reason}
+		return &CheckedOutError{Branch: s.Branch, Path: at.Path, Reason: reason}
 	}
 	if at.Path == "" {
 		return refuse("is damaged")
@@ -79,24 +73,24 @@ func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s step) 
 		return err
 	}
 	if changed != "" {
-		if _, err := run("diff-index", "--quiet", "--ignore-submodules=dirty", string(s.to), "--"); err != nil {
+		if _, err := run("diff-index", "--quiet", "--ignore-submodules=dirty", string(s.To), "--"); err != nil {
 			return refuse("has changes that are not committed")
 		}
-		return Move(ctx, repo, s.branch, s.from, s.to, git.Ref{})
+		return Move(ctx, repo, s)
 	}
 	var exit *proc.ExitError
-	_, err = run("read-tree", "-m", "-u", "-n", string(s.from), string(s.to))
+	_, err = run("read-tree", "-m", "-u", "-n", string(s.From), string(s.To))
 	if errors.As(err, &exit) {
 		return refuse("has files in the way: " + exit.Error())
 	}
 	if err == nil {
-		_, err = run("read-tree", "-m", "-u", string(s.from), string(s.to))
+		_, err = run("read-tree", "-m", "-u", string(s.From), string(s.To))
 	}
 	if err != nil {
 		return err
 	}
-	if err := Move(ctx, repo, s.branch, s.from, s.to, git.Ref{}); err != nil {
-		_, back := run("read-tree", "-m", "-u", string(s.to), string(s.from))
+	if err := Move(ctx, repo, s); err != nil {
+		_, back := run("read-tree", "-m", "-u", string(s.To), string(s.From))
 		return errors.Join(err, back)
 	}
 	return nil

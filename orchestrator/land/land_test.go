@@ -52,7 +52,7 @@ func TestBuildMoveLanded(t *testing.T) {
 	require.Equal(t, c.Tree, w.Git("rev-parse", string(c.Commit)+"^{tree}"))
 	require.Equal(t, string(base), w.Git("rev-parse", epicBranch), "Build moves nothing")
 
-	require.NoError(t, land.Move(t.Context(), r, epicBranch, base, c.Commit, lease))
+	require.NoError(t, land.Move(t.Context(), r, land.Step{Branch: epicBranch, From: base, To: c.Commit, Lease: lease}))
 	got, landed, err := land.Landed(t.Context(), r, epicBranch, base, m)
 	require.NoError(t, err)
 	require.True(t, landed)
@@ -60,7 +60,7 @@ func TestBuildMoveLanded(t *testing.T) {
 	all, err := land.LandedAll(t.Context(), r, epicBranch, base)
 	require.NoError(t, err)
 	require.Equal(t, map[string]git.Commit{"bd-1.2/3": c.Commit}, all)
-	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, base, c.Commit, lease), git.ErrRefMoved)
+	require.ErrorIs(t, land.Move(t.Context(), r, land.Step{Branch: epicBranch, From: base, To: c.Commit, Lease: lease}), git.ErrRefMoved)
 }
 
 // Asked with git log --grep "Task: id\n", every task had landed: the pattern's second line
@@ -149,11 +149,11 @@ func TestLease(t *testing.T) {
 	second, err := land.Acquire(t.Context(), r, "../bd 1", []byte("run 2"))
 	require.NoError(t, err)
 	require.Equal(t, first.Name, second.Name)
-	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, base, next, first), git.ErrRefMoved, "a run that was taken over")
+	require.ErrorIs(t, land.Move(t.Context(), r, land.Step{Branch: epicBranch, From: base, To: next, Lease: first}), git.ErrRefMoved, "a run that was taken over")
 	require.ErrorIs(t, land.Release(t.Context(), r, first), git.ErrRefMoved)
-	require.NoError(t, land.Move(t.Context(), r, epicBranch, base, next, second))
+	require.NoError(t, land.Move(t.Context(), r, land.Step{Branch: epicBranch, From: base, To: next, Lease: second}))
 	require.NoError(t, land.Release(t.Context(), r, second))
-	require.ErrorIs(t, land.Move(t.Context(), r, epicBranch, next, base, second), git.ErrRefMoved, "a lease that was given back")
+	require.ErrorIs(t, land.Move(t.Context(), r, land.Step{Branch: epicBranch, From: next, To: base, Lease: second}), git.ErrRefMoved, "a lease that was given back")
 	require.Equal(t, string(next), w.Git("rev-parse", epicBranch))
 }
 
@@ -180,7 +180,7 @@ func TestLandingsRace(t *testing.T) {
 				}
 				c, err := land.Build(t.Context(), r, old, attempts[i], land.Message{Epic: "e", Task: fmt.Sprint(i), Attempt: 1})
 				if err == nil {
-					err = land.Move(t.Context(), r, epicBranch, old, c.Commit, git.Ref{})
+					err = land.Move(t.Context(), r, land.Step{Branch: epicBranch, From: old, To: c.Commit})
 				}
 				if !errors.Is(err, git.ErrRefMoved) {
 					if err != nil {

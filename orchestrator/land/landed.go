@@ -45,6 +45,22 @@ func LandedAll(ctx context.Context, repo *git.Repo, branch string, base git.Comm
 	return landed, nil
 }
 
+// Genuine reports whether a commit is what Build makes: the merge of an attempt that changes
+// something. It fails as git does.
+func Genuine(ctx context.Context, repo *git.Repo, c git.Commit) (bool, error) {
+	out, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--format=%P", "--end-of-options", string(c))
+	parents := strings.Fields(out)
+	if err != nil || len(parents) != 2 {
+		return false, err
+	}
+	was, err := repo.Tree(ctx, git.Commit(parents[0]))
+	if err != nil {
+		return false, err
+	}
+	now, err := repo.Tree(ctx, c)
+	return now != was, err
+}
+
 // landing is a commit that carries the trailers.
 type landing struct {
 	commit        git.Commit

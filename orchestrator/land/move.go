@@ -9,15 +9,32 @@ import (
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
-// Move moves branch from one commit to another and verifies the lease, in one
-// transaction. A lease without a name is not asked for. It fails with [git.ErrRefMoved]
-// when the branch or the lease is not what it was, else as git does.
-func Move(ctx context.Context, repo *git.Repo, branch string, from, to git.Commit, lease git.Ref) error {
-	var verify []git.Ref
-	if lease.Name != "" {
-		verify = append(verify, lease)
+// Step is one move of a branch.
+type Step struct {
+	// Branch is its full name.
+	Branch string
+	// From is where it has to be; empty where it must not exist.
+	From git.Commit
+	// To is where it is then.
+	To git.Commit
+	// Lease is verified in the same transaction; without a name it is not asked for.
+	Lease git.Ref
+	// Pin is a reference that is moved to To in the same transaction, wherever it was; empty for none.
+	Pin string
+}
+
+// Move makes a step, all of it or nothing. It fails with [git.ErrRefMoved] when the branch or
+// the lease is not what it was, else as git does.
+func Move(ctx context.Context, repo *git.Repo, s Step) error {
+	changes := []git.RefChange{{Name: s.Branch, New: s.To, Old: s.From}}
+	if s.Pin != "" {
+		changes = append(changes, git.RefChange{Name: s.Pin, New: s.To, Old: git.AnyOld})
 	}
-	return repo.UpdateRefs(ctx, []git.RefChange{{Name: branch, New: to, Old: from}}, verify...)
+	var verify []git.Ref
+	if s.Lease.Name != "" {
+		verify = append(verify, s.Lease)
+	}
+	return repo.UpdateRefs(ctx, changes, verify...)
 }
 
 // Acquire makes content the lease of an epic, whoever had it, and returns the lease that
@@ -36,7 +53,17 @@ func Acquire(ctx context.Context, repo *git.Repo, epic string, content []byte) (
 	return lease, repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit, Old: old}})
 }
 
-// Release gives a lease back. It fails with [git.ErrRefMoved] when it is another's by now, else as git does.
+// Renew writes a lease that was deleted again. It fails with [git.ErrRefMoved] when another one
+// has acquired it meanwhile, else as git does.
+func Renew(ctx context.Context, repo *git.Repo, lease git.Ref) error {
+	return repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit}})
+}
+
+// Release gives a lease back; one that is gone was given back. It fails with [git.ErrRefMoved]
+// when it is another's by now, else as git does.
 func Release(ctx context.Context, repo *git.Repo, lease git.Ref) error {
+	if _, err := repo.Resolve(ctx, lease.Name); errors.Is(err, git.ErrNoSuchRef) {
+		return nil
+	}
 	return repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, Old: lease.Commit}})
 }

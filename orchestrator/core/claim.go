@@ -1,0 +1,93 @@
+package core
+
+import (
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+)
+
+// The epic itself is claimed in the tracker for as long as a run has work to do, so that
+// another clone with the same tracker does nothing twice. It is asked for once a run, beside
+// the gate's check of the base; agents start when it is answered.
+
+// Holder is the orch of another clone that has the epic, as the tracker names it; "" for none.
+// A run that was told to take over counts only who takes it later.
+func (s State) Holder() string {
+	t := s.Task(s.Epic)
+	if t == nil || t.Status != statusInProgress || t.Assignee == s.Run.Limits.Actor || !strings.HasPrefix(t.Assignee, ActorPrefix) {
+		return ""
+	}
+	if s.Run.Limits.TakeOver && !s.tracker.claimed {
+		return ""
+	}
+	return t.Assignee
+}
+
+// HolderName is a holder in words for a person.
+func HolderName(actor string) string {
+	name := actor[strings.LastIndex(actor, "/")+1:]
+	if host, clone, ok := strings.Cut(name, ":"); ok {
+		return "the orch of another clone (" + clone + " on " + host + ")"
+	}
+	return "the orch of another clone (" + name + ")"
+}
+
+// epicOurs reports whether agents may work as far as other clones are concerned: the epic is
+// claimed, or is nothing that orch could claim (a person has it).
+func (s State) epicOurs() bool {
+	t := s.Task(s.Epic)
+	switch {
+	case t == nil || t.Deleted || s.tracker.refused[refusal{s.Epic, string(beads.Claim)}] != "":
+		return true
+	case s.Holder() != "":
+		return false
+	case t.Status == statusInProgress:
+		return !strings.HasPrefix(t.Assignee, ActorPrefix) || t.Assignee == s.Run.Limits.Actor
+	}
+	return t.Status != statusOpen || t.Assignee != "" && t.Assignee != s.Run.Limits.Actor
+}
+
+// epicChange is what the tracker has to be told of the epic by now.
+func (s State) epicChange(t *Task, now time.Time) (beads.Change, bool) {
+	id := string(t.ID)
+	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() {
+		return closing(id, "all tasks landed"), true
+	}
+	if t.ID != s.Epic || s.Holder() != "" {
+		return beads.Change{}, false
+	}
+	switch {
+	case s.epicIsOver(now):
+	case t.Status == statusInProgress && strings.HasPrefix(t.Assignee, ActorPrefix) && t.Assignee != s.Run.Limits.Actor:
+		return opening(id), true // a person has said so: take over
+	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
+		return beads.Change{ID: id, Kind: beads.Claim}, true
+	}
+	return beads.Change{}, false
+}
+
+// epicIsOver reports whether this clone has nothing more to do for the epic for now.
+func (s State) epicIsOver(now time.Time) bool {
+	return s.quiet(now) && !s.inSession() && len(meta(s, now)) == 0
+}
+
+// releases lists the change that gives the epic back, for when the tracker knows all else.
+func (s State) releases(now time.Time) []beads.Change {
+	t := s.Task(s.Epic)
+	if t == nil || t.Deleted || t.Status != statusInProgress || t.Assignee != s.Run.Limits.Actor || !s.epicIsOver(now) ||
+		s.tracker.refused[refusal{s.Epic, string(beads.SetStatus)}] != "" {
+		return nil
+	}
+	return []beads.Change{opening(string(t.ID))}
+}
+
+// inSession reports whether a session works on a task of the epic.
+func (s State) inSession() bool {
+	for _, t := range s.Tasks {
+		if a := t.Last(); a.InSession && a.Open() {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,31 @@
+package core
+
+import "time"
+
+// A fault of the machine (no memory, no disk, no process) is nobody's: it charges no attempt.
+// What it kept from being done is tried again, a few times ever later; then the run ends with
+// MACHINE, and the next one goes on.
+
+const (
+	machineFaults  = 5 // in a row, before the run ends
+	machineBackOff = time.Second
+)
+
+func machineFailed(s State, e Event) State {
+	s.Run.Faults++
+	s.Run.FaultWhy, s.Run.FaultUntil = e.Reason, e.At.Add(machineBackOff<<min(s.Run.Faults-1, 4))
+	if s.Gate == GateChecking {
+		s.Gate = GateUnknown
+	}
+	s.tip.looking, s.Moved.Restoring = false, false
+	return s
+}
+
+// machineWorks forgets faults once something has gone well.
+func (s State) machineWorks() State {
+	s.Run.Faults, s.Run.FaultWhy, s.Run.FaultUntil = 0, "", time.Time{}
+	return s
+}
+
+// machineWaits reports whether the newest fault of the machine is too young to try again.
+func (s State) machineWaits(now time.Time) bool { return now.Before(s.Run.FaultUntil) }

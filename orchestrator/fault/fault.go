@@ -1,0 +1,65 @@
+// Package fault tells faults of the machine (no space, no memory, no processes, no files,
+// errors of input and output, references that cannot be locked) from failures of the work.
+// It only looks at errors and at text.
+package fault
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// Machine reports whether err is a fault of the machine, and says which in a clause: its own
+// words, not orch's. It knows the errors of system calls, and those that a program which was
+// started has printed with its exit.
+func Machine(err error) (why string, ok bool) {
+	if err == nil {
+		return "", false
+	}
+	for _, errno := range errnos() {
+		if errors.Is(err, errno) {
+			return err.Error(), true
+		}
+	}
+	var exit *proc.ExitError
+	if errors.As(err, &exit) {
+		if why, ok := Said(exit.Stderr); ok {
+			return why, true
+		}
+		if exit.Signal == "SIGXFSZ" {
+			return err.Error(), true
+		}
+	}
+	return "", false
+}
+
+// Said finds the line in which a program that runs with LC_ALL=C tells of a fault of the
+// machine; ok is false where there is none.
+func Said(text string) (line string, ok bool) {
+	for line := range strings.Lines(text) {
+		for _, words := range phrases() {
+			if strings.Contains(line, words) {
+				return strings.TrimSpace(line), true
+			}
+		}
+	}
+	return "", false
+}
+
+// errnos are the errors of system calls that say nothing of the work (errno(3)).
+func errnos() []error {
+	return []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG,
+		syscall.EIO, syscall.EROFS, syscall.ENOLCK, syscall.ESTALE}
+}
+
+// phrases are the texts of errnos in the C locale, and git's own for a lock that another
+// process holds (refs/files-backend.c and lockfile.c of git 2.39).
+func phrases() []string {
+	return []string{
+		"Too many open files", "Resource temporarily unavailable", "Cannot allocate memory", "No space left on device",
+		"Disk quota exceeded", "File too large", "Input/output error", "Read-only file system", "No locks available", "Stale file handle",
+		"cannot lock ref", ".lock': File exists", "unable to create thread", "out of memory",
+	}
+}

@@ -1,0 +1,243 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// look sees whether the epic branch is where it was left, and who has it checked out.
+func (x *Effects) look(ctx context.Context, s core.State) core.Event {
+	e, err := x.compare(ctx, s, s.Tip)
+	if err != nil {
+		return machineFailed("looking at the epic branch", err)
+	}
+	if e.Kind != core.TipSeen {
+		return e
+	}
+	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
+	if err != nil {
+		return machineFailed("looking for work trees", err)
+	}
+	if held {
+		e.Reason = heldBy(at)
+	}
+	return e
+}
+
+// heldBy names a work tree that has the epic branch checked out.
+func heldBy(at git.Checkout) string {
+	if at.Path == "" {
+		return at.GitDir
+	}
+	return at.Path
+}
+
+// compare answers with TipSeen, or with BranchMoved and what it says of the landed work. What
+// the branch no longer has is kept by a reference.
+func (x *Effects) compare(ctx context.Context, s core.State, from core.Commit) (core.Event, error) {
+	landings := map[string]git.Commit{}
+	for id, c := range s.Landings() {
+		landings[string(id)] = c
+	}
+	d, err := land.Compare(ctx, x.Repo, x.Store.EpicBranch(), from, landings)
+	if err != nil {
+		return core.Event{}, err
+	}
+	if d.To == from {
+		return core.Event{Kind: core.TipSeen}, nil
+	}
+	if d.To == "" && s.Ended() {
+		return core.Event{Kind: core.TipSeen, Code: core.EpicMoved}, nil
+	}
+	m := &core.TipMove{From: from, To: d.To, Forward: d.Forward, Foreign: d.Foreign}
+	for _, id := range d.Lost {
+		m.Lost = append(m.Lost, core.TaskID(id))
+	}
+	if !m.Forward {
+		if m.Kept, err = land.Keep(ctx, x.Repo, string(s.Epic), from); err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+			m.Kept = "" // it has been collected: there is nothing to keep
+		}
+	}
+	return core.Event{Kind: core.BranchMoved, Code: core.EpicMoved, Reason: m.String(), Tip: m}, nil
+}
+
+// pin has the tip reference follow the state.
+func (x *Effects) pin(ctx context.Context, s core.State) []core.Event {
+	if err := land.Pin(ctx, x.Repo, string(s.Epic), s.Tip); err != nil {
+		return []core.Event{machineFailed("keeping the tip of the epic branch", err)}
+	}
+	return nil
+}
+
+// restore puts the epic branch back where it was left. What was there is kept by a reference.
+func (x *Effects) restore(ctx context.Context, s core.State, m core.TipMove, code core.Code) core.Event {
+	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
+	switch {
+	case err != nil:
+		return machineFailed("looking for work trees", err)
+	case held:
+		return core.Event{Kind: core.BranchHeld, Code: core.CheckedOut, Reason: heldBy(at)}
+	}
+	kept := ""
+	if m.To != "" {
+		if kept, err = land.Keep(ctx, x.Repo, string(s.Epic), m.To); err != nil {
+			return machineFailed("keeping what the epic branch had", err)
+		}
+	}
+	err = land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: m.To, To: m.From, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
+	if err != nil {
+		return machineFailed("putting the epic branch back", err)
+	}
+	reason := fmt.Sprintf("%s; it is back at %.12s", m, m.From)
+	if kept != "" {
+		reason += ", and what was there is kept at " + kept
+	}
+	return core.Event{Kind: core.BranchRestored, Code: code, Reason: reason, Tip: &core.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}
+}
+
+// machineFailed is the answer when something failed that no agent can be blamed for.
+func machineFailed(what string, err error) core.Event {
+	why, ok := fault.Machine(err)
+	if !ok {
+		why = err.Error()
+	}
+	return core.Event{Kind: core.MachineFailed, Code: core.Machine, Reason: what + ": " + why}
+}
+
+// leftAt says where the epic branch was left, and makes it at the base where there is nothing to
+// lose. It fails with a [*worktree.CheckedOutError], which moving the branch would leave stale,
+// and as git does.
+func (o *Orchestrator) leftAt(ctx context.Context) (core.Commit, error) {
+	fx, s := o.fx, o.loop.State
+	at, held, err := fx.Repo.CheckedOut(fx.Store.EpicBranch())
+	if err != nil {
+		return "", err
+	}
+	if held {
+		return "", &worktree.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
+	}
+	seen, err := fx.tip(ctx, fx.Store.EpicBranch())
+	if err != nil {
+		return "", err
+	}
+	if o.pinned, err = fx.tip(ctx, land.TipRef(string(fx.Epic))); err != nil {
+		return "", err
+	}
+	landings := s.Landings()
+	switch {
+	case len(landings) > 0 && o.pinned == "": // an older orch wrote the journal, or the reference is lost
+		return o.newest(ctx, landings)
+	case len(landings) == 0 && len(s.Landing.Commits) == 0 && seen == "" && (o.pinned == "" || s.Run.Number > 0):
+		return fx.Store.EnsureEpic(ctx, o.base)
+	case s.Tip != "":
+		return s.Tip, nil
+	case o.pinned != "": // the journal is lost, not the work
+		return o.pinned, nil
+	}
+	return seen, nil
+}
+
+// checkTip records where the epic branch is now.
+func (o *Orchestrator) checkTip(ctx context.Context) error {
+	fx, s := o.fx, o.loop.State
+	e, err := fx.compare(ctx, s, s.Tip)
+	if err != nil {
+		return fmt.Errorf("looking at the epic branch: %w", err)
+	}
+	if o.pinned == "" && e.Kind == core.BranchMoved && e.Tip.Forward && len(s.Landings()) > 0 {
+		// As an older orch left it, which had no reference for the tip: all landings hold.
+		e.Reason = "first run with a reference for the tip: " + e.Reason
+	}
+	if e.Kind == core.TipSeen && e.Code == "" {
+		if err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip); err != nil {
+			return fmt.Errorf("keeping the tip of the epic branch: %w", err)
+		}
+	}
+	return o.loop.record(e)
+}
+
+// tip is what a reference points at; empty when there is none.
+func (x *Effects) tip(ctx context.Context, ref string) (core.Commit, error) {
+	c, err := x.Repo.Resolve(ctx, ref)
+	if errors.Is(err, git.ErrNoSuchRef) {
+		return "", nil
+	}
+	return c, err
+}
+
+// newest is the commit that landed last: the one that no other has among its ancestors.
+func (o *Orchestrator) newest(ctx context.Context, landings map[core.TaskID]core.Commit) (last core.Commit, err error) {
+	var commits []core.Commit
+	for _, c := range landings {
+		commits = append(commits, c)
+	}
+	slices.Sort(commits)
+	for _, c := range commits {
+		later := last == ""
+		if !later {
+			if later, err = o.fx.Repo.IsAncestor(ctx, last, c); err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+				return "", err
+			}
+		}
+		if later {
+			last = c
+		}
+	}
+	return last, nil
+}
+
+// Restore puts the epic branch back where the last landing left it, as a person asks; only
+// between Open and Run. It fails when it is there, and as the journal does.
+func (o *Orchestrator) Restore(ctx context.Context) (core.TipMove, error) {
+	m := o.loop.State.Moved
+	if !m.Pending() {
+		return core.TipMove{}, ErrInPlace
+	}
+	e := o.fx.restore(ctx, o.loop.State, m.TipMove, "")
+	if e.Kind != core.BranchRestored {
+		return core.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
+	}
+	return *e.Tip, o.loop.record(e)
+}
+
+// Accept takes the epic branch as it is, or where it is gone makes it at the base, as a person
+// asks; only between Open and Run. What has landed and is not held there is open again. It
+// fails when the branch is where the last landing left it, and as git and the journal do.
+func (o *Orchestrator) Accept(ctx context.Context) (core.TipMove, error) {
+	m := o.loop.State.Moved.TipMove
+	if !o.loop.State.Moved.Pending() {
+		return m, ErrInPlace
+	}
+	if m.To == "" {
+		landings := map[string]git.Commit{}
+		for id, c := range o.loop.State.Landings() {
+			landings[string(id)] = c
+		}
+		if err := o.fx.Repo.UpdateRefs(ctx, []git.RefChange{{Name: o.fx.Store.EpicBranch(), New: o.base}}); err != nil {
+			return m, fmt.Errorf("making the epic branch: %w", err)
+		}
+		lost, err := land.Lost(ctx, o.fx.Repo, o.base, landings)
+		if err != nil {
+			return m, fmt.Errorf("asking what the epic branch holds: %w", err)
+		}
+		m.To, m.Lost = o.base, nil
+		for _, id := range lost {
+			m.Lost = append(m.Lost, core.TaskID(id))
+		}
+	}
+	if err := o.loop.record(core.Event{Kind: core.BranchAccepted, Reason: "by a person: " + m.String(), Tip: &m}); err != nil {
+		return m, err
+	}
+	return m, land.Pin(ctx, o.fx.Repo, string(o.fx.Epic), m.To)
+}
+
+// ErrInPlace says that the epic branch is where the last landing left it.
+var ErrInPlace = errors.New("the epic branch is where the last landing left it")
