@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/show"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
@@ -33,6 +34,7 @@ to claim and nothing is under way, it says so.`,
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
+	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
 	return c
 }
 
@@ -95,7 +97,7 @@ func (w driver) brief(ctx context.Context, epic core.TaskID, f runFlags, mode co
 	if err != nil {
 		return core.State{}, core.Summary{}, err
 	}
-	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults})
+	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults})
 	if err != nil {
 		return core.State{}, core.Summary{}, err
 	}
@@ -111,7 +113,22 @@ func (w driver) brief(ctx context.Context, epic core.TaskID, f runFlags, mode co
 	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
-	return s, core.Summarize(s, w.Now()), err
+	sum := core.Summarize(s, w.Now())
+	if err == nil {
+		err = refusal(s, sum)
+	}
+	return s, sum, err
+}
+
+// refusal is the error of a short command whose run ended for something that only a person, or
+// time, can mend; nil where it did its part.
+func refusal(s core.State, sum core.Summary) error {
+	switch sum.Code {
+	case core.EpicMoved, core.CheckedOut, core.RunActive, core.Machine:
+		r, _ := core.ReasonOf(sum.Code)
+		return &cli.Error{Code: string(sum.Code), What: sum.Reason, Why: r.Means, Exit: int(r.Exit), Fix: show.Ways(s, sum)}
+	}
+	return nil
 }
 
 func newLandCmd(a *app) *cobra.Command {

@@ -21,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
@@ -31,7 +32,7 @@ type runFlags struct {
 	parallel, attempts int
 	into, base         string
 	duration           time.Duration
-	redBase            bool
+	redBase, takeOver  bool
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -56,6 +57,7 @@ second interrupts them; their work is kept.`,
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
+	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
 	return c
 }
 
@@ -72,7 +74,7 @@ func (f runFlags) apply(l *core.Limits) {
 	if f.duration > 0 {
 		l.MaxDuration = f.duration
 	}
-	l.AllowRedBase = f.redBase
+	l.AllowRedBase, l.TakeOver = f.redBase, f.takeOver
 }
 
 func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
@@ -103,7 +105,7 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	}
 	v := show.NewView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: core.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: hostname(), Wrap: w.faults,
+		Mode: core.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
 	})
 	if err != nil {
 		return err
@@ -132,6 +134,8 @@ type prepared struct {
 	epic beads.Issue
 	deps orchestrator.Deps
 	base core.Commit
+	// locked forgets what was read of the tracker when another run has written since.
+	locked func()
 }
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
@@ -141,11 +145,13 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
 	}
+	size := journal.Size(w.EpicDir(epic))
 	found, err := w.FindEpic(ctx, epic)
 	if err != nil {
 		return prepared{}, err
 	}
-	deps, err := w.Deps(ctx, epic, &readAhead{Tracker: found.Tracker, issues: found.Issues})
+	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
+	deps, err := w.Deps(ctx, epic, ahead)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -153,7 +159,11 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 		return hooks.Decide(ctx, w.App, task, n, v, said, files)
 	}
-	return prepared{epic: found.Issue, deps: deps, base: base}, nil
+	return prepared{epic: found.Issue, deps: deps, base: base, locked: func() {
+		if journal.Size(w.EpicDir(epic)) != size {
+			ahead.forget()
+		}
+	}}, nil
 }
 
 func baseError(rev string, err error) error {
@@ -179,6 +189,13 @@ func (r *readAhead) Survey(ctx context.Context) ([]beads.Issue, error) {
 		return issues, nil
 	}
 	return r.Tracker.Survey(ctx)
+}
+
+// forget has the tracker asked the next time.
+func (r *readAhead) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.issues = nil
 }
 
 // signals turns the first interrupt into a drain and the second into a kill.
@@ -211,14 +228,6 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		}
 	}()
 	return out, func() syscall.Signal { signal.Stop(in); close(over); return <-first }
-}
-
-func hostname() string {
-	name, err := os.Hostname()
-	if err != nil {
-		return "unknown host"
-	}
-	return name
 }
 
 // exitOf is the exit code that tells how a run ended; sig is the signal that

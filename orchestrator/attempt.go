@@ -10,10 +10,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook"
@@ -44,8 +45,18 @@ func (x *Effects) start(ctx context.Context, s core.State, d core.Decision, tell
 // noStart is the answer when the agent never ran.
 func (x *Effects) noStart(d core.Decision, what string, err error) core.Event {
 	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: core.AgentCrashed, Reason: what + ": " + err.Error(), Agent: &core.Agent{End: core.EndedNoStart, Fast: true}}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) {
-		e.Agent.End, e.Code = core.EndedDisk, core.Disk
+	return blameMachine(e, what, err)
+}
+
+// blameMachine makes the end of an agent the machine's, where err is a fault of it, or a
+// reference of orch's own was not what orch had left it at: no attempt is charged for that.
+func blameMachine(e core.Event, what string, err error) core.Event {
+	why, ok := fault.Machine(err)
+	if errors.Is(err, git.ErrRefMoved) {
+		why, ok = err.Error(), true
+	}
+	if ok {
+		e.Agent.End, e.Code, e.Reason, e.Agent.Fast = core.EndedMachine, core.Machine, what+": "+why, false
 	}
 	return e
 }
@@ -287,14 +298,14 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
 		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
-		return e
+		return blameMachine(e, "looking at its work", err)
 	}
 	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
 	changes, err := x.Repo.ChangedFiles(ctx, base, w.Head)
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
 		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
-		return e
+		return blameMachine(e, "looking at its work", err)
 	}
 	e.Agent.Changed = len(changes) > 0
 	for _, f := range changes {

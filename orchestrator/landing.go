@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -20,6 +21,9 @@ import (
 // checkBase has the gate judge the epic branch as it is.
 func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
 	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
+	if why, ok := x.starved(v, err); ok {
+		return core.Event{Kind: core.MachineFailed, Code: core.Machine, Reason: "the gate: " + why}
+	}
 	if err != nil {
 		return core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
 	}
@@ -47,6 +51,15 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Sco
 	}
 	v, err := validation.Judge(ctx, x.Proc.RunGuarded, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
 	return v, tree, err
+}
+
+// starved reports whether a verdict is the machine's rather than the gate's: the gate could not
+// be run, or was red and the disk is full.
+func (x *Effects) starved(v validation.Verdict, err error) (why string, ok bool) {
+	if err != nil || v.Passed {
+		return fault.Machine(err)
+	}
+	return fault.DiskFull(x.Store.VerifyDir())
 }
 
 // why is the verdict in one clause: the first rule that did not pass, and the
@@ -109,6 +122,9 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 		return events
 	}
 	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
+	if why, ok := x.starved(v, err); ok {
+		return append(events, core.Event{Kind: core.LandingLost, Reason: "the gate: " + why})
+	}
 	if err != nil {
 		return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 	}

@@ -32,6 +32,9 @@ type Options struct {
 	Observe func(core.Event, core.State) // is told each event with the state after it
 	PID     int                          // who holds the epic, for others to see
 	Host    string                       // and where
+	// Locked, where it is set, is called when the epic's lock is held and before anything is
+	// read: what the caller has read earlier may be of the past by then.
+	Locked func()
 	// Wrap, where it is set, stands around every write of the journal; tests
 	// inject faults there.
 	Wrap func(append func(...core.Event) error) func(...core.Event) error
@@ -46,6 +49,9 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	l, err := lock(ctx, deps.Dir, deps.Epic, me)
 	if err != nil {
 		return nil, err
+	}
+	if opt.Locked != nil {
+		opt.Locked()
 	}
 	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[core.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
@@ -217,8 +223,8 @@ func (o *Orchestrator) takeAsked() error {
 func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
 	s := o.loop.State
 	limits := o.fx.Limits
-	if s.Run.Limits.Actor != "" {
-		limits.Actor = s.Run.Limits.Actor // the same claimer as before
+	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
+		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
 	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}}
 }

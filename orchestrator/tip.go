@@ -15,7 +15,7 @@ import (
 
 // look sees whether the epic branch is where it was left, and who has it checked out.
 func (x *Effects) look(ctx context.Context, s core.State) core.Event {
-	e, err := x.compare(ctx, s, s.Tip)
+	e, err := x.compare(ctx, s)
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
@@ -42,31 +42,45 @@ func heldBy(at git.Checkout) string {
 
 // compare answers with TipSeen, or with BranchMoved and what it says of the landed work. What
 // the branch no longer has is kept by a reference.
-func (x *Effects) compare(ctx context.Context, s core.State, from core.Commit) (core.Event, error) {
-	landings := map[string]git.Commit{}
-	for id, c := range s.Landings() {
-		landings[string(id)] = c
-	}
-	d, err := land.Compare(ctx, x.Repo, x.Store.EpicBranch(), from, landings)
-	if err != nil {
+func (x *Effects) compare(ctx context.Context, s core.State) (core.Event, error) {
+	m, err := CompareTip(ctx, x.Repo, x.Store.EpicBranch(), s)
+	switch {
+	case err != nil:
 		return core.Event{}, err
-	}
-	if d.To == from {
+	case m.From == "":
 		return core.Event{Kind: core.TipSeen}, nil
-	}
-	if d.To == "" && s.Ended() {
+	case m.To == "" && s.Ended():
 		return core.Event{Kind: core.TipSeen, Code: core.EpicMoved}, nil
 	}
-	m := &core.TipMove{From: from, To: d.To, Forward: d.Forward, Foreign: d.Foreign}
+	if !m.Forward {
+		if kept, err := land.Keep(ctx, x.Repo, string(s.Epic), m.From); err == nil { // else it has been collected
+			m.Kept = kept
+		}
+	}
+	return core.Event{Kind: core.BranchMoved, Code: core.EpicMoved, Reason: m.String(), Tip: &m}, nil
+}
+
+// CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.
+// The zero TipMove says that it is there. It fails as git does.
+func CompareTip(ctx context.Context, repo *git.Repo, branch string, s core.State) (core.TipMove, error) {
+	d, err := land.Compare(ctx, repo, branch, s.Tip, landings(s))
+	if err != nil || d.To == s.Tip {
+		return core.TipMove{}, err
+	}
+	m := core.TipMove{From: s.Tip, To: d.To, Forward: d.Forward, Foreign: d.Foreign}
 	for _, id := range d.Lost {
 		m.Lost = append(m.Lost, core.TaskID(id))
 	}
-	if !m.Forward {
-		if m.Kept, err = land.Keep(ctx, x.Repo, string(s.Epic), from); err != nil && !errors.Is(err, git.ErrNoSuchRef) {
-			m.Kept = "" // it has been collected: there is nothing to keep
-		}
+	return m, nil
+}
+
+// landings are what has landed, for package land.
+func landings(s core.State) map[string]git.Commit {
+	out := map[string]git.Commit{}
+	for id, c := range s.Landings() {
+		out[string(id)] = c
 	}
-	return core.Event{Kind: core.BranchMoved, Code: core.EpicMoved, Reason: m.String(), Tip: m}, nil
+	return out
 }
 
 // pin has the tip reference follow the state.
@@ -131,11 +145,11 @@ func (o *Orchestrator) leftAt(ctx context.Context) (core.Commit, error) {
 	if o.pinned, err = fx.tip(ctx, land.TipRef(string(fx.Epic))); err != nil {
 		return "", err
 	}
-	landings := s.Landings()
+	landed := s.Landings()
 	switch {
-	case len(landings) > 0 && o.pinned == "": // an older orch wrote the journal, or the reference is lost
-		return o.newest(ctx, landings)
-	case len(landings) == 0 && len(s.Landing.Commits) == 0 && seen == "" && (o.pinned == "" || s.Run.Number > 0):
+	case len(landed) > 0 && o.pinned == "": // an older orch wrote the journal, or the reference is lost
+		return o.newest(ctx, landed)
+	case len(landed) == 0 && len(s.Landing.Commits) == 0 && seen == "" && (o.pinned == "" || s.Run.Number > 0):
 		return fx.Store.EnsureEpic(ctx, o.base)
 	case s.Tip != "":
 		return s.Tip, nil
@@ -148,7 +162,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (core.Commit, error) {
 // checkTip records where the epic branch is now.
 func (o *Orchestrator) checkTip(ctx context.Context) error {
 	fx, s := o.fx, o.loop.State
-	e, err := fx.compare(ctx, s, s.Tip)
+	e, err := fx.compare(ctx, s)
 	if err != nil {
 		return fmt.Errorf("looking at the epic branch: %w", err)
 	}
@@ -217,14 +231,10 @@ func (o *Orchestrator) Accept(ctx context.Context) (core.TipMove, error) {
 		return m, ErrInPlace
 	}
 	if m.To == "" {
-		landings := map[string]git.Commit{}
-		for id, c := range o.loop.State.Landings() {
-			landings[string(id)] = c
-		}
 		if err := o.fx.Repo.UpdateRefs(ctx, []git.RefChange{{Name: o.fx.Store.EpicBranch(), New: o.base}}); err != nil {
 			return m, fmt.Errorf("making the epic branch: %w", err)
 		}
-		lost, err := land.Lost(ctx, o.fx.Repo, o.base, landings)
+		lost, err := land.Lost(ctx, o.fx.Repo, o.base, landings(o.loop.State))
 		if err != nil {
 			return m, fmt.Errorf("asking what the epic branch holds: %w", err)
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/beadsorch/orch/orchestrator/core"
 )
 
 // Clip cuts text to a width in characters.
@@ -44,8 +42,8 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Quote is an id as a shell takes it in a command of orch.
-func Quote(id core.TaskID) string {
+// Quote is an id or a path as a shell takes it in a command.
+func Quote[T ~string](id T) string {
 	text := string(id)
 	if !plainWord().MatchString(text) {
 		text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"

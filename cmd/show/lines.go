@@ -83,6 +83,20 @@ func runLine(e core.Event, s core.State) (l line, ok bool) {
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case core.LeftoverFound:
 		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
+	case core.BranchMoved:
+		return line{"moved", "", e.Reason, true}, true
+	case core.BranchAccepted:
+		return line{"accepted", "", "the epic branch as it is: " + e.Reason, false}, true
+	case core.BranchRestored:
+		return line{"restored", "", e.Reason, true}, true
+	case core.BranchHeld:
+		return line{"held", "", "the epic branch is checked out in " + e.Reason + ": git -C " + cli.Quote(e.Reason) + " switch --detach", true}, true
+	case core.MachineFailed:
+		return line{"machine", e.Task, e.Reason, true}, true
+	case core.TamperingFound:
+		return line{"tampered", e.Task, e.Reason, true}, true
+	case core.SettingsChanged:
+		return line{"settings", "", e.Reason, true}, true
 	case core.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
 	case core.RequestRefused:

@@ -16,7 +16,10 @@ import (
 )
 
 // page is the picture of an epic as a person sees it.
-type page struct{ *workspace.Picture }
+type page struct {
+	*workspace.Picture
+	branch Standing
+}
 
 // text is the whole screen of status.
 func (p page) text(now time.Time, all bool) string {
@@ -28,6 +31,7 @@ func (p page) text(now time.Time, all bool) string {
 		title += "  " + harness.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
+	b.WriteString(p.branch.text(s))
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *core.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *core.Task) (string, bool) { return "", s.IsReady(t, now) })
@@ -290,7 +294,16 @@ func Summary(s core.State, sum core.Summary) string {
 		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
 	}
 	branch := "epic/" + slug.Of(string(s.Epic))
+	ways := Ways(s, sum)
+	for i, way := range ways {
+		word := "next"
+		if i > 0 {
+			word = "    "
+		}
+		fmt.Fprintf(&b, "  %s   %s\n", word, way)
+	}
 	switch {
+	case len(ways) > 0:
 	case s.Into.Done != "" && s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into:
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
 	case s.Into.Why != "":

@@ -41,9 +41,15 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	if err != nil {
 		return err
 	}
-	p := page{seen}
+	p := page{Picture: seen}
 	p.Refresh(ctx)
 	now := a.Now()
+	if p.branch, err = Look(ctx, seen); err != nil {
+		return err
+	}
+	if m := p.branch.Moved; m.From != "" {
+		p.State.Moved = core.Moved{TipMove: m}
+	}
 	sum := core.Summarize(p.State, now)
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, p.document(sum))
@@ -56,6 +62,8 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return nil
 	}
 	switch {
+	case len(p.branch.Moved.Lost) > 0, p.branch.Moved.From != "" && p.branch.Moved.To == "", p.branch.Held != "":
+		return cli.ExitWith(cli.ExitNeedsYou)
 	case sum.Counts.Done == sum.Counts.Total:
 		return nil
 	case p.Held || sum.Counts.NeedsYou == 0:
@@ -73,6 +81,7 @@ func (p page) document(sum core.Summary) map[string]any {
 	}
 	doc["tracker_age_ms"] = p.Now().Sub(p.State.ReadAt()).Milliseconds()
 	doc["asked"] = p.Asked
+	doc["epic_branch"] = p.branch.document()
 	return doc
 }
 

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -77,7 +76,7 @@ func (w *Workspace) limits(epic core.TaskID) core.Limits {
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
 		Budget: core.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: core.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
 		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
-		Actor:       core.ActorPrefix + string(epic) + "/" + rand.Text()[:8],
+		Actor:       core.ActorPrefix + string(epic) + "/" + w.clone(),
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}
 }

@@ -5,8 +5,11 @@ package fault
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -62,4 +65,27 @@ func phrases() []string {
 		"Disk quota exceeded", "File too large", "Input/output error", "Read-only file system", "No locks available", "Stale file handle",
 		"cannot lock ref", ".lock': File exists", "unable to create thread", "out of memory",
 	}
+}
+
+// leastBytes and leastFiles are what a disk has to have left to count as one that is not full.
+const (
+	leastBytes = 1 << 20
+	leastFiles = 16
+)
+
+// DiskFull reports whether the file system that holds dir has no room left, and says so in a
+// clause. One that cannot be asked has.
+func DiskFull(dir string) (why string, ok bool) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return "", false
+	}
+	free := s.Bavail * uint64(s.Bsize)
+	switch {
+	case free < leastBytes:
+		return fmt.Sprintf("no space left on device: %d bytes are free at %s", free, dir), true
+	case s.Files > 0 && s.Ffree < leastFiles:
+		return fmt.Sprintf("no space left on device: %d files can be made at %s", s.Ffree, dir), true
+	}
+	return "", false
 }

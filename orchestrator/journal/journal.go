@@ -191,6 +191,15 @@ func (j *Journal) Close() error {
 	return nil
 }
 
+// Size is how long the journal in dir is, in bytes; 0 where there is none.
+func Size(dir string) int64 {
+	info, err := os.Lstat(filepath.Join(dir, fileName))
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
 // Read reads the journal in dir as it stands: without a lock, without changing anything.
 // A record that is being written just now counts as a torn tail. It fails with [ErrVersion],
 // a [*CorruptError], or an error of the file system (os.ErrNotExist: there is none).

@@ -1,0 +1,75 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
+)
+
+func newEpicCmd(a *app) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "epic",
+		Short: "settle an epic branch that was moved by others",
+		Long: `orch knows where the last landing left the epic branch. When landed work is no
+longer on it, the run ends with EPIC_MOVED, and a person settles it: put the
+branch back, or take it as it is.`,
+		Args: cli.AtMost(0, "accept or restore"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(
+		&cobra.Command{
+			Use:   "restore EPIC",
+			Short: "put the branch back where the last landing left it; what is there now is kept",
+			Args:  cli.Exactly(1, "an epic"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.settle(c.Context(), core.TaskID(args[0]), "restored", (*orchestrator.Orchestrator).Restore)
+			},
+		},
+		&cobra.Command{
+			Use:   "accept EPIC",
+			Short: "take the branch as it is; landed tasks whose work it does not hold are open again",
+			Args:  cli.Exactly(1, "an epic"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.settle(c.Context(), core.TaskID(args[0]), "accepted", (*orchestrator.Orchestrator).Accept)
+			},
+		})
+	return c
+}
+
+// settle has a short run do what a person says of the epic branch.
+func (a *app) settle(ctx context.Context, epic core.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (core.TipMove, error)) error {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return err
+	}
+	var m core.TipMove
+	_, _, err = driver{w, a.faults}.brief(ctx, epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+		m, err = do(o, ctx)
+		return err
+	})
+	if errors.Is(err, orchestrator.ErrInPlace) {
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", err), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epic)}}
+	}
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("%s: the epic branch is at %.12s\n", word, m.From)
+	if word == "accepted" {
+		text = fmt.Sprintf("%s: the epic branch is at %.12s\n", word, m.To)
+		for _, id := range m.Lost {
+			text += fmt.Sprintf("  %s is open again\n", id)
+		}
+	}
+	if m.Kept != "" {
+		text += fmt.Sprintf("  what was there is kept at %s\n", m.Kept)
+	}
+	a.Print(map[string]any{"schema": "orch.epic/1", "epic": epic, "did": word, "move": m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epic)))
+	return nil
+}
