@@ -426,7 +426,7 @@ func (s State) pending(now time.Time) bool {
 		return false
 	}
 	if s.Run.Mode == Hand {
-		return s.tracker.read.IsZero()
+		return s.tracker.read.IsZero() || !s.epicOurs() && s.places() > 0 && len(s.ready(now)) > 0
 	}
 	for _, t := range s.Tasks {
 		if s.IsReady(t, now) || t.State == Running {
