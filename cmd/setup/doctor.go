@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -45,7 +46,7 @@ func diagnose(ctx context.Context, a *cli.App) error {
 	w := doctor{opened}
 	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate()}
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
-	findings = append(findings, w.checkLeftovers()...)
+	findings = append(findings, w.checkLeftovers(ctx)...)
 	bad := 0
 	for _, f := range findings {
 		if !f.OK {
@@ -153,8 +154,25 @@ func (w doctor) checkDisk() finding {
 	return f
 }
 
+// checkBranch looks whether an epic's branch is where the last landing left it.
+func checkBranch(ctx context.Context, p *workspace.Picture) []finding {
+	id := cli.Quote(p.State.Epic)
+	b, err := p.Standing(ctx)
+	switch {
+	case err != nil:
+		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
+	case b.Held != "":
+		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", core.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"}}
+	case b.NeedsYou():
+		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: %s", core.EpicMoved, p.State.Epic, b.Moved), "orch epic restore " + id + ", or orch epic accept " + id}}
+	case b.Moved.From != "":
+		return []finding{{"branch", true, fmt.Sprintf("of %s: %s; the next run has the gate judge it", p.State.Epic, b.Moved), ""}}
+	}
+	return nil
+}
+
 // checkLeftovers looks for epics that were cut off, and for processes of theirs.
-func (w doctor) checkLeftovers() (out []finding) {
+func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
 	dirs, err := w.Epics()
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
@@ -168,6 +186,7 @@ func (w doctor) checkLeftovers() (out []finding) {
 			continue
 		}
 		active = active || p.Held
+		out = append(out, checkBranch(ctx, p)...)
 		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
 		}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
 )
 
 // GC is the command orch gc.
@@ -64,6 +68,11 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			}
 		}
 	}
+	tips, err := dropTips(ctx, p, dry)
+	if err != nil {
+		return err
+	}
+	said = append(said, tips...)
 	if !dry {
 		if err := store.Close(ctx); err != nil {
 			return err
@@ -82,4 +91,48 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	}
 	fmt.Fprintf(a.Stdout, "%d %s; commits that landed nowhere stay below refs/orch\n", len(said), word)
 	return nil
+}
+
+// dropTips removes the references that keep tips of an epic whose work is all done, once a
+// branch of the person's has it. It fails as git does.
+func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, err error) {
+	if !p.State.Ended() {
+		return nil, nil
+	}
+	refs, err := p.Repo.Refs(ctx, "refs/heads/")
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range refs {
+		if strings.HasPrefix(r.Name, "refs/heads/epic/") || strings.HasPrefix(r.Name, "refs/heads/orch/") {
+			continue
+		}
+		lost, err := land.Lost(ctx, p.Repo, r.Commit, map[string]git.Commit{"": p.State.Tip})
+		if err != nil {
+			return nil, err
+		}
+		if len(lost) == 0 {
+			return removeTips(ctx, p, dry)
+		}
+	}
+	return nil, nil
+}
+
+func removeTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, err error) {
+	tip := land.TipRef(string(p.State.Epic))
+	refs, err := p.Repo.Refs(ctx, path.Dir(tip)+"/")
+	if err != nil {
+		return nil, err
+	}
+	var changes []git.RefChange
+	for _, r := range refs {
+		if r.Name == tip || strings.HasPrefix(r.Name, tip+"-") {
+			dropped = append(dropped, r.Name)
+			changes = append(changes, git.RefChange{Name: r.Name, Old: r.Commit})
+		}
+	}
+	if dry || len(changes) == 0 {
+		return dropped, nil
+	}
+	return dropped, p.Repo.UpdateRefs(ctx, changes)
 }

@@ -1,16 +1,12 @@
 package show
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -31,49 +27,8 @@ func Ways(s core.State, sum core.Summary) []string {
 	return nil
 }
 
-// Standing is how the epic branch stands to what has landed.
-type Standing struct {
-	// Moved says that it is elsewhere.
-	Moved core.TipMove
-	// Held is the work tree that has it checked out; "" for none.
-	Held string
-	// Gone says that it is gone, after all work was done.
-	Gone bool
-}
-
-// Look compares the epic branch with the state and changes nothing. While a run goes on, which
-// moves the branch itself, only a work tree that holds it is of interest.
-func Look(ctx context.Context, p *workspace.Picture) (out Standing, err error) {
-	store, err := p.Store(p.State.Epic)
-	if err != nil {
-		return out, err
-	}
-	at, held, err := p.Repo.CheckedOut(store.EpicBranch())
-	if err != nil {
-		return out, err
-	}
-	if held {
-		out.Held = at.Path
-	}
-	if p.Held || p.State.Tip == "" {
-		return out, nil
-	}
-	if pinned, err := p.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic))); err == nil && len(p.State.Landing.Commits) > 0 && pinned != p.State.Tip {
-		return out, nil // a landing was cut off between git and the journal; the next run finds it
-	} else if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
-		return out, err
-	}
-	m, err := orchestrator.CompareTip(ctx, p.Repo, store.EpicBranch(), p.State)
-	if err == nil && m.To == "" && m.From != "" && p.State.Ended() {
-		out.Gone = true
-		return out, nil
-	}
-	out.Moved = m
-	return out, err
-}
-
-// text is what status says of the epic branch; "" while all is well.
-func (b Standing) text(s core.State) string {
+// branchText is what status says of the epic branch; "" while all is well.
+func branchText(b workspace.Standing, s core.State) string {
 	var out strings.Builder
 	id := cli.Quote(s.Epic)
 	switch m := b.Moved; {
@@ -91,8 +46,8 @@ func (b Standing) text(s core.State) string {
 	return out.String()
 }
 
-// document is the same for a program.
-func (b Standing) document() map[string]any {
+// branchDocument is the same for a program.
+func branchDocument(b workspace.Standing) map[string]any {
 	doc := map[string]any{"moved": b.Moved.From != "", "gone": b.Gone}
 	if b.Moved.From != "" {
 		doc["move"] = b.Moved

@@ -18,7 +18,7 @@ import (
 // page is the picture of an epic as a person sees it.
 type page struct {
 	*workspace.Picture
-	branch Standing
+	branch workspace.Standing
 }
 
 // text is the whole screen of status.
@@ -31,7 +31,7 @@ func (p page) text(now time.Time, all bool) string {
 		title += "  " + harness.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
-	b.WriteString(p.branch.text(s))
+	b.WriteString(branchText(p.branch, s))
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *core.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *core.Task) (string, bool) { return "", s.IsReady(t, now) })

@@ -44,7 +44,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	p := page{Picture: seen}
 	p.Refresh(ctx)
 	now := a.Now()
-	if p.branch, err = Look(ctx, seen); err != nil {
+	if p.branch, err = seen.Standing(ctx); err != nil {
 		return err
 	}
 	if m := p.branch.Moved; m.From != "" {
@@ -62,7 +62,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return nil
 	}
 	switch {
-	case len(p.branch.Moved.Lost) > 0, p.branch.Moved.From != "" && p.branch.Moved.To == "", p.branch.Held != "":
+	case p.branch.NeedsYou():
 		return cli.ExitWith(cli.ExitNeedsYou)
 	case sum.Counts.Done == sum.Counts.Total:
 		return nil
@@ -81,7 +81,7 @@ func (p page) document(sum core.Summary) map[string]any {
 	}
 	doc["tracker_age_ms"] = p.Now().Sub(p.State.ReadAt()).Milliseconds()
 	doc["asked"] = p.Asked
-	doc["epic_branch"] = p.branch.document()
+	doc["epic_branch"] = branchDocument(p.branch)
 	return doc
 }
 
