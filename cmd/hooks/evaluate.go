@@ -133,7 +133,7 @@ func (a hookCmd) decide(ctx context.Context, store registry.Store, task string, 
 	if err != nil {
 		return e, false, err
 	}
-	sys := proc.New(proc.Options{Guard: a.Guard(), Now: a.Now})
+	sys := a.System("")
 	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -205,7 +204,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the loop's commands: %w", err)
 	}
-	sys := proc.New(proc.Options{Guard: a.Guard(), Now: a.Now})
+	sys := a.System("")
 	for _, name := range l.Criteria {
 		command := commands[name]
 		if command == "" {

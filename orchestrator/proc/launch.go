@@ -27,6 +27,7 @@ const (
 // child is a started process with the two pipes we read from it.
 type child struct {
 	cmd     *exec.Cmd
+	family  *Children
 	pipes   []*os.File
 	drained chan struct{} // closed when both pipes are at their end or given up
 	exited  chan struct{} // closed when the process itself was waited for
@@ -37,6 +38,7 @@ type launchOptions struct {
 	stdout, stderr func([]byte) // each called from one goroutine
 	prefix         []string     // the guard
 	lifeline       *os.File     // becomes fd 3
+	children       *Children    // may be nil
 }
 
 // launch starts c in a session of its own. The context only passes its values on: how
@@ -77,13 +79,13 @@ func startPiped(cmd *exec.Cmd, o launchOptions) (*child, error) {
 		return nil, errors.Join(err, outRead.Close(), outWrite.Close())
 	}
 	cmd.Stdout, cmd.Stderr = outWrite, errWrite
-	err = cmd.Start()
+	err = o.children.start(cmd)
 	closing := errors.Join(outWrite.Close(), errWrite.Close())
 	if err = errors.Join(err, closing); err != nil {
 		return nil, errors.Join(err, outRead.Close(), errRead.Close())
 	}
 	c := &child{
-		cmd: cmd, pipes: []*os.File{outRead, errRead},
+		cmd: cmd, family: o.children, pipes: []*os.File{outRead, errRead},
 		drained: make(chan struct{}), exited: make(chan struct{}),
 	}
 	go c.read(o)
@@ -123,6 +125,7 @@ func (c *child) wait() {
 	if err := c.cmd.Wait(); c.cmd.ProcessState == nil {
 		must(err, "a process that was started can be waited for")
 	}
+	c.family.ended(c.cmd)
 }
 
 // waitOrEnd waits for the process, and ends its group in two steps once ctx is done.

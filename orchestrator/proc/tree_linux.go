@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -33,6 +34,78 @@ type stat struct {
 // becomeReaper makes orphans below this process its children, whatever session they are in.
 func becomeReaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// zombies gives the children of this process's first thread that were not waited for, which is
+// where the kernel puts orphans; a cheap look.
+func zombies() []int {
+	var found []int
+	for _, pid := range childrenOf("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children") {
+		if s, err := readStat(pid); err == nil && s.zombie() {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// children gives the children of this process, zombies too. What is born while it looks is
+// seen the next time.
+func children() []int {
+	self := os.Getpid()
+	var found []int
+	for _, p := range processes() {
+		if p.ppid == self {
+			found = append(found, p.pid)
+		}
+	}
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return found
+	}
+	for _, list := range lists {
+		for _, pid := range childrenOf(list) {
+			if !slices.Contains(found, pid) {
+				found = append(found, pid)
+			}
+		}
+	}
+	return found
+}
+
+// endStranger kills and waits for a child of this process; false when there is none, or it
+// carries the entry own. Only this process can wait for it, and does not meanwhile: so the
+// number of a child, and of its group, is still its own.
+func endStranger(pid int, own string, known func(int) bool) bool {
+	s, err := readStat(pid)
+	if err != nil || s.ppid != os.Getpid() {
+		return false
+	}
+	if s.zombie() {
+		return bury(pid)
+	}
+	if hasEntry(pid, []byte(own)) {
+		return false
+	}
+	if !known(s.pgid) {
+		killGroups([]stat{s})
+	}
+	s.signal(syscall.SIGKILL)
+	bury(pid)
+	return true
+}
+
+func childrenOf(list string) []int {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil // a thread that has ended, or a kernel without such lists
+	}
+	var found []int
+	for word := range bytes.FieldsSeq(text) {
+		if pid, err := strconv.Atoi(string(word)); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 // commandAttr also makes the command die with its guard.
@@ -190,13 +263,14 @@ func parseStat(line []byte) (stat, error) {
 	return s, nil
 }
 
-// marked gives the processes whose environment, as it was at their start, has the entry marker.
+// marked gives the processes whose environment, as it was at their start, has the entry marker,
+// and the guards that have it on their command line, since theirs cannot be read by all.
 // Those of other users cannot be read and are left out, as are this process and its ancestors.
 func marked(marker string) ([]identity, error) {
 	entry, own := []byte(marker), lineage(os.Getpid())
 	var found []identity
 	for _, pid := range pids() {
-		if slices.Contains(own, pid) || !hasEntry(pid, entry) {
+		if slices.Contains(own, pid) || !hasEntry(pid, entry) && !guards(pid, entry) {
 			continue
 		}
 		if p, err := readStat(pid); err == nil && !p.zombie() {
@@ -217,6 +291,17 @@ func hasEntry(pid int, entry []byte) bool {
 		}
 	}
 	return false
+}
+
+// guards reports whether a process is a guard with this marker, by its command line.
+func guards(pid int, marker []byte) bool {
+	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
+	if err != nil {
+		return false
+	}
+	argv := bytes.Split(line, []byte{0})
+	at, end := slices.IndexFunc(argv, func(a []byte) bool { return bytes.Equal(a, marker) }), slices.IndexFunc(argv, func(a []byte) bool { return string(a) == "--" })
+	return at > 0 && at < end
 }
 
 // lineage is pid and its ancestors.

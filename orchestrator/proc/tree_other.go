@@ -32,6 +32,12 @@ func signalTree(command int, sig syscall.Signal) { signalGroup(command, sig) }
 
 func (id identity) signal(sig syscall.Signal) bool { return syscall.Kill(id.pid, sig) == nil }
 
+func endStranger(int, string, func(int) bool) bool { return false }
+
+func zombies() []int { return nil }
+
+func children() []int { return nil }
+
 func below(int) []stat { return nil }
 
 func treeCPU(int) time.Duration { return 0 }
