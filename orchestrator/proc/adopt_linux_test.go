@@ -10,63 +10,12 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
-
-// adopting is a program that adopts: it starts an agent for each command line, says how those
-// end that do, and waits to be killed.
-func adopting(marker string, agents []string) {
-	startAgents(adoptingSystem(marker), agents)
-}
-
-func adoptingSystem(marker string) *proc.System {
-	return proc.New(proc.Options{Marker: marker, Guard: []string{ownFile(), "guard"}, Children: proc.NewChildren()})
-}
-
-func ownFile() string {
-	exe, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return exe
-}
-
-func startAgents(s *proc.System, agents []string) {
-	for n, line := range agents {
-		sp := proc.Spec{Output: func(p []byte) { os.Stdout.Write(p) }}
-		sp.Argv = append([]string{ownFile(), "agent"}, strings.Fields(line)...)
-		p, err := s.Start(context.Background(), sp)
-		if err != nil {
-			panic(err)
-		}
-		go func() {
-			exit := p.Wait()
-			fmt.Printf("ended %d %s %v\n", n, exit.Signal, exit.Survivors)
-		}()
-	}
-	forever()
-}
-
-// leaving is an adopting program one of whose own commands leaves a daemon behind, as a tracker
-// does; then an agent kills its guard.
-func leaving(marker string) {
-	s := adoptingSystem(marker)
-	for _, what := range []string{"say", "leave-own"} { // the first has this process adopt
-		run := s.Run
-		if what == "say" {
-			run = s.RunGuarded
-		}
-		res, err := run(context.Background(), proc.Cmd{Argv: []string{ownFile(), "agent", what}})
-		if err != nil {
-			panic(err)
-		}
-		fmt.Print(string(res.Stdout))
-	}
-	startAgents(s, []string{"betray 2"})
-}
 
 // program starts this binary as a program of its own, which is killed at the end of the test.
 func program(t *testing.T, args ...string) (*exec.Cmd, *transcript) {
@@ -153,6 +102,32 @@ func TestAGuardDiesWhileItsStarterIsStopped(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGCONT))
 	tr.says(t, "ended 0 SIGKILL []")
 	requireDead(t, pids)
+}
+
+// TestATimeLimitEndsAStoppedGuard: an agent gains no time by stopping who watches it.
+func TestATimeLimitEndsAStoppedGuard(t *testing.T) {
+	t.Parallel()
+	s, _ := system(t, 100*time.Millisecond)
+	p, tr := start(t, s, proc.Spec{Timeout: time.Second}, "stop-guard")
+	exit := p.Wait()
+	require.Equal(t, proc.Timeout, exit.Cause)
+	require.Empty(t, exit.Survivors)
+	requireDead(t, readyPIDs(tr.String()))
+}
+
+// TestGuardsAbove: a process below a guard cannot be talked out of it, whatever its parents did.
+func TestGuardsAbove(t *testing.T) {
+	t.Parallel()
+	s, marker := system(t, 0)
+	for _, agent := range []string{"who", "double-who"} {
+		tr := &transcript{}
+		p, err := s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, agent), Env: append(quickRace(), "TASK=t-1")}, Output: tr.take})
+		require.NoError(t, err)
+		tr.says(t, "above ["+marker+"]")
+		p.Stop(proc.Killed)
+		p.Wait()
+	}
+	require.Empty(t, proc.GuardsAbove("guard"))
 }
 
 // TestADaemonOfOurOwnIsNoStranger: what the tracker leaves running is not an agent's.

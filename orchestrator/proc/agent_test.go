@@ -128,6 +128,15 @@ func hostile(what string, args []string) int {
 		}
 		syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		forever()
+	case "who":
+		markers := []string{}
+		for _, a := range proc.GuardsAbove("guard") {
+			markers = append(markers, a.Marker)
+		}
+		fmt.Println("above", markers)
+	case "double-who":
+		below(true, "double", "who")
+		forever() // a daemon ends with its agent
 	case "hop":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 		below(false, "hop")

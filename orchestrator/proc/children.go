@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // ownName is the environment variable by which a process that comes from an unguarded
@@ -90,8 +91,8 @@ func (c *Children) knows(pid int) bool {
 
 // buryStrangers waits for strangers that have ended.
 func (c *Children) buryStrangers() {
-	for _, pid := range zombies() {
-		if !c.knows(pid) {
+	for _, pid := range orphans() {
+		if !c.knows(pid) && zombie(pid) {
 			bury(pid)
 		}
 	}
@@ -107,17 +108,24 @@ func bury(pid int) bool {
 	}
 }
 
-// endStrangers kills at one blow every child that this process did not start, with its group,
-// and waits for those that have ended. It gives those that it found, dead or alive: what was
-// below them comes next. They are what dead guards have left, since a living guard adopts what
-// is below it.
-func (c *Children) endStrangers() (found []int) {
+// endStrangers kills every child that this process did not start, with its group, and waits for
+// those that have ended. It gives those that it found, dead or alive, the last time that it
+// looked. They are what dead guards have left, since a living guard adopts what is below it.
+//
+// What forks is followed without a pause, until it is caught or end has come.
+func (c *Children) endStrangers(end time.Time) (found []int) {
 	if c == nil {
 		return nil
 	}
+	for time.Now().Before(end) && len(c.endThese(orphans)) > 0 {
+	}
+	return c.endThese(children)
+}
+
+func (c *Children) endThese(list func() []int) (found []int) {
 	c.starting.Lock()
 	defer c.starting.Unlock()
-	for _, pid := range children() {
+	for _, pid := range list() {
 		if !c.knows(pid) && endStranger(pid, c.own, c.knows) {
 			found = append(found, pid)
 		}

@@ -246,27 +246,22 @@ func (g *guarded) force() {
 // carries the life of the command, and what has come to this process as an orphan, in whatever
 // session, whatever it made of its environment. The guard itself is left out.
 func (g *guarded) sweep() []int {
-	end := time.NewTimer(sweepPatience)
-	defer end.Stop()
+	end := time.Now().Add(sweepPatience)
 	again := time.NewTicker(sweepInterval)
 	defer again.Stop()
-	for quiet := 0; ; {
-		left := g.family.endStrangers()
-		if len(left) == 0 {
-			for _, p := range g.carriers() {
-				p.signal(syscall.SIGKILL)
-				left = append(left, p.pid)
-			}
+	for quiet := 0; ; <-again.C {
+		left := g.family.endStrangers(end)
+		for _, p := range g.carriers() {
+			p.signal(syscall.SIGKILL)
+			left = append(left, p.pid)
 		}
 		if len(left) > 0 {
 			quiet = 0
 		} else if quiet++; quiet > 1 { // what was born while one looked is seen the second time
 			return nil
 		}
-		select {
-		case <-end.C:
+		if time.Now().After(end) {
 			return left
-		case <-again.C:
 		}
 	}
 }

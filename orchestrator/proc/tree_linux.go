@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -36,16 +37,15 @@ func becomeReaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }
 
-// zombies gives the children of this process's first thread that were not waited for, which is
-// where the kernel puts orphans; a cheap look.
-func zombies() []int {
-	var found []int
-	for _, pid := range childrenOf("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children") {
-		if s, err := readStat(pid); err == nil && s.zombie() {
-			found = append(found, pid)
-		}
-	}
-	return found
+// orphans gives the children of this process's first thread, which is where the kernel puts
+// orphans: a quick look, that misses the others.
+func orphans() []int {
+	return childrenOf("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+}
+
+func zombie(pid int) bool {
+	s, err := readStat(pid)
+	return err == nil && s.zombie()
 }
 
 // children gives the children of this process, zombies too. What is born while it looks is
@@ -295,13 +295,24 @@ func hasEntry(pid int, entry []byte) bool {
 
 // guards reports whether a process is a guard with this marker, by its command line.
 func guards(pid int, marker []byte) bool {
-	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
-	if err != nil {
-		return false
-	}
-	argv := bytes.Split(line, []byte{0})
-	at, end := slices.IndexFunc(argv, func(a []byte) bool { return bytes.Equal(a, marker) }), slices.IndexFunc(argv, func(a []byte) bool { return string(a) == "--" })
+	argv := arguments(pid)
+	at, end := slices.Index(argv, string(marker)), slices.Index(argv, "--")
 	return at > 0 && at < end
+}
+
+// arguments is the command line of a process; nil when there is none.
+func arguments(pid int) []string { return strings0("/proc/" + strconv.Itoa(pid) + "/cmdline") }
+
+// environment is that of a process as it was at its start; nil when it cannot be read.
+func environment(pid int) []string { return strings0("/proc/" + strconv.Itoa(pid) + "/environ") }
+
+// strings0 reads the strings of a file that end in a zero byte.
+func strings0(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
 // lineage is pid and its ancestors.

@@ -34,9 +34,17 @@ func (id identity) signal(sig syscall.Signal) bool { return syscall.Kill(id.pid,
 
 func endStranger(int, string, func(int) bool) bool { return false }
 
-func zombies() []int { return nil }
+func orphans() []int { return nil }
+
+func zombie(int) bool { return false }
 
 func children() []int { return nil }
+
+func lineage(pid int) []int { return []int{pid} }
+
+func arguments(int) []string { return nil }
+
+func environment(int) []string { return nil }
 
 func below(int) []stat { return nil }
 
