@@ -58,6 +58,11 @@ func (p Process) System(marker string) *proc.System {
 	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Children: p.Children, Now: p.Now})
 }
 
+// Hasty is a System for who must not be late, such as a client's hook.
+func (p Process) Hasty() *proc.System {
+	return proc.New(proc.Options{Guard: p.Guard(), Children: p.Children, Now: p.Now, Hasty: true})
+}
+
 // Getenv is the value of an environment variable; the last one counts.
 func (p Process) Getenv(name string) string {
 	value := ""

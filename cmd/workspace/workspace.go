@@ -37,6 +37,8 @@ type Workspace struct {
 	Root string
 	// Home is the folder of orch's own, in the git directory that all work trees share.
 	Home string
+
+	hasty bool // there is no time
 }
 
 // Open finds the repository that holds the process's folder, and reads the settings. The
@@ -59,7 +61,7 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 // Glance is a workspace for a hook, which has no time to ask git: only the settings and the
 // tracker can be read. It fails with a [*config.Error].
 func Glance(a *cli.App, root, common string) (*Workspace, error) {
-	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.System("")}
+	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), hasty: true}
 	var err error
 	w.Config, w.Origins, err = Settings(a.Process, root)
 	return w, err

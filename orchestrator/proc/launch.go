@@ -129,14 +129,14 @@ func (c *child) wait() {
 }
 
 // waitOrEnd waits for the process, and ends its group in two steps once ctx is done.
-func (c *child) waitOrEnd(ctx context.Context) ending {
+func (c *child) waitOrEnd(ctx context.Context, grace time.Duration) ending {
 	select {
 	case <-c.exited:
 		return c.ending(Ended)
 	case <-ctx.Done():
 	}
 	signalGroup(c.cmd.Process.Pid, syscall.SIGTERM)
-	kill := time.NewTimer(runGrace)
+	kill := time.NewTimer(grace)
 	defer kill.Stop()
 	select {
 	case <-c.exited:
@@ -159,13 +159,33 @@ func (c *child) ending(cause Cause) ending {
 
 // drain waits for the rest of the output of a process that has ended, and lets the pipes go.
 func (c *child) drain() {
-	deadline := time.Now().Add(drainTime)
+	c.drainWithin(drainTime)
+	c.letGo()
+}
+
+// drainWithin waits for the rest of the output; false when a pipe was given up, since somebody
+// still holds it.
+func (c *child) drainWithin(patience time.Duration) (whole bool) {
+	deadline := time.Now().Add(patience)
 	for _, pipe := range c.pipes {
 		must(pipe.SetReadDeadline(deadline), "a pipe takes a deadline")
 	}
 	<-c.drained
+	return time.Now().Before(deadline)
+}
+
+func (c *child) letGo() {
 	for _, pipe := range c.pipes {
 		must(pipe.Close(), "an open pipe can be closed")
+	}
+}
+
+// endHolders kills what still holds the output of a process that has ended: its group, and
+// whoever has one of the pipes open.
+func (c *child) endHolders() {
+	signalGroup(c.cmd.Process.Pid, syscall.SIGKILL)
+	for _, p := range holders(c.pipes) {
+		p.signal(syscall.SIGKILL)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 const (
 	defaultGrace = 10 * time.Second
 	runGrace     = 5 * time.Second
+	hastyGrace   = 100 * time.Millisecond
 )
 
 // ErrNoGuard says that a guarded command was asked of a System without a guard.
@@ -24,6 +25,10 @@ type Options struct {
 	// Children makes this process the one that orphans of a dead guard come to, which are then
 	// ended; nil leaves them to the system's first process.
 	Children *Children
+	// Hasty is for one who has to be done when the context of Run ends: then the command gets
+	// SIGKILL 100 ms after SIGTERM, and its output is waited for as briefly. What still holds that
+	// output is ended (Linux only, beyond the process group), and nothing else that it has left.
+	Hasty bool
 	// Grace is the time between interrupt and kill; 0 means 10 s.
 	Grace time.Duration
 	// Now is the clock; nil means time.Now.
@@ -63,8 +68,15 @@ func (s *System) Run(ctx context.Context, c Cmd) (Result, error) {
 	if err != nil {
 		return Result{ExitCode: -1}, wrapCommand(c, err)
 	}
-	end := child.waitOrEnd(ctx)
-	child.drain()
+	grace, patience := runGrace, drainTime
+	if s.options.Hasty {
+		grace, patience = hastyGrace, hastyGrace
+	}
+	end := child.waitOrEnd(ctx, grace)
+	if whole := child.drainWithin(patience); !whole && s.options.Hasty {
+		child.endHolders()
+	}
+	child.letGo()
 	return kept.result(end.code), runError(ctx, c, end, kept)
 }
 

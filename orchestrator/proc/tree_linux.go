@@ -293,6 +293,39 @@ func hasEntry(pid int, entry []byte) bool {
 	return false
 }
 
+// holders gives the other processes that have one of these pipes open, as far as it may look.
+func holders(pipes []*os.File) []identity {
+	var names []string
+	for _, pipe := range pipes {
+		if info, err := pipe.Stat(); err == nil {
+			if s, ok := info.Sys().(*syscall.Stat_t); ok {
+				names = append(names, "pipe:["+strconv.FormatUint(s.Ino, 10)+"]")
+			}
+		}
+	}
+	var found []identity
+	for _, p := range processes() {
+		if p.pid != os.Getpid() && holds(p.pid, names) {
+			found = append(found, p.identity)
+		}
+	}
+	return found
+}
+
+func holds(pid int, names []string) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(dir + "/" + e.Name()); err == nil && slices.Contains(names, to) {
+			return true
+		}
+	}
+	return false
+}
+
 // guards reports whether a process is a guard with this marker, by its command line.
 func guards(pid int, marker []byte) bool {
 	argv := arguments(pid)
