@@ -49,7 +49,7 @@ func (a *applying) claim(ctx context.Context) error {
 		refused[m[1]] = m[2]
 	}
 	got := map[string]bool{}
-	if issues, err := Parse(res.Stdout); err == nil {
+	if issues, err := Parse(ctx, res.Stdout); err == nil {
 		for _, i := range issues {
 			got[i.ID] = i.Assignee == a.actor
 		}
@@ -126,7 +126,7 @@ func operations(answer []byte) int {
 	var said struct {
 		Operations int `json:"operations"`
 	}
-	raw, err := firstValue(answer)
+	raw, err := firstValue(context.Background(), answer)
 	if err != nil || json.Unmarshal(raw, &said) != nil {
 		return 0
 	}
@@ -240,7 +240,7 @@ func (a *applying) alone(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	issues, err := Parse(res.Stdout)
+	issues, err := Parse(ctx, res.Stdout)
 	if err != nil {
 		return err // exit 0, and yet: it is read back
 	}
@@ -272,7 +272,7 @@ func (a *applying) create(ctx context.Context, want Issue) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	made, err := Parse(res.Stdout)
+	made, err := Parse(ctx, res.Stdout)
 	if err != nil || len(made) == 0 {
 		return "", orError(err)
 	}

@@ -25,6 +25,7 @@ type BDOptions struct {
 	BeadsDir string        // its .beads folder; bd must not look for another
 	Env      []string      // what bd sees of the environment, besides what orch sets
 	Timeout  time.Duration // of one call; bd itself waits for ever for its lock
+	MaxBytes int           // of what one call prints; 0 for what can be parsed at all
 	Lock     string        // file whose lock keeps other orchs' bd calls out; "" for none
 }
 
@@ -89,7 +90,7 @@ func OpenBD(ctx context.Context, opt BDOptions) (*BD, error) {
 	var said struct {
 		Version string `json:"version"`
 	}
-	raw, err := firstValue(res.Stdout)
+	raw, err := firstValue(ctx, res.Stdout)
 	if err == nil {
 		err = json.Unmarshal(raw, &said)
 	}
@@ -147,7 +148,7 @@ func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (proc.Resul
 		defer lock.Close()
 	}
 	for {
-		res, err := b.opt.Run(ctx, proc.Cmd{Dir: b.opt.Dir, Argv: append([]string{b.opt.Binary}, args...), Env: b.env(), Stdin: stdin})
+		res, err := b.opt.Run(ctx, proc.Cmd{Dir: b.opt.Dir, Argv: append([]string{b.opt.Binary}, args...), Env: b.env(), Stdin: stdin, MaxOutputBytes: b.opt.MaxBytes})
 		if wrong := foreign(res.Stderr); wrong != "" {
 			return res, fmt.Errorf("%w: %s", ErrWrongDatabase, wrong)
 		}
@@ -160,7 +161,7 @@ func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (proc.Resul
 		if strings.Contains(string(res.Stderr), "exclusive lock") && wait(ctx, 250*time.Millisecond) {
 			continue // bd 1.0.0 does not wait for its lock by itself
 		}
-		return res, &CallError{Args: args, Said: said(res), Err: err}
+		return res, &CallError{Args: args, Said: said(ctx, res), Err: err}
 	}
 }
 
@@ -198,9 +199,9 @@ func foreign(stderr []byte) string {
 
 // said is what bd said about a failure: the error of the last JSON object that
 // it printed, else its text.
-func said(res proc.Result) string {
+func said(ctx context.Context, res proc.Result) string {
 	for _, out := range [][]byte{res.Stdout, res.Stderr} {
-		raw, err := firstValue(out)
+		raw, err := firstValue(ctx, out)
 		var e struct {
 			Error string `json:"error"`
 		}
@@ -224,7 +225,7 @@ func (b *BD) Survey(ctx context.Context) ([]Issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	issues, err := Parse(res.Stdout)
+	issues, err := Parse(ctx, res.Stdout)
 	if err != nil {
 		return nil, err
 	}

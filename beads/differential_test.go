@@ -126,7 +126,7 @@ func (d *differential) compare(after int) {
 	}
 	require.Equal(d.t, states(theirs), states(ours), "after %d operations", after)
 	x := beads.NewIndex(ours)
-	said, err := beads.Parse([]byte(d.run("", "ready", "--limit", "0", "--json")))
+	said, err := beads.Parse(d.t.Context(), []byte(d.run("", "ready", "--limit", "0", "--json")))
 	require.NoError(d.t, err)
 	require.Equal(d.t, ids(said), ids(x.Ready(beads.Filter{}, now)), "after %d operations", after)
 	require.Equal(d.t, beads.NewIndex(theirs).Blocked(), x.Blocked(), "after %d operations", after)

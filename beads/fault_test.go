@@ -382,7 +382,7 @@ func FuzzParse(f *testing.F) {
 	}
 	f.Add([]byte("Warning\n{\"schema_version\": 1, \"data\": [{\"id\": \"a\", \"title\": \"b\"}]}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		issues, err := beads.Parse(data)
+		issues, err := beads.Parse(t.Context(), data)
 		if err != nil {
 			var parse *beads.ParseError
 			require.ErrorAs(t, err, &parse)

@@ -81,6 +81,9 @@ func (f *File) read() ([]record, error) {
 	if f.cache != nil && now == f.stamp {
 		return f.cache, nil
 	}
+	if info.Size() > maxParseBytes {
+		return nil, fmt.Errorf("reading the tasks: %s has more than %d bytes", f.path(), maxParseBytes)
+	}
 	data, err := os.ReadFile(f.path())
 	if err != nil {
 		return nil, fmt.Errorf("reading the tasks: %w", err)

@@ -1,6 +1,7 @@
 package beads
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,13 +24,21 @@ func Find(repo string) (dir string, hasBD, hasFile bool) {
 	return dir, hasBD, hasFile
 }
 
+// maxRedirect is how much of a redirect is read, in bytes: more than a path can be.
+const maxRedirect = 8 << 10
+
 // redirect is where a .beads folder says that the tracker is; "" for there.
 func redirect(dir string) string {
 	path := filepath.Join(dir, "redirect")
 	if !isFile(path) {
 		return ""
 	}
-	to, err := os.ReadFile(path)
+	f, _, err := openPlain(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	to, err := io.ReadAll(io.LimitReader(f, maxRedirect))
 	if err != nil {
 		return ""
 	}

@@ -58,7 +58,7 @@ func ids(issues []beads.Issue) []string {
 func TestReadyAsBD(t *testing.T) {
 	t.Parallel()
 	for n, s := range corpus(t) {
-		issues, err := beads.Parse(s.Issues)
+		issues, err := beads.Parse(t.Context(), s.Issues)
 		require.NoError(t, err)
 		x := beads.NewIndex(issues)
 		for by, want := range s.Ready {
@@ -81,7 +81,7 @@ func TestReadyAsBD(t *testing.T) {
 func TestBlockersAgreeWithReady(t *testing.T) {
 	t.Parallel()
 	for n, s := range corpus(t) {
-		issues, err := beads.Parse(s.Issues)
+		issues, err := beads.Parse(t.Context(), s.Issues)
 		require.NoError(t, err)
 		x := beads.NewIndex(issues)
 		blocked := x.Blocked()
@@ -134,7 +134,7 @@ func TestParseRecordings(t *testing.T) {
 	t.Parallel()
 	read := 0
 	for _, r := range recordings(t) {
-		issues, err := beads.Parse([]byte(r.Stdout))
+		issues, err := beads.Parse(t.Context(), []byte(r.Stdout))
 		lists := len(r.Argv) > 1 && slices.Contains([]string{"list", "ready", "query", "children"}, r.Argv[1]) && slices.Contains(r.Argv, "--json")
 		if err != nil {
 			var bad *beads.ParseError

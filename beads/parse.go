@@ -2,6 +2,7 @@ package beads
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,12 +39,13 @@ func quote(b []byte) string {
 
 // Parse reads what `bd list --json` and its like print: an array of issues, one
 // issue, or either in an envelope with schema_version. Lines before the JSON are
-// passed over, since bd prints warnings there. It fails with *ParseError.
-func Parse(data []byte) ([]Issue, error) {
+// passed over, since bd prints warnings there. It fails with *ParseError, and with
+// context.Cause(ctx) soon after ctx has ended.
+func Parse(ctx context.Context, data []byte) ([]Issue, error) {
 	if len(data) > maxParseBytes {
 		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: quote(data)}
 	}
-	raw, err := firstValue(data)
+	raw, err := firstValue(ctx, data)
 	if err != nil {
 		return nil, err
 	}
@@ -66,17 +68,13 @@ func Parse(data []byte) ([]Issue, error) {
 			return nil, &ParseError{Why: "an object without an id", Quote: quote(raw)}
 		}
 	}
-	return decode(raw)
+	return decode(ctx, raw)
 }
 
-func decode(raw []byte) ([]Issue, error) {
-	issues := []Issue{}
-	var err error
-	if len(raw) > 0 && raw[0] == '{' {
-		issues = make([]Issue, 1)
-		err = json.Unmarshal(raw, &issues[0])
-	} else {
-		err = json.Unmarshal(raw, &issues)
+func decode(ctx context.Context, raw []byte) ([]Issue, error) {
+	issues, err := decodeIssues(ctx, raw)
+	if ctx.Err() != nil {
+		return nil, parsing(ctx)
 	}
 	if err != nil {
 		return nil, &ParseError{Why: err.Error(), Quote: quote(raw), Err: err}
@@ -89,23 +87,61 @@ func decode(raw []byte) ([]Issue, error) {
 	return issues, nil
 }
 
+// decodeIssues reads one issue, or an array of them one by one, so that it can be stopped between two.
+func decodeIssues(ctx context.Context, raw []byte) ([]Issue, error) {
+	if len(raw) > 0 && raw[0] == '{' {
+		issues := make([]Issue, 1)
+		return issues, json.Unmarshal(raw, &issues[0])
+	}
+	issues := []Issue{}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	switch first, err := dec.Token(); {
+	case err != nil:
+		return nil, err
+	case first == nil: // null
+		return issues, nil
+	case first != json.Delim('['):
+		return nil, json.Unmarshal(raw, &issues)
+	}
+	for dec.More() && ctx.Err() == nil {
+		var i Issue
+		if err := dec.Decode(&i); err != nil {
+			return nil, err
+		}
+		issues = append(issues, i)
+	}
+	return issues, nil
+}
+
+func parsing(ctx context.Context) error {
+	return fmt.Errorf("reading what the tracker printed: %w", context.Cause(ctx))
+}
+
+// maxWarnings is how many lines before the JSON may look like the beginning of some: each costs
+// a try at all that follows.
+const maxWarnings = 1000
+
 // firstValue is the JSON array or object that begins a line of data, with
 // nothing but space behind it.
-func firstValue(data []byte) ([]byte, error) {
+func firstValue(ctx context.Context, data []byte) ([]byte, error) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	tries := 0
 	for rest := data; len(rest) > 0; {
 		line := bytes.TrimLeft(rest, " \t\r\n")
 		if len(line) > 0 && (line[0] == '[' || line[0] == '{') {
-			dec := json.NewDecoder(bytes.NewReader(line))
-			var raw json.RawMessage
-			err := dec.Decode(&raw)
-			if err == nil {
-				if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-					return nil, &ParseError{Why: "something after the JSON", Quote: quote(line[dec.InputOffset()-1:])}
-				}
-				return raw, nil
+			if ctx.Err() != nil {
+				return nil, parsing(ctx)
 			}
-			if errors.Is(err, io.ErrUnexpectedEOF) {
+			if tries++; tries > maxWarnings {
+				break
+			}
+			raw, tail, err := valueOf(line)
+			switch {
+			case err == nil && tail != nil:
+				return nil, &ParseError{Why: "something after the JSON", Quote: quote(tail)}
+			case err == nil:
+				return raw, nil
+			case errors.Is(err, io.ErrUnexpectedEOF):
 				return nil, &ParseError{Why: "the JSON is cut off", Quote: quote(line), Err: err}
 			}
 		}
@@ -118,6 +154,18 @@ func firstValue(data []byte) ([]byte, error) {
 	return nil, &ParseError{Why: "no JSON in it", Quote: quote(data)}
 }
 
+// valueOf is the JSON value that data begins with, and what is behind it, nil where that is space.
+func valueOf(data []byte) (raw json.RawMessage, tail []byte, err error) {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(&raw); err != nil {
+		return nil, nil, err
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		tail = data[dec.InputOffset()-1:]
+	}
+	return raw, tail, nil
+}
+
 // ParseJSONL reads beads' interchange format, one record a line. Records that
 // are no issues (memories, tombstones) are left out. It fails with *ParseError,
 // which names the line.
@@ -126,13 +174,7 @@ func ParseJSONL(data []byte) ([]Issue, error) {
 	if err != nil {
 		return nil, err
 	}
-	issues := []Issue{}
-	for _, r := range records {
-		if r.issue != nil {
-			issues = append(issues, *r.issue)
-		}
-	}
-	return issues, nil
+	return issuesOf(records), nil
 }
 
 // record is one line of a file: an issue, or something that is kept as it is.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 )
@@ -48,19 +47,15 @@ func (b *BD) signClosed(issues []Issue) error {
 
 // readTail reads at most the last n bytes of a file.
 func readTail(path string, n int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() {
-		err = fs.ErrNotExist
+	if !isFile(path) {
+		return nil, fs.ErrNotExist
 	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
+	f, size, err := openPlain(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.NewSectionReader(f, max(0, info.Size()-n), n))
+	return io.ReadAll(io.NewSectionReader(f, max(0, size-n), n))
 }
 
 // closing is who closed an issue, and when.

@@ -15,6 +15,9 @@ type Snapshot struct {
 	Issues []Issue   `json:"issues"` // all of them
 }
 
+// maxSnapshot bounds a snapshot that is read, in bytes: who reads one has little time.
+const maxSnapshot = 64 << 20
+
 // Save replaces the snapshot at path.
 func (s Snapshot) Save(path string) error {
 	data, err := json.Marshal(s)
@@ -34,7 +37,7 @@ func LoadSnapshot(path string) (Snapshot, error) {
 	if err != nil {
 		return Snapshot{}, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxParseBytes {
+	if !info.Mode().IsRegular() || info.Size() > maxSnapshot {
 		return Snapshot{}, &ParseError{Why: path + " is no small regular file"}
 	}
 	data, err := os.ReadFile(path)

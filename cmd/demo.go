@@ -166,7 +166,7 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 
 // git runs git in a folder of the demo.
 func (a demoCmd) git(ctx context.Context, dir string, args ...string) error {
-	_, err := proc.New(proc.Options{Now: a.Now}).Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
+	_, err := a.System("").Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
 	return err
 }
 

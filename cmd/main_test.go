@@ -13,7 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // TestMain lets the test binary be orch, for scripts and for tests that kill it.
@@ -22,6 +24,11 @@ func TestMain(m *testing.M) {
 }
 
 func asOrch() {
+	err := proc.Conceal(cli.MarkName)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	self, err := exec.LookPath(os.Args[0])
 	if err == nil {
 		self, err = filepath.Abs(self)
@@ -32,6 +39,7 @@ func asOrch() {
 	}
 	os.Exit(run(context.Background(), Process{
 		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Children: proc.NewChildren(),
 	}, killAt(os.Getenv("ORCH_TEST_KILL"))))
 }
 

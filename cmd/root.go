@@ -28,10 +28,11 @@ func newRoot(a *app) *cobra.Command {
 			return unknownCommand(c, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return a.intro() },
-		PersistentPreRun: func(*cobra.Command, []string) {
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			if dir != "" {
 				a.Dir = dir
 			}
+			return a.onlyPersons(c.Context(), c)
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%s", err) })

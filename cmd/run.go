@@ -157,7 +157,7 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 	}
 	f.apply(&deps.Limits)
 	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
-		return hooks.Decide(ctx, w.App, task, n, v, said, files)
+		return hooks.Decide(ctx, w.Workspace, task, n, v, said, files)
 	}
 	return prepared{epic: found.Issue, deps: deps, base: base, locked: func() {
 		if journal.Size(w.EpicDir(epic)) != size {

@@ -24,7 +24,8 @@ const requestDir = "requests"
 const maxRequest = 1 << 20
 
 // Ask leaves a request for the run of the epic whose folder dir is. The event
-// names what a person wants; only verbs of a person are taken.
+// names what a person wants; only verbs of a person are taken, and word of one
+// that was refused before it came here, since an agent asked.
 func Ask(dir string, e core.Event, now time.Time) error {
 	folder := filepath.Join(dir, requestDir)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
@@ -69,7 +70,7 @@ func Asked(dir string) (events []core.Event, files []string, err error) {
 		}
 		var e core.Event
 		b, err := os.ReadFile(path)
-		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() {
+		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() && e.Kind != core.RequestRefused {
 			continue
 		}
 		events, files = append(events, e), append(files, path)

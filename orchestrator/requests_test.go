@@ -67,7 +67,7 @@ func FuzzAsked(f *testing.F) {
 		got, _, err := Asked(dir)
 		require.NoError(t, err)
 		for _, e := range got {
-			require.True(t, e.Kind.Personal())
+			require.True(t, e.Kind.Personal() || e.Kind == RequestRefused)
 		}
 	})
 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // Process is what the operating system gave the program.
@@ -28,6 +30,9 @@ type Process struct {
 	Stderr io.Writer
 	// Now is the clock.
 	Now func() time.Time
+	// Children is what the program has started, of a program that starts all by [Process.System];
+	// else nil.
+	Children *proc.Children
 }
 
 // App is one invocation: the process with its global flags.
@@ -37,11 +42,26 @@ type App struct {
 	JSON bool
 }
 
+// MarkName is the environment variable of every process that orch starts for a repository. What
+// a killed orch has left is found by it, so that it is not hidden with the rest of the environment.
+const MarkName = "ORCH_MARK"
+
 // GuardCommand is how orch runs itself as the guard of an agent. It is not for people.
 const GuardCommand = "guard"
 
 // Guard is the command line of a guard; what it guards comes behind.
 func (p Process) Guard() []string { return []string{p.Self, GuardCommand} }
+
+// System starts processes that carry the marker, "" for none. All that orch starts, it starts
+// by one of these.
+func (p Process) System(marker string) *proc.System {
+	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Children: p.Children, Now: p.Now})
+}
+
+// Hasty is a System for who must not be late, such as a client's hook.
+func (p Process) Hasty() *proc.System {
+	return proc.New(proc.Options{Guard: p.Guard(), Children: p.Children, Now: p.Now, Hasty: true})
+}
 
 // Getenv is the value of an environment variable; the last one counts.
 func (p Process) Getenv(name string) string {

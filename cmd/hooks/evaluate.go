@@ -51,10 +51,14 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 		return &cli.Error{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
 	}
 	in.TaskID = task
-	if err := a.fromLoop(ctx, &in); err != nil {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
 		return err
 	}
-	e, _, err := a.decide(ctx, store, task, in)
+	if err := fromLoop(w, &in); err != nil {
+		return err
+	}
+	e, _, err := decide(ctx, w, store, task, in)
 	if err != nil {
 		return err
 	}
@@ -80,19 +84,15 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 
 // fromLoop fills in what a context leaves open, from the task's iteration loop where it has
 // one: the iteration, and what the rules said of it.
-func (a hookCmd) fromLoop(ctx context.Context, in *registry.Context) error {
+func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	if in.Iteration != 0 {
 		return nil
-	}
-	w, err := workspace.Open(ctx, a.App)
-	if err != nil {
-		return err
 	}
 	at, err := w.WorkAt(in.TaskID)
 	if err != nil {
 		return err
 	}
-	l, err := checkpoint.LoopIn(at.Book, a.Now)
+	l, err := checkpoint.LoopIn(at.Book, w.Now)
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}
@@ -109,10 +109,10 @@ func (a hookCmd) fromLoop(ctx context.Context, in *registry.Context) error {
 }
 
 // Decide has a task's hooks decide on iteration n of the work at it; the zero Hook where it
-// has none. It fails outside of a repository, and when the hooks can not be read or kept.
-func Decide(ctx context.Context, app *cli.App, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
-	a := hookCmd{app}
-	store, err := a.hooks()
+// has none. Their programs see the environment of a gate's command, and carry the marker of the
+// workspace. It fails outside of a repository, and when the hooks can not be read or kept.
+func Decide(ctx context.Context, w *workspace.Workspace, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
+	store, err := hookCmd{w.App}.hooks()
 	if err != nil {
 		return iteration.Hook{}, err
 	}
@@ -120,7 +120,7 @@ func Decide(ctx context.Context, app *cli.App, task string, n int, v validation.
 	for _, c := range v.Checks {
 		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
 	}
-	e, some, err := a.decide(ctx, store, task, in)
+	e, some, err := decide(ctx, w, store, task, in)
 	if err != nil || !some {
 		return iteration.Hook{}, err
 	}
@@ -128,19 +128,19 @@ func Decide(ctx context.Context, app *cli.App, task string, n int, v validation.
 }
 
 // decide asks a task's hooks and counts what they said; any says that it has some.
-func (a hookCmd) decide(ctx context.Context, store registry.Store, task string, in registry.Context) (e registry.Evaluation, any bool, err error) {
+func decide(ctx context.Context, w *workspace.Workspace, store registry.Store, task string, in registry.Context) (e registry.Evaluation, any bool, err error) {
 	hooks, err := store.All(task)
 	if err != nil {
 		return e, false, err
 	}
-	sys := proc.New(proc.Options{Guard: a.Guard(), Now: a.Now})
+	env := w.GateEnv()
 	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		res, err := sys.RunGuarded(ctx, proc.Cmd{Dir: project(a.App), Argv: argv, Env: a.Env, Stdin: stdin, MaxOutputBytes: maxContext})
+		res, err := w.Proc.RunGuarded(ctx, proc.Cmd{Dir: project(w.App), Argv: argv, Env: env, Stdin: stdin, MaxOutputBytes: maxContext})
 		return res.Stdout, err
 	}
-	e, after := registry.Evaluate(ctx, hooks, in, run, a.Now)
+	e, after := registry.Evaluate(ctx, hooks, in, run, w.Now)
 	if len(hooks) > 0 {
 		err = store.Keep(ctx, after)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -43,14 +44,20 @@ func (a sessionCmd) event(use, short, long, event string, text func(context.Cont
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), Patience)
 		defer cancel()
-		in, err := readInput(ctx, a.Process)
-		said := ""
-		project := session.Project(in, a.Getenv, a.Dir)
-		root, _ := session.Repository(project)
-		k, ours, callErr := a.caller(name, cmp.Or(root, project))
-		if err = errors.Join(err, callErr); err == nil && ours && a.Getenv("ORCH_ATTEMPT") == "" {
-			said, err = text(ctx, in, project)
-		}
+		var k client.Client
+		var in session.Input
+		said, err := inTime(ctx, func() (said string, err error) {
+			var callErr error
+			var ours bool
+			in, err = readInput(ctx, a.Process)
+			project := session.Project(in, a.Getenv, a.Dir)
+			root, _ := session.Repository(project)
+			k, ours, callErr = a.caller(name, cmp.Or(root, project))
+			if err = errors.Join(err, callErr); err == nil && ours && a.Getenv("ORCH_ATTEMPT") == "" {
+				said, err = text(ctx, in, project)
+			}
+			return said, err
+		})
 		if err != nil {
 			fmt.Fprintf(a.Stderr, "orch %s: %s\n", use, cli.FirstLine(err.Error()))
 			return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -205,14 +205,18 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the loop's commands: %w", err)
 	}
-	sys := proc.New(proc.Options{Guard: a.Guard(), Now: a.Now})
+	cfg, _, err := workspace.Settings(a.Process, project(a.App))
+	if err != nil {
+		return err
+	}
+	sys, env := a.System(""), workspace.GateEnv(a.Process, cfg)
 	for _, name := range l.Criteria {
 		command := commands[name]
 		if command == "" {
 			continue
 		}
 		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
-		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: project(a.App), Env: a.Env, Now: a.Now})
+		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: project(a.App), Env: env, Now: a.Now})
 		if err != nil {
 			return err
 		}

@@ -52,7 +52,7 @@ func Session(app *cli.App) *cobra.Command {
 		Use:   "release",
 		Short: "let a session end whenever it wants",
 		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(*cobra.Command, []string) error { return a.release(f.of(a.App)) },
+		RunE:  func(c *cobra.Command, _ []string) error { return a.release(c.Context(), f.of(a.App)) },
 	}
 	list := &cobra.Command{
 		Use:   "list",
@@ -98,28 +98,27 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epic core.TaskID, 
 		return "", err
 	}
 	path := session.File(filepath.Dir(w.Home), id)
-	s, _, err := session.Load(path, id)
-	if err != nil {
-		return "", err
-	}
-	return prompt, session.Save(path, s.Bind(id, string(epic)))
+	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
+		return s.Bind(id, string(epic)), nil
+	})
 }
 
-func (a sessionCmd) release(id string) error {
+func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
 	}
 	_, common := session.Repository(a.Dir)
 	path := session.File(common, id)
-	s, ok, err := session.Load(path, id)
+	var s session.Session
+	err := changeSession(ctx, path, id, func(now session.Session, ok bool) (session.Session, error) {
+		if !ok {
+			return now, &cli.Error{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: cli.ExitNotFound, Fix: []string{"orch session list"}}
+		}
+		now.Cancelled = true
+		s = now
+		return now, nil
+	})
 	if err != nil {
-		return err
-	}
-	if !ok {
-		return &cli.Error{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: cli.ExitNotFound, Fix: []string{"orch session list"}}
-	}
-	s.Cancelled = true
-	if err := session.Save(path, s); err != nil {
 		return err
 	}
 	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))

@@ -61,19 +61,24 @@ type stop struct {
 	in     session.Input
 	client client.Client
 	answer stophook.Answer
-	prompt string       // what a session that is blocked is told
-	keep   func() error // keeps the session's count; nil when nothing is kept
+	prompt string // what a session that is blocked is told
+	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
+	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
+	settle func(context.Context) (stophook.Answer, error)
 }
 
 func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	s, err := a.decideStop(ctx, name)
+	s, err := inTime(ctx, func() (stop, error) {
+		s, err := a.decideStop(ctx, name)
+		if err == nil && s.settle != nil && !explain {
+			s.answer, err = s.settle(ctx)
+		}
+		return s, err
+	})
 	if explain {
 		return a.explainStop(s, err)
-	}
-	if err == nil && s.keep != nil {
-		err = s.keep()
 	}
 	if err != nil { // it fails open: a session must not hang on a hook
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s; the session may end\n", cli.FirstLine(err.Error()))
@@ -86,6 +91,33 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 		fmt.Fprintf(a.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
 	}
 	return nil
+}
+
+// overtime is how much longer than its context a hook may take, to end what it has begun.
+const overtime = 300 * time.Millisecond
+
+// inTime does what a hook does, and gives up on it soon after ctx has ended, whatever it waits
+// for: then the program ends, and it with it.
+func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(overtime, func() { close(late) }) })
+	defer stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-late:
+		var none T
+		return none, fmt.Errorf("it takes too long: %w", context.Cause(ctx))
+	}
 }
 
 func (a sessionCmd) explainStop(s stop, err error) error {

@@ -1,12 +1,15 @@
 package hooks
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/beadsorch/orch/beads"
@@ -27,21 +30,30 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
 		s.in.LastMessage = session.LastSaid(s.in.Transcript)
 	}
-	s.answer = stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Work: work, Client: limits(s.client)})
-	if age := a.Now().Sub(read.At); work != nil && age > time.Second {
-		s.answer.Why += ", as of " + cli.Span(age) + " ago"
-	}
-	s.keep = func() error {
-		if s.answer.Session == bound {
-			return read.save()
+	age := a.Now().Sub(read.At)
+	decide := func(bound session.Session) stophook.Answer {
+		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Work: work, Client: limits(s.client)})
+		if work != nil && age > time.Second {
+			answer.Why += ", as of " + cli.Span(age) + " ago"
 		}
-		return errors.Join(read.save(), session.Save(path, s.answer.Session))
+		return answer
 	}
-	if s.answer.Block {
-		s.prompt, err = runTasks(w, bound.Epic)
-		return s, err
+	s.answer = decide(bound)
+	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {
+		if err := read.save(); err != nil {
+			return answer, err
+		}
+		return answer, changeSession(ctx, path, s.in.Session, func(now session.Session, ok bool) (session.Session, error) {
+			if !ok || now.Epic != bound.Epic {
+				return now, errors.New("the session was bound to something else meanwhile")
+			}
+			answer = decide(now)
+			return answer.Session, nil
+		})
 	}
-	return s, nil
+	// It may be needed, whatever is decided the second time.
+	s.prompt, err = runTasks(w, bound.Epic)
+	return s, err
 }
 
 // snapshotLife is how old a reading of the tracker may be when it does not answer.
@@ -84,20 +96,29 @@ func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook
 // refTip reads a reference without running git; "" when it is not found. It says only
 // whether something has moved.
 func refTip(common, ref string) string {
-	if b, err := os.ReadFile(filepath.Join(common, filepath.FromSlash(ref))); err == nil {
+	if b, err := session.ReadState(filepath.Join(common, filepath.FromSlash(ref))); err == nil {
 		return strings.TrimSpace(string(b))
 	}
-	packed, err := os.ReadFile(filepath.Join(common, "packed-refs"))
+	path := filepath.Join(common, "packed-refs")
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return ""
 	}
-	for line := range strings.Lines(string(packed)) {
-		if id, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok && name == ref {
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, maxPacked))
+	for lines.Scan() {
+		if id, name, ok := strings.Cut(strings.TrimSpace(lines.Text()), " "); ok && name == ref {
 			return id
 		}
 	}
 	return ""
 }
+
+// maxPacked is how much of packed-refs is read, in bytes; it says only whether something has moved.
+const maxPacked = 64 << 20
 
 // runTasks is the prompt of a session that runs an epic.
 func runTasks(w *workspace.Workspace, epic string) (string, error) {

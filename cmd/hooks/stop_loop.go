@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -39,13 +40,20 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 		return s, err
 	}
 	sum := sha256.Sum256(print)
-	s.answer = stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
-	if s.answer.Session != bound {
-		s.keep = func() error { return session.Save(path, s.answer.Session) }
+	decide := func(bound session.Session) stophook.Answer {
+		return stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
 	}
-	if s.answer.Block {
-		s.prompt = loopPrompt(l, s.answer.Why)
+	s.answer = decide(bound)
+	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {
+		return answer, changeSession(ctx, path, "", func(now session.Session, _ bool) (session.Session, error) {
+			if now.ID != "" && now.ID != s.in.Session {
+				return now, errors.New("another session has taken the loop meanwhile")
+			}
+			answer = decide(now)
+			return answer.Session, nil
+		})
 	}
+	s.prompt = loopPrompt(l, s.answer.Why)
 	return s, nil
 }
 

@@ -127,7 +127,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = hooks.Decide(ctx, a.App, l.TaskID, l.Iteration, v, output, files)
+	hook, err = hooks.Decide(ctx, p.Workspace, l.TaskID, l.Iteration, v, output, files)
 	return v, hook, err
 }
 

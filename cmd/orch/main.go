@@ -4,18 +4,25 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/beadsorch/orch/cmd"
+	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 func main() {
+	if err := proc.Conceal(cli.MarkName); err != nil {
+		fmt.Fprintln(os.Stderr, "orch: other processes can read this one:", err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
 	os.Exit(cmd.Run(context.Background(), cmd.Process{
 		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Children: proc.NewChildren(),
 	}))
 }

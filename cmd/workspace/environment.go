@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/config"
 )
 
 // systemNames are what any program needs of the environment. What is not named by one of these
@@ -56,6 +57,9 @@ func (w *Workspace) noIdentity(ctx context.Context) bool {
 }
 
 // GateEnv is the whole environment of a gate's command.
-func (w *Workspace) GateEnv() []string {
-	return w.SystemEnv(append(toolNames(), w.Config.Agent.Env...)...)
+func (w *Workspace) GateEnv() []string { return GateEnv(w.Process, w.Config) }
+
+// GateEnv is what GateEnv of a workspace is, where there may be no repository.
+func GateEnv(p cli.Process, c config.Config) []string {
+	return systemEnv(p, append(toolNames(), c.Agent.Env...)...)
 }

@@ -46,13 +46,20 @@ func (w *Workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrat
 }
 
 func (w *Workspace) bdOptions(bd, beadsDir string) beads.BDOptions {
+	most := 0
+	if w.hasty {
+		most = hastyBytes
+	}
 	return beads.BDOptions{
-		Run: w.Proc.Run, Binary: bd, Dir: w.Root, BeadsDir: beadsDir, Env: w.SystemEnv(),
+		MaxBytes: most, Run: w.Proc.Run, Binary: bd, Dir: w.Root, BeadsDir: beadsDir, Env: w.SystemEnv(),
 		Timeout: BDTimeout, Lock: filepath.Join(w.Home, "bd.lock"),
 	}
 }
 
 func (w *Workspace) bdPath() string { return w.LookPath("bd") }
+
+// hastyBytes is how much a hook reads of what bd prints: a tracker of 10,000 issues is 12 MB.
+const hastyBytes = 32 << 20
 
 // BDTimeout is how long one call of bd may take; it waits for ever by itself when another
 // process holds its database.
@@ -110,9 +117,12 @@ func (w *Workspace) FindEpic(ctx context.Context, id core.TaskID) (e Epic, err e
 // Survey reads the tracker once, as cheaply as can be. It fails as Tracker does, and when the
 // tracker does not answer.
 func (w *Workspace) Survey(ctx context.Context) ([]beads.Issue, error) {
+	beadsDir, hasBD, _ := beads.Find(w.Root)
 	if w.usesBD() {
-		beadsDir, _, _ := beads.Find(w.Root)
 		return beads.SurveyBD(ctx, w.bdOptions(w.bdPath(), beadsDir))
+	}
+	if w.hasty && !(w.Config.Tracker.Kind == "auto" && hasBD) {
+		return beads.SurveyFile(ctx, beadsDir)
 	}
 	t, err := w.Tracker(ctx)
 	if err != nil {

@@ -37,6 +37,8 @@ type Workspace struct {
 	Root string
 	// Home is the folder of orch's own, in the git directory that all work trees share.
 	Home string
+
+	hasty bool // there is no time
 }
 
 // Open finds the repository that holds the process's folder, and reads the settings. The
@@ -45,12 +47,12 @@ type Workspace struct {
 func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	var err error
 	w := &Workspace{App: a}
-	plain := proc.New(proc.Options{Now: a.Now})
+	plain := a.System("")
 	if w.Repo, err = git.Open(ctx, plain.Run, a.Dir, systemEnv(a.Process, gitNames()...)); err != nil {
 		return nil, err
 	}
 	w.Root, w.Home = cmp.Or(w.Repo.WorkTree(), w.Repo.CommonDir()), filepath.Join(w.Repo.CommonDir(), "orch")
-	w.Proc = proc.New(proc.Options{Marker: w.Marker(), Guard: a.Guard(), Now: a.Now})
+	w.Proc = a.System(w.Marker())
 	w.Repo = w.Repo.RunBy(w.Proc.Run)
 	w.Config, w.Origins, err = Settings(a.Process, w.Root)
 	return w, err
@@ -59,7 +61,7 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 // Glance is a workspace for a hook, which has no time to ask git: only the settings and the
 // tracker can be read. It fails with a [*config.Error].
 func Glance(a *cli.App, root, common string) (*Workspace, error) {
-	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: proc.New(proc.Options{Now: a.Now})}
+	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), hasty: true}
 	var err error
 	w.Config, w.Origins, err = Settings(a.Process, root)
 	return w, err
@@ -69,7 +71,7 @@ func Glance(a *cli.App, root, common string) (*Workspace, error) {
 // that a later run finds what a killed one left.
 func (w *Workspace) Marker() string {
 	sum := sha256.Sum256([]byte(filepath.Dir(w.Home)))
-	return "ORCH_MARK=" + hex.EncodeToString(sum[:8])
+	return cli.MarkName + "=" + hex.EncodeToString(sum[:8])
 }
 
 // SettingsFile is where the settings are, in the main work tree.

@@ -88,6 +88,13 @@ func hostile(what string, args []string) int {
 		forever()
 	case "leave": // a daemon that is named before the agent exits, whether it got to say so or not
 		fmt.Println("ready", below(false, "agent", "hang"))
+	case "leave-own": // the same with the environment that it was given
+		cmd := exec.Command("/proc/self/exe", "agent", "ignore")
+		cmd.Stdout, cmd.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			panic(err)
+		}
+		fmt.Println("left", cmd.Process.Pid)
 	case "double": // the middle process of a daemon's double fork
 		fmt.Println("ready", below(false, append([]string{"agent"}, args...)...))
 	case "children": // short-lived orphans
@@ -109,6 +116,41 @@ func hostile(what string, args []string) int {
 		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		forever()
+	case "betray": // n daemons that know nothing of anybody, and the end of the guard at once
+		for range number(args[0]) {
+			below(true, "double", "ignore")
+		}
+		syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		forever()
+	case "betray-hopping": // the same, with daemons that are another process each moment
+		for range number(args[0]) {
+			below(false, "hop")
+		}
+		syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		forever()
+	case "who":
+		markers := []string{}
+		for _, a := range proc.GuardsAbove("guard") {
+			markers = append(markers, a.Marker)
+		}
+		fmt.Println("above", markers)
+	case "double-who":
+		below(true, "double", "who")
+		forever() // a daemon ends with its agent
+	case "hop":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		below(false, "hop")
+	case "run-adopting": // an orch: marker, and the agents to start, a / between them
+		adopting(args[0], strings.Split(strings.Join(args[1:], " "), " / "))
+	case "run-concealed": // prints its own number, and waits
+		if err := proc.Conceal("KEPT"); err != nil {
+			panic(err)
+		}
+		fmt.Println("secret", os.Getenv("SECRET"))
+		ready()
+		forever()
+	case "run-leaving": // an orch whose own command leaves a daemon, while a guard dies
+		leaving(args[0])
 	case "run-start": // a starter that waits to be killed: marker, guard?, what to start
 		starter(args)
 	default:

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -31,8 +32,8 @@ type guard struct {
 	killAt  time.Time
 }
 
-// Guard is the whole work of a guard process: it starts argv (a path and its arguments; a
-// leading "--" is skipped) with the environment environ and the inherited stdio, in a session
+// Guard is the whole work of a guard process: it starts argv (a path and its arguments; what
+// is before the first "--", and that, is skipped) with the environment environ and the inherited stdio, in a session
 // of its own, adopts every orphan below it, and returns the exit code of argv, 128+n after
 // signal n, when nothing of the tree is left.
 //
@@ -40,8 +41,8 @@ type guard struct {
 // guard itself is told to end, the whole tree gets SIGTERM, and SIGKILL 3 s later. The caller
 // exits with the returned code at once; 125 means that the guard could not do its work.
 func Guard(argv, environ []string) int {
-	if len(argv) > 0 && argv[0] == "--" {
-		argv = argv[1:]
+	if n := slices.Index(argv, "--"); n >= 0 {
+		argv = argv[n+1:]
 	}
 	line, err := inheritedLifeline()
 	if err == nil && len(argv) == 0 {

@@ -22,12 +22,18 @@ const (
 	guardStart = 30 * time.Second
 	// guardPatience is how much longer than its own limits a guard may take before it is itself ended.
 	guardPatience = 3 * time.Second
+	// sweepInterval is the pause between two blows at what a dead guard has left: short, since
+	// what forks must not get away.
+	sweepInterval = time.Millisecond
+	// sweepPatience is how long that may go on.
+	sweepPatience = 10 * time.Second
 )
 
 // guarded is a command below a guard, seen from the starter.
 type guarded struct {
 	child   *child // the guard
 	line    *os.File
+	family  *Children
 	life    string // "ORCH_LIFE=..."
 	command int    // pid
 	reports chan report
@@ -54,12 +60,15 @@ func (s *System) startGuarded(ctx context.Context, c Cmd, o launchOptions) (*gua
 	if len(s.options.Guard) == 0 {
 		return nil, ErrNoGuard
 	}
+	if err := s.options.Children.adopt(); err != nil {
+		return nil, err
+	}
 	ours, theirs, err := newLifeline()
 	if err != nil {
 		return nil, err
 	}
-	g := &guarded{line: ours, life: lifeName + "=" + rand.Text(), reports: make(chan report, 4)}
-	o.prefix, o.lifeline = s.options.Guard, theirs
+	g := &guarded{line: ours, family: s.options.Children, life: lifeName + "=" + rand.Text(), reports: make(chan report, 4)}
+	o.prefix, o.lifeline, o.children = guardArgv(s.options), theirs, s.options.Children
 	g.child, err = launch(ctx, s.environment(c, g.life), o)
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		return nil, errors.Join(err, ours.Close())
@@ -68,6 +77,7 @@ func (s *System) startGuarded(ctx context.Context, c Cmd, o launchOptions) (*gua
 		closing := ours.Close()
 		g.force()
 		<-g.child.exited
+		g.sweep()
 		g.child.drain()
 		return nil, errors.Join(err, closing)
 	}
@@ -198,8 +208,8 @@ func (st *stopper) kill() {
 	st.timer.Reset(killPatience + guardPatience)
 }
 
-// finish reads the last reports. A guard that did not say that the tree is gone was killed:
-// then what carries its life is ended here.
+// finish reads the last reports. A guard that did not say that the tree is gone was killed,
+// or could not end all of it: then what it has left is ended here.
 func (st *stopper) finish() ending {
 	must(st.guarded.line.SetReadDeadline(time.Now().Add(drainTime)), "a lifeline takes a deadline")
 	for r := range st.guarded.reports {
@@ -209,7 +219,7 @@ func (st *stopper) finish() ending {
 		own := st.guarded.child.ending(st.end.cause)
 		st.end.code, st.end.signal = own.code, own.signal
 	}
-	if !st.gone {
+	if !st.gone || len(st.end.survivors) > 0 {
 		st.end.survivors = st.guarded.sweep()
 	}
 	must(st.guarded.line.Close(), "an open lifeline can be closed")
@@ -232,24 +242,26 @@ func (g *guarded) force() {
 	signalGroup(pid, syscall.SIGKILL)
 }
 
-// sweep kills what carries the life of the command until it is gone, the guard aside, and gives what it could not end.
+// sweep kills what the guard has left until it is gone, and gives what it could not end: what
+// carries the life of the command, and what has come to this process as an orphan, in whatever
+// session, whatever it made of its environment. The guard itself is left out.
 func (g *guarded) sweep() []int {
-	end := time.NewTimer(lastPatience)
-	defer end.Stop()
-	poll := time.NewTicker(pollInterval)
-	defer poll.Stop()
-	for {
-		left := g.carriers()
-		if len(left) == 0 {
+	end := time.Now().Add(sweepPatience)
+	again := time.NewTicker(sweepInterval)
+	defer again.Stop()
+	for quiet := 0; ; <-again.C {
+		left := g.family.endStrangers(end)
+		for _, p := range g.carriers() {
+			p.signal(syscall.SIGKILL)
+			left = append(left, p.pid)
+		}
+		if len(left) > 0 {
+			quiet = 0
+		} else if quiet++; quiet > 1 { // what was born while one looked is seen the second time
 			return nil
 		}
-		for _, p := range left {
-			p.signal(syscall.SIGKILL)
-		}
-		select {
-		case <-end.C:
-			return pidsOf(left)
-		case <-poll.C:
+		if time.Now().After(end) {
+			return left
 		}
 	}
 }
@@ -260,4 +272,14 @@ func (g *guarded) carriers() []identity {
 		return nil // nothing can be seen, so nothing is known to be left
 	}
 	return slices.DeleteFunc(found, func(p identity) bool { return p.pid == g.child.cmd.Process.Pid })
+}
+
+// guardArgv is the command line of a guard, up to the "--". The marker is in it, since the
+// environment of a guard cannot be read by others.
+func guardArgv(o Options) []string {
+	argv := slices.Clone(o.Guard)
+	if o.Marker != "" {
+		argv = append(argv, o.Marker)
+	}
+	return argv
 }

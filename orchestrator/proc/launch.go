@@ -27,6 +27,7 @@ const (
 // child is a started process with the two pipes we read from it.
 type child struct {
 	cmd     *exec.Cmd
+	family  *Children
 	pipes   []*os.File
 	drained chan struct{} // closed when both pipes are at their end or given up
 	exited  chan struct{} // closed when the process itself was waited for
@@ -37,6 +38,7 @@ type launchOptions struct {
 	stdout, stderr func([]byte) // each called from one goroutine
 	prefix         []string     // the guard
 	lifeline       *os.File     // becomes fd 3
+	children       *Children    // may be nil
 }
 
 // launch starts c in a session of its own. The context only passes its values on: how
@@ -77,13 +79,13 @@ func startPiped(cmd *exec.Cmd, o launchOptions) (*child, error) {
 		return nil, errors.Join(err, outRead.Close(), outWrite.Close())
 	}
 	cmd.Stdout, cmd.Stderr = outWrite, errWrite
-	err = cmd.Start()
+	err = o.children.start(cmd)
 	closing := errors.Join(outWrite.Close(), errWrite.Close())
 	if err = errors.Join(err, closing); err != nil {
 		return nil, errors.Join(err, outRead.Close(), errRead.Close())
 	}
 	c := &child{
-		cmd: cmd, pipes: []*os.File{outRead, errRead},
+		cmd: cmd, family: o.children, pipes: []*os.File{outRead, errRead},
 		drained: make(chan struct{}), exited: make(chan struct{}),
 	}
 	go c.read(o)
@@ -123,17 +125,18 @@ func (c *child) wait() {
 	if err := c.cmd.Wait(); c.cmd.ProcessState == nil {
 		must(err, "a process that was started can be waited for")
 	}
+	c.family.ended(c.cmd)
 }
 
 // waitOrEnd waits for the process, and ends its group in two steps once ctx is done.
-func (c *child) waitOrEnd(ctx context.Context) ending {
+func (c *child) waitOrEnd(ctx context.Context, grace time.Duration) ending {
 	select {
 	case <-c.exited:
 		return c.ending(Ended)
 	case <-ctx.Done():
 	}
 	signalGroup(c.cmd.Process.Pid, syscall.SIGTERM)
-	kill := time.NewTimer(runGrace)
+	kill := time.NewTimer(grace)
 	defer kill.Stop()
 	select {
 	case <-c.exited:
@@ -156,13 +159,33 @@ func (c *child) ending(cause Cause) ending {
 
 // drain waits for the rest of the output of a process that has ended, and lets the pipes go.
 func (c *child) drain() {
-	deadline := time.Now().Add(drainTime)
+	c.drainWithin(drainTime)
+	c.letGo()
+}
+
+// drainWithin waits for the rest of the output; false when a pipe was given up, since somebody
+// still holds it.
+func (c *child) drainWithin(patience time.Duration) (whole bool) {
+	deadline := time.Now().Add(patience)
 	for _, pipe := range c.pipes {
 		must(pipe.SetReadDeadline(deadline), "a pipe takes a deadline")
 	}
 	<-c.drained
+	return time.Now().Before(deadline)
+}
+
+func (c *child) letGo() {
 	for _, pipe := range c.pipes {
 		must(pipe.Close(), "an open pipe can be closed")
+	}
+}
+
+// endHolders kills what still holds the output of a process that has ended: its group, and
+// whoever has one of the pipes open.
+func (c *child) endHolders() {
+	signalGroup(c.cmd.Process.Pid, syscall.SIGKILL)
+	for _, p := range holders(c.pipes) {
+		p.signal(syscall.SIGKILL)
 	}
 }
 

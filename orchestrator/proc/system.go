@@ -9,6 +9,7 @@ import (
 const (
 	defaultGrace = 10 * time.Second
 	runGrace     = 5 * time.Second
+	hastyGrace   = 100 * time.Millisecond
 )
 
 // ErrNoGuard says that a guarded command was asked of a System without a guard.
@@ -21,6 +22,13 @@ type Options struct {
 	// Guard is the argv prefix that runs [Guard] in a process of its own, e.g. {"/path/orch", "guard"}.
 	// "--" and the command are appended to it.
 	Guard []string
+	// Children makes this process the one that orphans of a dead guard come to, which are then
+	// ended; nil leaves them to the system's first process.
+	Children *Children
+	// Hasty is for one who has to be done when the context of Run ends: then the command gets
+	// SIGKILL 100 ms after SIGTERM, and its output is waited for as briefly. What still holds that
+	// output is ended (Linux only, beyond the process group), and nothing else that it has left.
+	Hasty bool
 	// Grace is the time between interrupt and kill; 0 means 10 s.
 	Grace time.Duration
 	// Now is the clock; nil means time.Now.
@@ -52,12 +60,23 @@ func (s *System) Run(ctx context.Context, c Cmd) (Result, error) {
 		return Result{ExitCode: -1}, wrapCommand(c, err)
 	}
 	kept := newCapture(c.MaxOutputBytes)
-	child, err := launch(ctx, s.environment(c, ""), launchOptions{stdout: kept.stdout.add, stderr: kept.stderr.add})
+	own := ""
+	if s.options.Children != nil {
+		own = s.options.Children.own
+	}
+	child, err := launch(ctx, s.environment(c, own), launchOptions{children: s.options.Children, stdout: kept.stdout.add, stderr: kept.stderr.add})
 	if err != nil {
 		return Result{ExitCode: -1}, wrapCommand(c, err)
 	}
-	end := child.waitOrEnd(ctx)
-	child.drain()
+	grace, patience := runGrace, drainTime
+	if s.options.Hasty {
+		grace, patience = hastyGrace, hastyGrace
+	}
+	end := child.waitOrEnd(ctx, grace)
+	if whole := child.drainWithin(patience); !whole && s.options.Hasty {
+		child.endHolders()
+	}
+	child.letGo()
 	return kept.result(end.code), runError(ctx, c, end, kept)
 }
 
@@ -87,11 +106,11 @@ func runError(ctx context.Context, c Cmd, end ending, kept *capture) error {
 	return exitError(c.Argv, end.code, end.signal, kept.stderr.kept)
 }
 
-// environment is c with the marker, and for a guarded command its life, in Env.
-func (s *System) environment(c Cmd, life string) Cmd {
+// environment is c with the marker and one more entry in Env: whose it is, or of a guarded command its life.
+func (s *System) environment(c Cmd, more string) Cmd {
 	env := make([]string, 0, len(c.Env)+2)
 	env = append(env, c.Env...)
-	for _, extra := range []string{s.options.Marker, life} {
+	for _, extra := range []string{s.options.Marker, more} {
 		if extra != "" {
 			env = append(env, extra)
 		}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +35,77 @@ type stat struct {
 // becomeReaper makes orphans below this process its children, whatever session they are in.
 func becomeReaper() error {
 	return unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+}
+
+// orphans gives the children of this process's first thread, which is where the kernel puts
+// orphans: a quick look, that misses the others.
+func orphans() []int {
+	return childrenOf("/proc/self/task/" + strconv.Itoa(os.Getpid()) + "/children")
+}
+
+func zombie(pid int) bool {
+	s, err := readStat(pid)
+	return err == nil && s.zombie()
+}
+
+// children gives the children of this process, zombies too. What is born while it looks is
+// seen the next time.
+func children() []int {
+	self := os.Getpid()
+	var found []int
+	for _, p := range processes() {
+		if p.ppid == self {
+			found = append(found, p.pid)
+		}
+	}
+	lists, err := filepath.Glob("/proc/self/task/*/children")
+	if err != nil {
+		return found
+	}
+	for _, list := range lists {
+		for _, pid := range childrenOf(list) {
+			if !slices.Contains(found, pid) {
+				found = append(found, pid)
+			}
+		}
+	}
+	return found
+}
+
+// endStranger kills and waits for a child of this process; false when there is none, or it
+// carries the entry own. Only this process can wait for it, and does not meanwhile: so the
+// number of a child, and of its group, is still its own.
+func endStranger(pid int, own string, known func(int) bool) bool {
+	s, err := readStat(pid)
+	if err != nil || s.ppid != os.Getpid() {
+		return false
+	}
+	if s.zombie() {
+		return bury(pid)
+	}
+	if hasEntry(pid, []byte(own)) {
+		return false
+	}
+	if !known(s.pgid) {
+		killGroups([]stat{s})
+	}
+	s.signal(syscall.SIGKILL)
+	bury(pid)
+	return true
+}
+
+func childrenOf(list string) []int {
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil // a thread that has ended, or a kernel without such lists
+	}
+	var found []int
+	for word := range bytes.FieldsSeq(text) {
+		if pid, err := strconv.Atoi(string(word)); err == nil {
+			found = append(found, pid)
+		}
+	}
+	return found
 }
 
 // commandAttr also makes the command die with its guard.
@@ -190,13 +263,14 @@ func parseStat(line []byte) (stat, error) {
 	return s, nil
 }
 
-// marked gives the processes whose environment, as it was at their start, has the entry marker.
+// marked gives the processes whose environment, as it was at their start, has the entry marker,
+// and the guards that have it on their command line, since theirs cannot be read by all.
 // Those of other users cannot be read and are left out, as are this process and its ancestors.
 func marked(marker string) ([]identity, error) {
 	entry, own := []byte(marker), lineage(os.Getpid())
 	var found []identity
 	for _, pid := range pids() {
-		if slices.Contains(own, pid) || !hasEntry(pid, entry) {
+		if slices.Contains(own, pid) || !hasEntry(pid, entry) && !guards(pid, entry) {
 			continue
 		}
 		if p, err := readStat(pid); err == nil && !p.zombie() {
@@ -217,6 +291,61 @@ func hasEntry(pid int, entry []byte) bool {
 		}
 	}
 	return false
+}
+
+// holders gives the other processes that have one of these pipes open, as far as it may look.
+func holders(pipes []*os.File) []identity {
+	var names []string
+	for _, pipe := range pipes {
+		if info, err := pipe.Stat(); err == nil {
+			if s, ok := info.Sys().(*syscall.Stat_t); ok {
+				names = append(names, "pipe:["+strconv.FormatUint(s.Ino, 10)+"]")
+			}
+		}
+	}
+	var found []identity
+	for _, p := range processes() {
+		if p.pid != os.Getpid() && holds(p.pid, names) {
+			found = append(found, p.identity)
+		}
+	}
+	return found
+}
+
+func holds(pid int, names []string) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if to, err := os.Readlink(dir + "/" + e.Name()); err == nil && slices.Contains(names, to) {
+			return true
+		}
+	}
+	return false
+}
+
+// guards reports whether a process is a guard with this marker, by its command line.
+func guards(pid int, marker []byte) bool {
+	argv := arguments(pid)
+	at, end := slices.Index(argv, string(marker)), slices.Index(argv, "--")
+	return at > 0 && at < end
+}
+
+// arguments is the command line of a process; nil when there is none.
+func arguments(pid int) []string { return strings0("/proc/" + strconv.Itoa(pid) + "/cmdline") }
+
+// environment is that of a process as it was at its start; nil when it cannot be read.
+func environment(pid int) []string { return strings0("/proc/" + strconv.Itoa(pid) + "/environ") }
+
+// strings0 reads the strings of a file that end in a zero byte.
+func strings0(path string) []string {
+	text, err := os.ReadFile(path)
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
 // lineage is pid and its ancestors.

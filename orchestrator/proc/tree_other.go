@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"os"
 	"syscall"
 	"time"
 
@@ -31,6 +32,22 @@ func groupLeft(command int) bool { return signalGroup(command, 0) }
 func signalTree(command int, sig syscall.Signal) { signalGroup(command, sig) }
 
 func (id identity) signal(sig syscall.Signal) bool { return syscall.Kill(id.pid, sig) == nil }
+
+func endStranger(int, string, func(int) bool) bool { return false }
+
+func orphans() []int { return nil }
+
+func zombie(int) bool { return false }
+
+func children() []int { return nil }
+
+func lineage(pid int) []int { return []int{pid} }
+
+func arguments(int) []string { return nil }
+
+func environment(int) []string { return nil }
+
+func holders([]*os.File) []identity { return nil }
 
 func below(int) []stat { return nil }
 

@@ -58,7 +58,7 @@ func Repository(dir string) (root, common string) {
 
 // commonOf follows the .git file of a linked worktree.
 func commonOf(file string) (root, common string) {
-	text, err := os.ReadFile(file)
+	text, err := ReadState(file)
 	admin, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
 	if err != nil || !ok {
 		return "", ""
@@ -66,7 +66,7 @@ func commonOf(file string) (root, common string) {
 	if !filepath.IsAbs(admin) {
 		admin = filepath.Join(filepath.Dir(file), admin)
 	}
-	to, err := os.ReadFile(filepath.Join(admin, "commondir"))
+	to, err := ReadState(filepath.Join(admin, "commondir"))
 	if err != nil {
 		return "", ""
 	}

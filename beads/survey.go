@@ -1,0 +1,75 @@
+package beads
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// maxLine bounds one issue in the embedded tracker's file, in bytes, where that is only read.
+const maxLine = 8 << 20
+
+// SurveyFile reads every issue of the embedded tracker in the folder dir once, for one who has
+// little time: it takes no memory for what it has not understood, and stops soon after ctx has
+// ended. A folder without the file has no issues. It fails with *ParseError, with
+// context.Cause(ctx), and when the file cannot be read.
+func SurveyFile(ctx context.Context, dir string) ([]Issue, error) {
+	path := filepath.Join(dir, fileName)
+	f, _, err := openPlain(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return []Issue{}, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the tasks: %w", err)
+	}
+	defer f.Close()
+	issues, n := []Issue{}, 0
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("reading the tasks: %w", context.Cause(ctx))
+		}
+		n++
+		line := lines.Bytes()
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+		}
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		r, err := parseRecord(line)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, &ParseError{Line: n, Why: err.Error(), Quote: quote(line), Err: err})
+		}
+		if r.issue != nil {
+			issues = append(issues, *r.issue)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("reading the tasks: line %d of %s: %w", n+1, path, err)
+	}
+	return issues, nil
+}
+
+// openPlain opens a regular file for reading, and gives its size; it never waits, as opening a
+// FIFO would. It fails for what is no regular file.
+func openPlain(path string) (f *os.File, size int64, err error) {
+	if f, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil {
+		return nil, 0, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no plain file", path)
+	}
+	if err != nil {
+		return nil, 0, errors.Join(err, f.Close())
+	}
+	return f, info.Size(), nil
+}

@@ -1,0 +1,34 @@
+package proc
+
+import "os"
+
+// Above is a guard among the ancestors of a process.
+type Above struct {
+	// Marker is the System's that started it, "NAME=value"; "" when it had none.
+	Marker string
+	// Env is the environment in which the guarded command was started, as far as it can be read.
+	Env []string
+}
+
+// GuardsAbove gives the guards above this process, the nearest first; word is what follows the
+// program in Options.Guard. A process cannot leave its guard: it adopts what is orphaned below it.
+// Systems other than Linux tell nothing.
+func GuardsAbove(word string) []Above {
+	var found []Above
+	line := lineage(os.Getpid())
+	for n, pid := range line {
+		argv := arguments(pid)
+		if n == 0 || len(argv) < 3 || argv[1] != word {
+			continue
+		}
+		a := Above{Env: environment(line[n-1])}
+		if argv[2] != "--" {
+			a.Marker = argv[2]
+		}
+		found = append(found, a)
+	}
+	return found
+}
+
+// Ancestors gives the processes above this one, the nearest first.
+func Ancestors() []int { return lineage(os.Getpid())[1:] }
