@@ -111,7 +111,7 @@ func (a *app) belowRun() bool {
 	above := proc.Ancestors()
 	for _, dir := range dirs {
 		h, held, err := orchestrator.HeldBy(dir)
-		if err == nil && held && slices.Contains(above, h.PID) && h.Host == hostname() && h.PID != os.Getpid() {
+		if err == nil && held && slices.Contains(above, h.PID) && h.Host == workspace.Hostname() && h.PID != os.Getpid() {
 			return true
 		}
 	}
