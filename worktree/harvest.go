@@ -186,16 +186,15 @@ func (h *harvest) tidy(ctx context.Context, snap snapshot) error {
 		return err
 	}
 	if !h.v.attached {
-		if _, err := h.l.git(ctx, nil, nil, "symbolic-ref", "-m", "orch", "HEAD", h.names.Branch); err != nil {
+		if err := h.l.setHead("ref: "+h.names.Branch, h.v.head, h.work.Head, h.s.now()); err != nil {
 			return err
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
 		return nil // somebody's; the index is only behind, and the next Harvest finds the same work
 	}
-	if err := os.Rename(snap.index, filepath.Join(h.l.admin, "index")); err != nil || len(h.v.merging) == 0 {
+	if err := os.Rename(snap.index, h.l.index()); err != nil || len(h.v.merging) == 0 {
 		return err
 	}
-	_, err = h.l.git(ctx, nil, nil, "merge", "--quit")
-	return err
+	return h.l.quitMerge()
 }

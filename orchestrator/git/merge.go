@@ -40,7 +40,7 @@ func (r *Repo) Merge(ctx context.Context, ours, theirs Commit) (m Merged, err er
 	if err := r.attributes(ctx, ours, dir); err != nil {
 		return Merged{}, fmt.Errorf("reading the attributes of %s: %w", ours, err)
 	}
-	res, err := r.Do(ctx, Call{WorkTree: dir, Args: []string{"merge-tree", "--write-tree", "--name-only", "--messages", "-z",
+	res, err := r.Do(ctx, Call{WorkTree: dir, Dir: dir, Args: []string{"merge-tree", "--write-tree", "--name-only", "--messages", "-z",
 		"--end-of-options", string(ours), string(theirs)}})
 	var exit *proc.ExitError
 	switch {
