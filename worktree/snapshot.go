@@ -20,6 +20,7 @@ type snapshot struct {
 	unmerged []string // paths that have conflict entries in the agent's index
 	nested   []string // git repositories below, not in the tree but as they were in the index
 	unread   []string // paths that git would not take
+	damaged  bool     // the agent's index named objects that are not there
 }
 
 // entries is what an index says.
@@ -42,7 +43,33 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 		return snap, dir, fmt.Errorf("reading the index: %w", err)
 	}
 	err = l.stage(ctx, snap.index, have, &snap)
+	for _, from := range []git.Commit{parent, ""} { // an index that names what is not there: what counts are the files
+		if exitCode(err) <= 0 || ctx.Err() != nil {
+			break
+		}
+		snap = snapshot{index: snap.index, damaged: true}
+		if have, err = l.newIndex(ctx, snap.index, from); err == nil {
+			err = l.stage(ctx, snap.index, have, &snap)
+		}
+	}
 	return snap, dir, err
+}
+
+// newIndex makes an index from a commit, or without one an empty index.
+func (l linked) newIndex(ctx context.Context, index string, from git.Commit) (entries, error) {
+	if err := os.Remove(index); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return entries{}, err
+	}
+	if from == "" {
+		return entries{}, nil
+	}
+	if _, err := l.git(ctx, index, nil, "read-tree", "--reset", string(from)); err != nil {
+		return entries{}, err
+	}
+	if _, err := l.git(ctx, index, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 { // 1: something differs
+		return entries{}, err
+	}
+	return l.entries(ctx, index)
 }
 
 // stage brings the index, which says what have has, up to the files, and stores its tree.
@@ -84,16 +111,7 @@ func (l linked) ownIndex(ctx context.Context, index string, parent git.Commit) (
 	if ctx.Err() != nil {
 		return entries{}, err
 	}
-	if err := os.Remove(index); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return entries{}, err
-	}
-	if _, err := l.git(ctx, index, nil, "read-tree", "--reset", string(parent)); err != nil {
-		return entries{}, err
-	}
-	if _, err := l.git(ctx, index, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 { // 1: something differs
-		return entries{}, err
-	}
-	return l.entries(ctx, index)
+	return l.newIndex(ctx, index, parent)
 }
 
 // copyIndex copies an index with its time, which is part of what git decides by.

@@ -18,11 +18,9 @@ type Call struct {
 	Args []string
 	// Stdin is what git reads.
 	Stdin []byte
-	// WorkTree is the work tree; empty means that there is none, and git refuses what needs one.
+	// WorkTree is the work tree, and the working directory; empty means that there is none, and git
+	// refuses what needs one.
 	WorkTree string
-	// Dir is the working directory; empty means one that has nothing. Git goes to the work tree by
-	// itself where it reads or writes files there.
-	Dir string
 	// Index is the index file; empty means one that does not exist.
 	Index string
 	// Env is added to the environment; it may set what the package itself has set.
@@ -46,7 +44,7 @@ func (r *Repo) Do(ctx context.Context, c Call) (proc.Result, error) {
 		index = filepath.Join(dir, ownFolder, "no-index")
 	}
 	env := append(slices.Concat(base, c.Env), "GIT_INDEX_FILE="+index)
-	return r.start(ctx, proc.Cmd{Dir: cmp.Or(c.Dir, filepath.Join(dir, ownFolder)), Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
+	return r.start(ctx, proc.Cmd{Dir: cmp.Or(c.WorkTree, filepath.Join(dir, ownFolder)), Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
 }
 
 // start is the one place where a command line of git is made.

@@ -268,9 +268,9 @@ func (r *Repo) personal(value, byDefault string) string {
 		return value
 	}
 	if xdg := getenv(r.env, "XDG_CONFIG_HOME"); xdg != "" {
-		return filepath.Join(xdg, "git", byDefault)
+		return filepath.Join(xdg, "git/"+byDefault)
 	}
-	return filepath.Join(home, ".config", "git", byDefault)
+	return filepath.Join(home, ".config/git/"+byDefault)
 }
 
 func getenv(env []string, name string) (value string) {

@@ -204,13 +204,8 @@ const maxSmall = 64 << 10
 // be called again, and fails when something cannot be removed.
 func (r *Repo) Close() error {
 	err := r.private.close()
-	for _, dir := range []string{r.ScratchDir(), filepath.Dir(r.ScratchDir())} {
-		if rmErr := os.Remove(dir); rmErr != nil { // in use, or never made
-			break
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if rmErr := os.Remove(r.ScratchDir()); errors.Is(rmErr, fs.ErrPermission) {
+		err = errors.Join(err, rmErr) // else it is in use, or was never made
 	}
 	return err
 }
