@@ -34,6 +34,7 @@ func run(ctx context.Context, p Process, f faults) int {
 		return proc.Guard(p.Args[2:], p.Env)
 	}
 	a := &app{App: &cli.App{Process: p}, faults: f}
+	defer a.End()
 	if a.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/git"
 )
 
 // demoCmd is the demo, and its agent.
@@ -103,6 +103,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	if err != nil {
 		return err
 	}
+	defer inner.End()
 	err = driver{w, a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	a.afterDemo(dir, repo, keep)
 	if !keep {
@@ -166,8 +167,7 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 
 // git runs git in a folder of the demo.
 func (a demoCmd) git(ctx context.Context, dir string, args ...string) error {
-	_, err := a.System("").Run(ctx, proc.Cmd{Dir: dir, Argv: append([]string{"git"}, args...), Env: a.Env})
-	return err
+	return git.Plain(ctx, a.System("").Run, dir, a.Env, args...)
 }
 
 func (a demoCmd) makeDemoTasks(ctx context.Context, dir string) error {

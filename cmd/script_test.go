@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -36,7 +37,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile},
 	})
 }
 
@@ -63,6 +64,16 @@ func exits(ts *testscript.TestScript, _ bool, args []string) {
 	if code != want {
 		ts.Fatalf("exit %d, want %d\n%s%s", code, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
 	}
+}
+
+// waitFile waits until a program of the script has made a file.
+func waitFile(ts *testscript.TestScript, _ bool, args []string) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s does not come", args[0])
 }
 
 // checkout is the repository of the script as its person has it, without what the

@@ -40,7 +40,7 @@ func (s *Store) Add(ctx context.Context, task string, n int, base git.Commit) er
 		return context.Cause(ctx)
 	}
 	defer func() { <-s.fill }()
-	if err := l.checkOut(ctx, nil, base); err != nil {
+	if err := l.checkOut(ctx, l.index(), base); err != nil {
 		return errors.Join(err, s.discard(l))
 	}
 	return l.own(names.Branch)

@@ -10,10 +10,10 @@
 //	refs/orch/<epic>/attic/<task>/<n>          its work that landed nowhere
 //
 // The user's checkout, index, stash, configuration and other references are never touched.
-// An agent's .git file is never followed, and no git runs inside a repository that an agent
-// put into its worktree, except to read its commits with every protocol forbidden; so what an
-// agent plants there does not run. (Filters that the user's or the repository's own
-// configuration names do run, as in any checkout.)
+// An agent's .git file is never followed, nor what an admin directory says of settings; of a
+// repository that an agent put into its worktree references and commits are read, and nothing
+// of its configuration; so what an agent plants does not run. (Filters that the user's or the
+// repository's own configuration named at the start do run, as in any checkout.)
 //
 // A worktree's admin directory, <common>/worktrees/<name>, is built aside and renamed into
 // place, and the name follows from the worktree's path. So no git ever sees a half-made one,

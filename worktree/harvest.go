@@ -44,7 +44,7 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 	if err != nil {
 		return Work{}, err
 	}
-	h := harvest{s: s, l: l, names: names, v: v, message: message}
+	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message}
 	if h.work.Head, err = s.newest(ctx, v, base); err != nil {
 		return Work{}, err
 	}
@@ -61,6 +61,7 @@ type harvest struct {
 	l       linked
 	v       view
 	names   Names
+	base    git.Commit
 	message string
 	work    Work
 	spare   []git.Commit // made by orch, for the attic
@@ -79,6 +80,11 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if snap.damaged {
+		if parent, err = h.onlyWhole(ctx, parent); err != nil {
+			return err
+		}
+	}
 	h.work.Unmerged, h.work.Nested, h.work.Unread = snap.unmerged, snap.nested, snap.unread
 	if h.work.Ignored, err = h.l.ignored(ctx, snap.index); err != nil {
 		return err
@@ -95,6 +101,17 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 		return err
 	}
 	return h.tidy(ctx, snap)
+}
+
+// onlyWhole is parent if all that it has beyond base is there. Else what was committed is for the
+// attic, as far as it goes, and the files alone are the work.
+func (h *harvest) onlyWhole(ctx context.Context, parent git.Commit) (git.Commit, error) {
+	_, err := h.s.repo.Out(ctx, "rev-list", "--objects", "--quiet", "--end-of-options", string(parent), "--not", string(h.base))
+	if exitCode(err) <= 0 {
+		return parent, err
+	}
+	h.work.Head = h.base
+	return h.base, nil
 }
 
 // salvage commits tree, the content of the files, on top of the work; or for the attic
@@ -186,16 +203,15 @@ func (h *harvest) tidy(ctx context.Context, snap snapshot) error {
 		return err
 	}
 	if !h.v.attached {
-		if _, err := h.l.git(ctx, nil, nil, "symbolic-ref", "-m", "orch", "HEAD", h.names.Branch); err != nil {
+		if err := h.l.setHead("ref: "+h.names.Branch, h.v.head, h.work.Head, h.s.now()); err != nil {
 			return err
 		}
 	}
 	if _, err := os.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
 		return nil // somebody's; the index is only behind, and the next Harvest finds the same work
 	}
-	if err := os.Rename(snap.index, filepath.Join(h.l.admin, "index")); err != nil || len(h.v.merging) == 0 {
+	if err := os.Rename(snap.index, h.l.index()); err != nil || len(h.v.merging) == 0 {
 		return err
 	}
-	_, err = h.l.git(ctx, nil, nil, "merge", "--quit")
-	return err
+	return h.l.quitMerge()
 }

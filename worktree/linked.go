@@ -31,10 +31,14 @@ func (s *Store) linked(dir string) linked {
 	return linked{repo: s.repo, dir: dir, admin: filepath.Join(s.repo.CommonDir(), "worktrees", name)}
 }
 
-// git runs git with both directories named; env comes last, for an index of its own.
-func (l linked) git(ctx context.Context, env []string, stdin []byte, args ...string) (proc.Result, error) {
-	return l.repo.Do(ctx, git.Call{Args: args, Stdin: stdin, GitDir: l.admin, WorkTree: l.dir, Dir: l.admin, Env: env})
+// git runs git on the files, with an index. Neither the worktree's .git file nor its admin
+// directory is read.
+func (l linked) git(ctx context.Context, index string, stdin []byte, args ...string) (proc.Result, error) {
+	return l.repo.Do(ctx, git.Call{Args: args, Stdin: stdin, WorkTree: l.dir, Index: index})
 }
+
+// index is the index of whoever works here.
+func (l linked) index() string { return filepath.Join(l.admin, "index") }
 
 // hasDir reports whether the worktree is there, as a directory and no symlink.
 func (l linked) hasDir() bool {
@@ -98,8 +102,8 @@ func (l linked) makeDir() error {
 }
 
 // checkOut writes the files of c, changing only what differs, and makes the index match.
-func (l linked) checkOut(ctx context.Context, env []string, c git.Commit) error {
-	if _, err := l.git(ctx, env, nil, "read-tree", "--reset", "-u", "--no-sparse-checkout", string(c)); err != nil {
+func (l linked) checkOut(ctx context.Context, index string, c git.Commit) error {
+	if _, err := l.git(ctx, index, nil, "read-tree", "--reset", "-u", "--no-sparse-checkout", string(c)); err != nil {
 		return fmt.Errorf("checking out %s: %w", c, err)
 	}
 	return nil

@@ -43,18 +43,21 @@ func (s *Store) look(ctx context.Context, l linked, names Names) (v view, err er
 	v.picking = has("CHERRY_PICK_HEAD") || has("REVERT_HEAD")
 	v.rebasing = has("rebase-merge") || has("rebase-apply")
 	for _, id := range strings.Fields(file("MERGE_HEAD")) {
-		v.merging = append(v.merging, git.Commit(id))
+		if isID(id) {
+			v.merging = append(v.merging, git.Commit(id))
+		}
 	}
 	v.log = reflog(file("logs/HEAD"))
+	if stash := strings.TrimSpace(file("MERGE_AUTOSTASH")); isID(stash) {
+		v.log = append(v.log, git.Commit(stash))
+	}
 	if v.attached {
 		v.head = v.branch
 		return v, nil
 	}
-	res, err := l.git(ctx, nil, nil, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	if exitCode(err) == 1 {
+	if v.head, err = s.repo.Head(ctx, l.admin); errors.Is(err, git.ErrNoSuchRef) {
 		return v, nil
 	}
-	v.head = git.Commit(strings.TrimSpace(string(res.Stdout)))
 	return v, err
 }
 

@@ -6,29 +6,25 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/beadsorch/orch/orchestrator/git"
 )
 
 // nestedUnsaved reports whether the repository in path, below the worktree, has anything that
 // its remotes have not: a commit, or a file that differs from its HEAD. Only its references and
-// commits are read, which runs nothing that its configuration names; its files are compared
-// through an index and objects of ours.
-func (l linked) nestedUnsaved(ctx context.Context, path string) (bool, error) {
+// commits are read, and nothing of its configuration; its files are compared through an index
+// and objects of ours.
+func (l linked) nestedUnsaved(ctx context.Context, path string) (unsaved bool, err error) {
 	dir := filepath.Join(l.dir, path)
 	gitDir, err := nestedGitDir(dir)
 	if err != nil || gitDir == "" {
 		return false, err
 	}
-	inner := func(args ...string) (string, error) {
-		res, err := l.repo.Do(ctx, git.Call{Args: args, GitDir: gitDir, Env: []string{"GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1"}})
-		return strings.TrimSpace(string(res.Stdout)), err
-	}
-	tree, err := inner("rev-parse", "--verify", "--quiet", "HEAD^{tree}")
+	inner := l.repo.Foreign(gitDir)
+	defer func() { err = errors.Join(err, inner.Close()) }()
+	tree, err := inner.Out(ctx, "rev-parse", "--verify", "--quiet", "HEAD^{tree}")
 	if err != nil {
 		return true, ctx.Err() // no commit, or none that can be read: what it holds is nowhere else
 	}
-	ahead, err := inner("rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes")
+	ahead, err := inner.Out(ctx, "rev-list", "--max-count=1", "HEAD", "--all", "--not", "--remotes")
 	if err != nil || ahead != "" {
 		return true, ctx.Err()
 	}
@@ -43,8 +39,7 @@ func (l linked) files(ctx context.Context) (snap snapshot, err error) {
 		return snap, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
-	env := []string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}
-	return snap, l.stage(ctx, env, entries{}, &snap)
+	return snap, l.stage(ctx, filepath.Join(scratch, "index"), entries{}, &snap)
 }
 
 // nestedGitDir is the git directory of the repository in dir, empty when there is none.

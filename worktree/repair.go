@@ -15,9 +15,8 @@ import (
 
 // How long ago something has to have been touched to count as left behind.
 const (
-	lockIdle    = 3 * time.Second  // what others use too, while no git runs here
-	lockOld     = 60 * time.Second // whatever runs: no lock is held so long
-	scratchLife = time.Hour
+	lockIdle = 3 * time.Second  // what others use too, while no git runs here
+	lockOld  = 60 * time.Second // whatever runs: no lock is held so long
 )
 
 // Leftover is something that a crash left behind.
@@ -49,7 +48,7 @@ func (s *Store) Repair(ctx context.Context) ([]Leftover, error) {
 			return fmt.Errorf("looking for running gits: %w", err)
 		}
 		for _, step := range []func(context.Context) error{
-			r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.rubbish, r.foreign,
+			r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.rubbish, r.halfObjects, r.foreign,
 		} {
 			if err := step(ctx); err != nil {
 				return err
@@ -217,7 +216,7 @@ func (r *repair) foreign(context.Context) error {
 	return nil
 }
 
-// rubbish deletes what was to be deleted, and old scratch files.
+// rubbish deletes what was to be deleted, and scratch files whose process has ended.
 func (r *repair) rubbish(context.Context) error {
 	bin := filepath.Join(r.root, trashDir)
 	entries, err := os.ReadDir(bin)
@@ -229,17 +228,43 @@ func (r *repair) rubbish(context.Context) error {
 		r.trash.delete(path)
 		r.fixed(path, "a removed worktree that was not deleted yet")
 	}
-	scratch, err := os.ReadDir(r.repo.ScratchDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	scratch, err := r.repo.Abandoned(r.now())
+	for _, path := range scratch {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return err
+}
+
+// halfObjects deletes objects and packs that a killed git was writing: nothing knows their names.
+func (r *repair) halfObjects(context.Context) error {
+	if !r.known || len(r.running) > 0 {
+		return nil
+	}
+	objects := filepath.Join(r.common, "objects")
+	dirs, err := os.ReadDir(objects)
+	if err != nil {
 		return err
 	}
-	for _, e := range scratch {
-		info, err := e.Info()
-		if err != nil || r.now().Sub(info.ModTime()) < scratchLife {
+	for _, d := range dirs {
+		prefix := "tmp_obj_"
+		if d.Name() == "pack" {
+			prefix = "tmp_"
+		}
+		if !d.IsDir() || len(d.Name()) != 2 && d.Name() != "pack" {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(r.repo.ScratchDir(), e.Name())); err != nil {
+		entries, err := os.ReadDir(filepath.Join(objects, d.Name()))
+		if err != nil {
 			return err
+		}
+		for _, e := range entries {
+			info, err := e.Info()
+			if err != nil || !e.Type().IsRegular() || !strings.HasPrefix(e.Name(), prefix) || r.now().Sub(info.ModTime()) < lockOld {
+				continue
+			}
+			if err := r.remove(filepath.Join(objects, d.Name(), e.Name()), "an object that a killed git was writing"); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

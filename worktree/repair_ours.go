@@ -160,7 +160,7 @@ func (r *repair) strays(ctx context.Context) error {
 		if err := l.register("ref: "+branch, branch); err != nil {
 			return err
 		}
-		if _, err := l.git(ctx, nil, nil, "read-tree", "--reset", branch); err != nil {
+		if _, err := l.git(ctx, l.index(), nil, "read-tree", "--reset", branch); err != nil {
 			return err
 		}
 		if err := l.own(branch); err != nil {

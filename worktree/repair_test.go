@@ -277,6 +277,7 @@ func churn(dir string) {
 type panicking struct{ testing.TB }
 
 func (*panicking) Helper()                        {}
+func (*panicking) Cleanup(func())                 {} // it is killed
 func (*panicking) Context() context.Context       { return context.Background() }
 func (*panicking) Errorf(format string, a ...any) { panic(fmt.Sprintf(format, a...)) }
 func (*panicking) FailNow()                       { panic("failed") }

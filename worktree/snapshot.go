@@ -20,6 +20,7 @@ type snapshot struct {
 	unmerged []string // paths that have conflict entries in the agent's index
 	nested   []string // git repositories below, not in the tree but as they were in the index
 	unread   []string // paths that git would not take
+	damaged  bool     // the agent's index named objects that are not there
 }
 
 // entries is what an index says.
@@ -37,19 +38,44 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 		return snap, dir, err
 	}
 	snap.index = filepath.Join(dir, "index")
-	env := []string{"GIT_INDEX_FILE=" + snap.index}
-	have, err := l.ownIndex(ctx, env, snap.index, parent)
+	have, err := l.ownIndex(ctx, snap.index, parent)
 	if err != nil {
 		return snap, dir, fmt.Errorf("reading the index: %w", err)
 	}
-	err = l.stage(ctx, env, have, &snap)
+	err = l.stage(ctx, snap.index, have, &snap)
+	for _, from := range []git.Commit{parent, ""} { // an index that names what is not there: what counts are the files
+		if exitCode(err) <= 0 || ctx.Err() != nil {
+			break
+		}
+		snap = snapshot{index: snap.index, damaged: true}
+		if have, err = l.newIndex(ctx, snap.index, from); err == nil {
+			err = l.stage(ctx, snap.index, have, &snap)
+		}
+	}
 	return snap, dir, err
 }
 
-// stage brings the index that env names, which says what have has, up to the files, and stores its tree.
-func (l linked) stage(ctx context.Context, env []string, have entries, snap *snapshot) error {
+// newIndex makes an index from a commit, or without one an empty index.
+func (l linked) newIndex(ctx context.Context, index string, from git.Commit) (entries, error) {
+	if err := os.Remove(index); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return entries{}, err
+	}
+	if from == "" {
+		return entries{}, nil
+	}
+	if _, err := l.git(ctx, index, nil, "read-tree", "--reset", string(from)); err != nil {
+		return entries{}, err
+	}
+	if _, err := l.git(ctx, index, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 { // 1: something differs
+		return entries{}, err
+	}
+	return l.entries(ctx, index)
+}
+
+// stage brings the index, which says what have has, up to the files, and stores its tree.
+func (l linked) stage(ctx context.Context, index string, have entries, snap *snapshot) error {
 	snap.unmerged, snap.nested = have.unmerged, have.links
-	changed, unread, err := l.changed(ctx, env)
+	changed, unread, err := l.changed(ctx, index)
 	if err != nil {
 		return fmt.Errorf("looking for changes: %w", err)
 	}
@@ -62,39 +88,30 @@ func (l linked) stage(ctx context.Context, env []string, have entries, snap *sna
 		}
 	}
 	slices.Sort(paths)
-	refused, err := l.take(ctx, env, slices.Compact(paths))
+	refused, err := l.take(ctx, index, slices.Compact(paths))
 	if err != nil {
 		return fmt.Errorf("storing what changed: %w", err)
 	}
 	snap.unread = append(unread, refused...)
-	res, err := l.git(ctx, env, nil, "write-tree")
+	res, err := l.git(ctx, index, nil, "write-tree")
 	snap.tree = strings.TrimSpace(string(res.Stdout))
 	return err
 }
 
 // ownIndex makes the index that a snapshot is taken with: a copy of the agent's, whose
 // stat data saves reading unchanged files, or one made from parent.
-func (l linked) ownIndex(ctx context.Context, env []string, index string, parent git.Commit) (entries, error) {
-	err := copyIndex(filepath.Join(l.admin, "index"), index)
+func (l linked) ownIndex(ctx context.Context, index string, parent git.Commit) (entries, error) {
+	err := copyIndex(l.index(), index)
 	if err == nil {
 		var have entries
-		if have, err = l.entries(ctx, env); err == nil {
-			return have, l.unassume(ctx, env, have.assumed)
+		if have, err = l.entries(ctx, index); err == nil {
+			return have, l.unassume(ctx, index, have.assumed)
 		}
 	}
 	if ctx.Err() != nil {
 		return entries{}, err
 	}
-	if err := os.Remove(index); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return entries{}, err
-	}
-	if _, err := l.git(ctx, env, nil, "read-tree", "--reset", string(parent)); err != nil {
-		return entries{}, err
-	}
-	if _, err := l.git(ctx, env, nil, "update-index", "-q", "--refresh"); err != nil && exitCode(err) != 1 { // 1: something differs
-		return entries{}, err
-	}
-	return l.entries(ctx, env)
+	return l.newIndex(ctx, index, parent)
 }
 
 // copyIndex copies an index with its time, which is part of what git decides by.
@@ -111,17 +128,17 @@ func copyIndex(from, to string) error {
 }
 
 // unassume clears marks that would hide changes.
-func (l linked) unassume(ctx context.Context, env, paths []string) error {
+func (l linked) unassume(ctx context.Context, index string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	_, err := l.git(ctx, env, zeroEnded(paths), "update-index", "--no-assume-unchanged", "-z", "--stdin")
+	_, err := l.git(ctx, index, zeroEnded(paths), "update-index", "--no-assume-unchanged", "-z", "--stdin")
 	return err
 }
 
-// entries reads the index that env names.
-func (l linked) entries(ctx context.Context, env []string) (entries, error) {
-	res, err := l.git(ctx, env, nil, "ls-files", "-z", "-v", "--stage")
+// entries reads the index.
+func (l linked) entries(ctx context.Context, index string) (entries, error) {
+	res, err := l.git(ctx, index, nil, "ls-files", "-z", "-v", "--stage")
 	if err != nil {
 		return entries{}, err
 	}
@@ -152,8 +169,8 @@ func parseEntries(out string) (e entries) {
 
 // changed lists what differs from the index: changed, deleted and untracked paths, nested
 // repositories with a slash at the end; unread are directories that could not be looked into.
-func (l linked) changed(ctx context.Context, env []string) (paths, unread []string, err error) {
-	res, err := l.git(ctx, env, nil, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
+func (l linked) changed(ctx context.Context, index string) (paths, unread []string, err error) {
+	res, err := l.git(ctx, index, nil, "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -176,11 +193,11 @@ func said(stderr []byte, prefix string) (rests []string) {
 
 // take puts paths as they are in the work tree into the index. What git will not take (a
 // file that cannot be read, a name such as "git~1") does not keep it from the rest.
-func (l linked) take(ctx context.Context, env, paths []string) (refused []string, err error) {
+func (l linked) take(ctx context.Context, index string, paths []string) (refused []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
-	res, err := l.git(ctx, env, zeroEnded(paths), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	res, err := l.git(ctx, index, zeroEnded(paths), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 	switch {
 	case err == nil:
 		return said(res.Stderr, "Ignoring path "), nil
@@ -190,17 +207,17 @@ func (l linked) take(ctx context.Context, env, paths []string) (refused []string
 		return paths, nil
 	}
 	half := len(paths) / 2
-	first, err := l.take(ctx, env, paths[:half])
+	first, err := l.take(ctx, index, paths[:half])
 	if err != nil {
 		return nil, err
 	}
-	second, err := l.take(ctx, env, paths[half:])
+	second, err := l.take(ctx, index, paths[half:])
 	return append(first, second...), err
 }
 
 // ignored counts what is ignored, a directory that is ignored as a whole as one.
 func (l linked) ignored(ctx context.Context, index string) (int, error) {
-	res, err := l.git(ctx, []string{"GIT_INDEX_FILE=" + index}, nil,
+	res, err := l.git(ctx, index, nil,
 		"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	return len(zeroSplit(res.Stdout)), err
 }

@@ -2,7 +2,9 @@ package worktree_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -110,11 +112,19 @@ func TestCheckoutStaysUntouched(t *testing.T) {
 			w.Git("clone", "-q", "--depth=1", "file://"+w.Dir, w.Dir+"-shallow")
 			return w.at(w.Dir + "-shallow")
 		},
-		"partial": func(_ *testing.T, w world) world {
+		"partial": func(t *testing.T, w world) world {
 			w.Git("config", "uploadpack.allowFilter", "true")
 			w.Git("config", "uploadpack.allowAnySHA1InWant", "true")
 			w.Git("clone", "-q", "--filter=blob:none", "--no-checkout", "file://"+w.Dir, w.Dir+"-partial")
-			return w.at(w.Dir + "-partial")
+			partial := w.at(w.Dir + "-partial")
+			_, err := partial.store().EnsureEpic(t.Context(), w.Head())
+			var refused *git.UnsupportedError
+			require.ErrorAs(t, err, &refused)
+			_, command, _ := strings.Cut(refused.Fix, "fetch them: ")
+			sh := exec.CommandContext(t.Context(), "sh", "-c", command)
+			sh.Dir, sh.Env = partial.Dir, w.Env
+			require.NoError(t, sh.Run())
+			return partial
 		},
 		"sparse": func(_ *testing.T, w world) world {
 			w.Git("sparse-checkout", "set", "dir")

@@ -51,25 +51,27 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 			return err
 		}
 	}
-	index := filepath.Join(l.admin, "orch-index")
-	env := []string{"GIT_INDEX_FILE=" + index}
-	if err := l.checkOut(ctx, env, c); err != nil {
+	index, err := l.repo.Own(filepath.Base(l.admin))
+	if err != nil {
 		return err
 	}
-	if _, err := l.git(ctx, env, nil, "clean", "-ffdxq"); err != nil {
+	if err := l.checkOut(ctx, index, c); err != nil {
+		return err
+	}
+	if _, err := l.git(ctx, index, nil, "clean", "-ffdxq"); err != nil {
 		return fmt.Errorf("cleaning %s: %w", l.dir, err)
 	}
-	res, err := l.git(ctx, env, nil, "ls-files", "-z", "--others")
+	res, err := l.git(ctx, index, nil, "ls-files", "-z", "--others")
 	if err == nil && len(res.Stdout) > 0 {
 		err = fmt.Errorf("cleaning %s: %q is still there", l.dir, zeroSplit(res.Stdout)[0])
 	}
 	if err != nil {
 		return err
 	}
-	if _, err := l.git(ctx, nil, nil, "update-ref", "-m", "orch", "--no-deref", "HEAD", string(c)); err != nil {
+	if err := l.setHead(string(c), "", c, s.now()); err != nil {
 		return err
 	}
-	return copyIndex(index, filepath.Join(l.admin, "index"))
+	return copyIndex(index, l.index())
 }
 
 // Close removes the verify worktree, waits until what was removed is deleted, and removes

@@ -40,6 +40,18 @@ type App struct {
 	Process
 	// JSON asks for one JSON document instead of text.
 	JSON bool
+
+	ends []func()
+}
+
+// AtEnd has f called by End.
+func (a *App) AtEnd(f func()) { a.ends = append(a.ends, f) }
+
+// End lets go of what the invocation holds, the last first. It may be called again.
+func (a *App) End() {
+	for ; len(a.ends) > 0; a.ends = a.ends[:len(a.ends)-1] {
+		a.ends[len(a.ends)-1]()
+	}
 }
 
 // MarkName is the environment variable of every process that orch starts for a repository. What

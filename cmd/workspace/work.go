@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -21,8 +20,8 @@ import (
 type Work struct {
 	// Dir is the folder of the work, absolute.
 	Dir string
-	// Base is the revision that the work began from.
-	Base string
+	// Base is the commit that the work began from; empty for the one that is checked out.
+	Base git.Commit
 	// Book is the folder of the task's loop.
 	Book string
 }
@@ -31,7 +30,7 @@ type Work struct {
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
 // loop in a folder of its own. It fails as Store does.
 func (w *Workspace) WorkAt(task string) (Work, error) {
-	at := Work{Dir: w.Dir, Base: "HEAD", Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
+	at := Work{Dir: w.Dir, Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
 	if dir := w.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Getenv("ORCH_TASK") == task {
 		at.Book, at.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(w.Getenv("ORCH_WORKTREE"), w.Dir)
 	}
@@ -49,26 +48,21 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 		return at, err
 	}
 	at.Book = book
-	at.Dir, at.Base = store.Name(string(t.ID), last.Number).Dir, string(last.Base)
+	at.Dir, at.Base = store.Name(string(t.ID), last.Number).Dir, last.Base
 	return at, nil
 }
 
-// Changed lists the files that the work has changed, new ones included. It fails when git
-// does.
+// Changed lists the files that the work has changed, new ones included, from the top of its
+// work tree. It fails when git does.
 func (w *Workspace) Changed(ctx context.Context, at Work) (files []string, err error) {
-	for _, args := range [][]string{{"diff", "--name-only", "-z", "--no-renames", at.Base, "--"}, {"ls-files", "--others", "--exclude-standard", "-z"}} {
-		res, err := w.Proc.Run(ctx, proc.Cmd{Dir: at.Dir, Argv: append([]string{"git"}, args...), Env: w.SystemEnv(gitNames()...)})
-		if err != nil {
-			return nil, fmt.Errorf("listing what has changed: %w", err)
-		}
-		for file := range strings.SplitSeq(strings.Trim(string(res.Stdout), "\x00"), "\x00") {
-			if file != "" {
-				files = append(files, file)
-			}
-		}
+	c, err := w.Repo.CheckoutAt(at.Dir)
+	if err == nil {
+		files, err = w.Repo.ChangedIn(ctx, c, at.Base)
 	}
-	slices.Sort(files)
-	return slices.Compact(files), nil
+	if err != nil {
+		return nil, fmt.Errorf("listing what has changed: %w", err)
+	}
+	return files, nil
 }
 
 // Iteration is how the agent of a task iterates: the one that its label agent:NAME names, and

@@ -51,6 +51,7 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	if w.Repo, err = git.Open(ctx, plain.Run, a.Dir, systemEnv(a.Process, gitNames()...)); err != nil {
 		return nil, err
 	}
+	a.AtEnd(func() { _ = w.Repo.Close() }) // what is left is removed by a later run
 	w.Root, w.Home = cmp.Or(w.Repo.WorkTree(), w.Repo.CommonDir()), filepath.Join(w.Repo.CommonDir(), "orch")
 	w.Proc = a.System(w.Marker())
 	w.Repo = w.Repo.RunBy(w.Proc.Run)

@@ -1,8 +1,12 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -14,35 +18,46 @@ type Call struct {
 	Args []string
 	// Stdin is what git reads.
 	Stdin []byte
-	// Dir is the working directory; empty means the work tree, or the git directory without one.
-	Dir string
-	// GitDir is the git directory; empty means the repository's common one.
-	GitDir string
-	// WorkTree is the work tree; empty means that there is none, and git refuses what needs one.
+	// WorkTree is the work tree, and the working directory; empty means that there is none, and git
+	// refuses what needs one.
 	WorkTree string
+	// Index is the index file; empty means one that does not exist.
+	Index string
 	// Env is added to the environment; it may set what the package itself has set.
 	Env []string
 }
 
-// Do runs git. It fails with a [*proc.ExitError], with a Result that is valid all the
-// same, or as the runner does.
+// Do runs git, in a git directory of orch's own; nothing that is configured in the repository
+// now, or in a work tree, has any effect. It fails with a [*proc.ExitError], with a
+// Result that is valid all the same, or as the runner does, or when there can be no such directory.
 func (r *Repo) Do(ctx context.Context, c Call) (proc.Result, error) {
-	gitDir, dir := c.GitDir, c.Dir
-	if gitDir == "" {
-		gitDir = r.commonDir
+	dir, base, err := r.private.ready()
+	if err != nil {
+		return proc.Result{}, err
 	}
-	if dir == "" {
-		dir = c.WorkTree
-	}
-	if dir == "" {
-		dir = gitDir
-	}
-	argv := []string{"git", "--git-dir=" + gitDir}
+	args := []string{"--git-dir=" + dir}
 	if c.WorkTree != "" {
-		argv = append(argv, "--work-tree="+c.WorkTree)
+		args = append(args, "--work-tree="+c.WorkTree)
 	}
-	env := append(append(make([]string, 0, len(r.env)+len(c.Env)), r.env...), c.Env...)
-	return r.run(ctx, proc.Cmd{Dir: dir, Argv: append(argv, c.Args...), Env: env, Stdin: c.Stdin})
+	index := c.Index
+	if index == "" {
+		index = filepath.Join(dir, ownFolder, "no-index")
+	}
+	env := append(slices.Concat(base, c.Env), "GIT_INDEX_FILE="+index)
+	return r.start(ctx, proc.Cmd{Dir: cmp.Or(c.WorkTree, filepath.Join(dir, ownFolder)), Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
+}
+
+// start is the one place where a command line of git is made.
+func (r *Repo) start(ctx context.Context, c proc.Cmd, args ...string) (proc.Result, error) {
+	c.Argv = append([]string{"git"}, args...)
+	return r.run(ctx, c)
+}
+
+// Plain runs git in dir as a person would, and what is configured there runs. It is for a
+// repository that its caller has made itself, and never for one that others work in. It fails as Do does.
+func Plain(ctx context.Context, run proc.Runner, dir string, env []string, args ...string) error {
+	_, err := (&Repo{run: run}).start(ctx, proc.Cmd{Dir: dir, Env: env}, args...)
+	return err
 }
 
 // Out runs git on the repository, without a work tree, and returns what it printed
@@ -58,6 +73,7 @@ func settings() [][2]string {
 		{"core.hooksPath", "/dev/null"},
 		{"core.fsmonitor", "false"},
 		{"core.fsync", "committed,reference"},
+		{"core.commitGraph", "false"},         // a file that says what commits are, beside them
 		{"core.filesRefLockTimeout", "10000"}, // ms that a lock of someone else is waited for
 		{"core.packedRefsTimeout", "10000"},
 		{"gc.auto", "0"},
@@ -68,20 +84,40 @@ func settings() [][2]string {
 	}
 }
 
-// baseEnv is the environment of every git: base without what would redirect or translate it.
+// baseEnv is base without what would redirect or translate git, and with what forbids it to
+// ask anybody, to fetch anything, and to read any configuration but that of its call.
 func baseEnv(base []string) []string {
-	var env []string
+	env := plainEnv(base, func(string) bool { return false })
+	return append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
+}
+
+// openEnv is the environment of those few gits that read the person's configuration, which
+// find the repository and run nothing.
+func openEnv(base []string) []string {
+	env := plainEnv(base, func(name string) bool {
+		return name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM" || name == "GIT_CONFIG_NOSYSTEM"
+	})
+	return append(env, configEnv(settings())...)
+}
+
+func plainEnv(base []string, allowed func(name string) bool) (env []string) {
 	for _, entry := range base {
 		name, _, _ := strings.Cut(entry, "=")
-		if strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" {
+		if strings.HasPrefix(name, "GIT_") && !allowed(name) || strings.HasPrefix(name, "LC_") || name == "LANG" || name == "LANGUAGE" {
 			continue
 		}
 		env = append(env, entry)
 	}
-	env = append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=:",
+	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_EDITOR=:", "GIT_PAGER=cat",
 		"GIT_IMPLICIT_WORK_TREE=0", // the working directory is never taken for a work tree
-		fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings())))
-	for i, s := range settings() {
+		"GIT_NO_LAZY_FETCH=1", "GIT_ALLOW_PROTOCOL=none",
+		"GIT_NO_REPLACE_OBJECTS=1") // an object is what its id says
+}
+
+// configEnv hands settings to git by its environment, the last of the same key counting.
+func configEnv(pairs [][2]string) []string {
+	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(pairs))}
+	for i, s := range pairs {
 		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
 	}
 	return env

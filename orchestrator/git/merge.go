@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -81,19 +80,6 @@ func parseMerge(out string) (m Merged, err error) {
 	}
 	return m, nil
 }
-
-// Scratch makes a directory for short-lived files of orch's own, in the common directory.
-// It fails when that cannot be written.
-func (r *Repo) Scratch(prefix string) (string, error) {
-	parent := r.ScratchDir()
-	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return "", err
-	}
-	return os.MkdirTemp(parent, prefix)
-}
-
-// ScratchDir is where Scratch makes its directories; a crash may leave some there.
-func (r *Repo) ScratchDir() string { return filepath.Join(r.commonDir, "orch", "tmp") }
 
 // attributes writes the .gitattributes files of c below dir.
 func (r *Repo) attributes(ctx context.Context, c Commit, dir string) error {

@@ -53,9 +53,8 @@ func TestMerge(t *testing.T) {
 			res, err := r.Do(t.Context(), git.Call{Args: []string{"cat-file", "blob", m.Tree + ":" + tt.merged}})
 			require.NoError(t, err)
 			require.Equal(t, tt.mergedWants, string(res.Stdout))
-			left, err := os.ReadDir(r.ScratchDir())
-			require.NoError(t, err)
-			require.Empty(t, left)
+			require.NoError(t, r.Close())
+			require.NoDirExists(t, r.ScratchDir())
 		})
 	}
 }

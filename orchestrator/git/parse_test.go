@@ -59,3 +59,43 @@ func FuzzParseNumstat(f *testing.F) {
 		require.LessOrEqual(t, len(changes), strings.Count(out, "\x00")+1)
 	})
 }
+
+// FuzzParseConfig: whatever git prints, what is kept names no program that Drivers does not tell,
+// and git's own file gets nothing that could begin another setting.
+func FuzzParseConfig(f *testing.F) {
+	f.Add("filter.a.b.clean\ntr a b\x00core.bare\x00core.autocrlf\ninput\x00")
+	f.Add("extensions.partialclone\no]\n[core]\nfsmonitor=x\x00remote.o.promisor\ntrue\x00=\n\x00.\n\x00")
+	f.Fuzz(func(t *testing.T, out string) {
+		all := parseConfig(out)
+		var kept []setting
+		for _, s := range all {
+			require.NotEmpty(t, s.section)
+			require.NotEmpty(t, s.name)
+			if !keep(s, true) {
+				continue
+			}
+			kept = append(kept, s)
+			require.NotContains(t, []string{"core.fsmonitor", "core.hookspath", "core.pager", "core.editor", "core.worktree", "gpg.program", "diff.external"}, s.key())
+			require.NotContains(t, []string{"alias", "include", "includeif", "extensions", "protocol", "pager", "safe"}, s.section)
+		}
+		for _, d := range driversOf(kept) {
+			require.Contains(t, out, d.Command)
+		}
+		lines := strings.Split(strings.TrimSpace(format(all, false)), "\n")
+		require.LessOrEqual(t, len(lines), 7)
+		for _, line := range lines[2:] {
+			require.Regexp(t, `^\tbare = false$|^\[extensions\]$|^\t(objectformat|compatobjectformat|partialclone) = [-0-9A-Za-z_.]+$`, line)
+		}
+	})
+}
+
+// FuzzScratchName: a name that is no scratch folder's is nobody's, so only its age counts.
+func FuzzScratchName(f *testing.F) {
+	f.Add("git-1-1-00000000-1")
+	f.Add("merge-" + owner() + "1")
+	f.Fuzz(func(t *testing.T, name string) {
+		if alive, known := ownerAlive(name); !known {
+			require.False(t, alive)
+		}
+	})
+}

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
@@ -56,7 +56,7 @@ func (r *Repo) looseTree(c Commit) (tree string, ok bool) {
 	if len(c) < 3 {
 		return "", false
 	}
-	f, err := os.Open(filepath.Join(r.commonDir, "objects", string(c[:2]), string(c[2:])))
+	f, err := openRegular(filepath.Join(r.commonDir, "objects", string(c[:2]), string(c[2:])), syscall.O_NOFOLLOW)
 	if err != nil {
 		return "", false
 	}
@@ -74,6 +74,21 @@ func (r *Repo) looseTree(c Commit) (tree string, ok bool) {
 		return "", false
 	}
 	return strings.CutPrefix(string(line), "tree ")
+}
+
+// Missing counts the objects of c, its tree and its files, that a partial clone has left at its
+// remote; 0 in any other repository. Orch never fetches. It fails as Do does.
+func (r *Repo) Missing(ctx context.Context, c Commit) (n int, err error) {
+	if !r.partial {
+		return 0, nil
+	}
+	out, err := r.Out(ctx, "rev-list", "--objects", "--no-walk", "--missing=print", "--end-of-options", string(c))
+	for line := range strings.Lines(out) {
+		if strings.HasPrefix(line, "?") {
+			n++
+		}
+	}
+	return n, err
 }
 
 // FileChange is how much of one file changed.

@@ -1,17 +1,16 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-
-	"github.com/go-git/go-billy/v5/osfs"
-	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -56,17 +55,54 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (Commit, error) {
 	return Commit(out), err
 }
 
-// lookup reads a reference in process. Whatever go-git does not know is git's to say.
+// lookup reads a reference in process, from a plain file of its own or the packed ones. Whatever
+// is not as expected is git's to say.
 func (r *Repo) lookup(name string) (Commit, bool) {
-	if r.sha256 {
+	if !isRefName(name) || linked(r.commonDir, name) != nil {
 		return "", false
 	}
-	dir := dotgit.New(osfs.New(r.commonDir))
-	ref, err := dir.Ref(plumbing.ReferenceName(name))
-	if err = errors.Join(err, dir.Close()); err != nil || ref.Type() != plumbing.HashReference || ref.Hash().IsZero() {
+	content, err := readRegular(filepath.Join(r.commonDir, filepath.FromSlash(name)), maxSmall)
+	if err == nil {
+		id, ended := strings.CutSuffix(string(content), "\n")
+		return Commit(id), ended && objectID().MatchString(id) && strings.Trim(id, "0") != ""
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
 		return "", false
 	}
-	return Commit(ref.Hash().String()), true
+	return r.packed(name)
+}
+
+// packed looks a reference up among the packed ones.
+func (r *Repo) packed(name string) (Commit, bool) {
+	f, err := openRegular(filepath.Join(r.commonDir, "packed-refs"), syscall.O_NOFOLLOW)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		if id, ok := strings.CutSuffix(lines.Text(), " "+name); ok && objectID().MatchString(id) {
+			return Commit(id), true
+		}
+	}
+	return "", false
+}
+
+// linked fails when a link or something else that is no folder stands on the way to a
+// reference, or is the reference: git would read and write wherever it leads.
+func linked(commonDir, name string) error {
+	path := commonDir
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		path = filepath.Join(path, part)
+		info, err := os.Lstat(path)
+		if err != nil {
+			return nil // not there: git makes it, or says so
+		}
+		if last := i == len(parts)-1; !info.IsDir() && (!last || !info.Mode().IsRegular()) {
+			return fmt.Errorf("%s is no plain file, and references are kept there: remove it", path)
+		}
+	}
+	return nil
 }
 
 // Refs lists the references whose names begin with prefix, which ends at a slash or is a
@@ -96,6 +132,14 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 		script.WriteString(c.command())
 	}
 	script.WriteString("prepare\x00commit\x00")
+	for _, c := range changes {
+		if err := linked(r.commonDir, c.Name); err != nil {
+			return err
+		}
+	}
+	if err := os.Mkdir(filepath.Join(r.commonDir, "logs"), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("making the folder of the reflogs: %w", err)
+	}
 	_, err := r.Do(ctx, Call{Args: []string{"update-ref", "-m", "orch", "--no-deref", "--stdin", "-z"}, Stdin: script.Bytes()})
 	var exit *proc.ExitError
 	if !errors.As(err, &exit) {
@@ -165,23 +209,75 @@ func (r *Repo) CheckedOut(branch string) (c Checkout, ok bool, err error) {
 		if !headIs(admin, branch) {
 			continue
 		}
-		link, err := os.ReadFile(filepath.Join(admin, "gitdir"))
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		path, err := checkoutOf(admin)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Checkout{}, false, fmt.Errorf("looking for worktrees: %w", err)
 		}
-		path := strings.TrimSuffix(string(link), "\n")
-		if path != "" && !filepath.IsAbs(path) { // worktree.useRelativePaths of git 2.48
-			path = filepath.Join(admin, path)
-		}
-		return Checkout{Path: strings.TrimSuffix(path, "/.git"), GitDir: admin}, true, nil
+		return Checkout{Path: path, GitDir: admin}, true, nil
 	}
 	return Checkout{}, false, nil
 }
 
+// checkoutOf is the work tree that an admin directory says it belongs to.
+func checkoutOf(admin string) (string, error) {
+	link, err := readRegular(filepath.Join(admin, "gitdir"), maxSmall)
+	path := strings.TrimSuffix(string(link), "\n")
+	if path != "" && !filepath.IsAbs(path) { // worktree.useRelativePaths of git 2.48
+		path = filepath.Join(admin, path)
+	}
+	return strings.TrimSuffix(path, "/.git"), err
+}
+
+// CheckoutAt finds the work tree that holds dir, by what the repository knows and not by any
+// .git file on the way. It fails when dir is in none, or when a directory cannot be read.
+func (r *Repo) CheckoutAt(dir string) (Checkout, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return Checkout{}, err
+	}
+	var found Checkout
+	consider := func(c Checkout) {
+		path, err := filepath.EvalSymlinks(c.Path)
+		if err == nil && len(path) > len(found.Path) && (dir == path || strings.HasPrefix(dir, strings.TrimSuffix(path, "/")+"/")) {
+			found = Checkout{Path: path, GitDir: c.GitDir}
+		}
+	}
+	if r.workTree != "" {
+		consider(Checkout{Path: r.workTree, GitDir: r.commonDir})
+	}
+	admins, err := os.ReadDir(filepath.Join(r.commonDir, "worktrees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Checkout{}, fmt.Errorf("looking for worktrees: %w", err)
+	}
+	for _, e := range admins {
+		admin := filepath.Join(r.commonDir, "worktrees", e.Name())
+		if path, err := checkoutOf(admin); err == nil && path != "" {
+			consider(Checkout{Path: path, GitDir: admin})
+		}
+	}
+	if found.Path == "" {
+		return Checkout{}, fmt.Errorf("%s is %w", dir, errNoWorkTree)
+	}
+	return found, nil
+}
+
+// Head is the commit that a work tree has checked out, by the HEAD in its git directory. It
+// fails with [ErrNoSuchRef] before the first commit and where there is no such commit, or as Do does.
+func (r *Repo) Head(ctx context.Context, gitDir string) (Commit, error) {
+	head, ok := readHead(gitDir)
+	if !ok {
+		return "", fmt.Errorf("%w: HEAD of %s", ErrNoSuchRef, gitDir)
+	}
+	if ref, symbolic := strings.CutPrefix(head, "ref: "); symbolic {
+		head = ref
+	}
+	return r.Resolve(ctx, head)
+}
+
 // headIs reports whether the HEAD in gitDir is branch.
 func headIs(gitDir, branch string) bool {
-	head, err := os.ReadFile(filepath.Join(gitDir, "HEAD"))
-	return err == nil && strings.TrimSpace(string(head)) == "ref: "+branch
+	head, ok := readHead(gitDir)
+	return ok && head == "ref: "+branch
 }
 
 // Short is a reference's name without refs/heads/.

@@ -16,13 +16,16 @@ import (
 // Commit is the full id of an object, of a commit but where said otherwise.
 type Commit string
 
-// Repo is a repository. It does not change and is safe for concurrent use.
+// Repo is a repository. It is safe for concurrent use.
 type Repo struct {
 	run       proc.Runner
-	env       []string
+	openEnv   []string // while the person's configuration is read
+	env       []string // without configuration
 	commonDir string
 	workTree  string
-	sha256    bool // the object format, which go-git does not know
+	drivers   []Driver
+	partial   bool // a clone that has left objects at its remote
+	private   *private
 }
 
 // oldest is the first git that has merge-tree --write-tree.
@@ -31,12 +34,15 @@ const oldestMajor, oldestMinor = 2, 38
 var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^git version (\d+)\.(\d+)`) })
 
 // Open finds the repository that holds dir, which may be a linked worktree, a directory
-// below one, or a bare repository. env is the environment that git gets, without GIT_*.
+// below one, or a bare repository. env is the environment that git gets, of whose GIT_* only
+// what says where the person's configuration is counts. The configuration, attributes and
+// excludes are read now and never again: whatever is written there afterwards changes nothing
+// for this Repo (see [Repo.Drivers]). The caller closes it.
 // It fails with [ErrNotRepository], or with an [*UnsupportedError] when git is missing or
 // older than 2.38, when git does not trust the owner of the repository, or when its
 // references are not kept in files.
 func Open(ctx context.Context, run proc.Runner, dir string, env []string) (*Repo, error) {
-	r := &Repo{run: run, env: baseEnv(env)}
+	r := &Repo{run: run, openEnv: openEnv(env), env: baseEnv(env)}
 	if err := r.checkVersion(ctx); err != nil {
 		return nil, err
 	}
@@ -47,7 +53,7 @@ func Open(ctx context.Context, run proc.Runner, dir string, env []string) (*Repo
 	return r, r.configure(ctx, top)
 }
 
-// RunBy is the same repository, with another runner of its git processes.
+// RunBy is the same repository, with another runner of its git processes; closing one closes both.
 func (r *Repo) RunBy(run proc.Runner) *Repo {
 	c := *r
 	c.run = run
@@ -62,7 +68,7 @@ func (r *Repo) WorkTree() string { return r.workTree }
 
 func (r *Repo) checkVersion(ctx context.Context) error {
 	const fix = "install git 2.38 or later"
-	res, err := r.run(ctx, proc.Cmd{Argv: []string{"git", "version"}, Env: r.env})
+	res, err := r.start(ctx, proc.Cmd{Env: r.openEnv}, "version")
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -84,8 +90,7 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 // discover fills in the common directory; top is the work tree when dir is in the main one.
 func (r *Repo) discover(ctx context.Context, dir string) (top string, err error) {
 	at := func(args ...string) (proc.Result, error) {
-		argv := append([]string{"git", "rev-parse", "--path-format=absolute"}, args...)
-		return r.run(ctx, proc.Cmd{Dir: dir, Argv: argv, Env: r.env})
+		return r.start(ctx, proc.Cmd{Dir: dir, Env: r.openEnv}, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
 	}
 	res, err := at("--git-common-dir", "--git-dir")
 	if err != nil {
@@ -122,29 +127,6 @@ func discoveryError(dir string, err error) error {
 	return exit
 }
 
-// configure reads the few settings that orch itself depends on.
-func (r *Repo) configure(ctx context.Context, top string) error {
-	set := map[string]string{}
-	res, err := r.Do(ctx, Call{Args: []string{"config", "--null", "--get-regexp",
-		`^(user\.(name|email)|core\.(bare|worktree)|extensions\.(refstorage|objectformat))$`}})
-	var exit *proc.ExitError
-	if err != nil && !(errors.As(err, &exit) && exit.ExitCode == 1) { // 1: none is set
-		return err
-	}
-	for entry := range strings.SplitSeq(string(res.Stdout), "\x00") {
-		key, value, _ := strings.Cut(entry, "\n")
-		set[key] = value
-	}
-	if set["extensions.refstorage"] == "reftable" {
-		return &UnsupportedError{Reason: "this repository keeps its references in a reftable",
-			Fix: "git refs migrate --ref-format=files"}
-	}
-	r.sha256 = set["extensions.objectformat"] == "sha256"
-	r.workTree = mainWorkTree(r.commonDir, top, set["core.worktree"], set["core.bare"] == "true")
-	r.env = append(r.env, identity(set)...)
-	return nil
-}
-
 // mainWorkTree is where the main checkout is, without asking git for the list of
 // worktrees: one half-made worktree makes that fail for the whole repository.
 func mainWorkTree(common, top, setting string, bare bool) string {
@@ -160,19 +142,6 @@ func mainWorkTree(common, top, setting string, bare bool) string {
 		return filepath.Dir(common)
 	}
 	return ""
-}
-
-// identity fills in what the user has not said about who commits.
-func identity(set map[string]string) (env []string) {
-	for _, role := range []string{"GIT_AUTHOR_", "GIT_COMMITTER_"} {
-		if set["user.name"] == "" {
-			env = append(env, role+"NAME=orch")
-		}
-		if set["user.email"] == "" {
-			env = append(env, role+"EMAIL=orch@localhost")
-		}
-	}
-	return env
 }
 
 func firstLine(b []byte) string {

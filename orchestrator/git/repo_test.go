@@ -102,9 +102,9 @@ func TestDoIgnoresWhatWouldRedirectIt(t *testing.T) {
 	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/heads/x", New: c}}))
 	require.NoFileExists(t, ran)
 
-	_, err = r.Do(t.Context(), git.Call{Args: []string{"status"}, Dir: w.Dir})
+	_, err = r.Do(t.Context(), git.Call{Args: []string{"status"}})
 	require.ErrorContains(t, err, "must be run in a work tree")
-	status, err := r.Do(t.Context(), git.Call{Args: []string{"status", "--porcelain"}, WorkTree: w.Dir})
+	status, err := r.Do(t.Context(), git.Call{Args: []string{"status", "--porcelain"}, WorkTree: w.Dir, Index: w.Dir + "/.git/index"})
 	require.NoError(t, err)
 	require.Empty(t, string(status.Stdout))
 }

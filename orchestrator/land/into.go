@@ -52,7 +52,7 @@ func successor(ctx context.Context, repo *git.Repo, old, epicTip git.Commit, m M
 // moveCheckout moves a branch with the files that are checked out from it. The files go
 // first: when orch dies in between, they are a change that waits to be committed, not a
 // revert of what has landed, and the next call finds them as they are to be.
-func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) error {
+func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) (err error) {
 	refuse := func(reason string) error {
 		return &CheckedOutError{Branch: s.Branch, Path: at.Path, Reason: reason}
 	}
@@ -64,8 +64,13 @@ func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) 
 			return refuse("is in the middle of a merge or a rebase")
 		}
 	}
+	there, err := repo.At(ctx, at)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, there.Close()) }()
 	run := func(args ...string) (string, error) {
-		res, err := repo.Do(ctx, git.Call{Args: args, GitDir: at.GitDir, WorkTree: at.Path})
+		res, err := there.Do(ctx, git.Call{Args: args, WorkTree: at.Path, Index: filepath.Join(at.GitDir, "index")})
 		return string(res.Stdout), err
 	}
 	changed, err := run("status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty")

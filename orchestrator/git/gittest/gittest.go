@@ -90,5 +90,6 @@ func (w World) Open() *git.Repo {
 	w.T.Helper()
 	r, err := git.Open(w.T.Context(), run(), w.Dir, w.Env)
 	require.NoError(w.T, err)
+	w.T.Cleanup(func() { require.NoError(w.T, r.Close()) })
 	return r
 }
