@@ -53,7 +53,7 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 	if x.Hooks == nil {
 		return e
 	}
-	h, err := x.Hooks(ctx, string(t.ID), d.Agent.Iteration, v, said, e.Files)
+	h, err := x.Hooks(ctx, string(t.ID), d.Agent.Iteration, v, x.Redact.String(said), e.Files)
 	if ctx.Err() != nil {
 		return e
 	}
@@ -81,6 +81,7 @@ func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e cor
 	if e.Agent.End != core.EndedItself {
 		return nil
 	}
+	e = withoutSecrets(x.Redact, e)
 	b, err := checkpoint.Open(context.WithoutCancel(ctx), BookDir(x.Dir, t.ID, d.Attempt), x.Now)
 	if err != nil {
 		return err

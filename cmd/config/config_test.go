@@ -360,7 +360,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 28)
+		require.Len(t, origins, 29)
 	})
 }
 

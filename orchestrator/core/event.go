@@ -118,6 +118,7 @@ type Land struct {
 	Files   int      `json:"files,omitempty"`   // how many change
 	Added   int      `json:"added,omitempty"`   // lines
 	Deleted int      `json:"deleted,omitempty"` // lines
+	Secrets []string `json:"secrets,omitempty"` // what looks secret in the lines that come, as "FILE (NAME)"
 	Log     string   `json:"log,omitempty"`     // file with the gate's output
 
 	Rules []iteration.RuleOutcome `json:"rules,omitempty"` // of the gate, each with its outcome
