@@ -183,6 +183,7 @@ func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []cor
 	if err == nil {
 		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		x.measure(ctx, done, l.Old, top)
+		done.Secrets = x.secretsIn(ctx, l.Old, top)
 		return []core.Event{{Kind: core.TaskLanded, Land: done}}
 	}
 	lost := []core.Event{{Kind: core.LandingLost, Reason: err.Error()}}

@@ -52,7 +52,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[core.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
-		o.loop.Redact = func(e core.Event) core.Event { return withoutSecrets(deps.Redact, e) }
+		o.loop.Redact = func(e core.Event) core.Event { return WithoutSecrets(deps.Redact, e) }
 	}
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)

@@ -81,11 +81,11 @@ func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e cor
 	if e.Agent.End != core.EndedItself {
 		return nil
 	}
-	e = withoutSecrets(x.Redact, e)
 	b, err := checkpoint.Open(context.WithoutCancel(ctx), BookDir(x.Dir, t.ID, d.Attempt), x.Now)
 	if err != nil {
 		return err
 	}
+	b.RedactBy(x.Redact)
 	notes := e.Reason
 	if e.Round != nil && !e.Round.Passed {
 		notes = "red: " + e.Round.Failure
