@@ -10,6 +10,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
@@ -41,7 +42,7 @@ func WithoutSecrets(r *redact.Redactor, e core.Event) core.Event {
 	}
 	if e.Land != nil {
 		l := *e.Land
-		l.Secrets = cleanAll(r, l.Secrets)
+		l.Secrets, l.Rules = cleanAll(r, l.Secrets), cleanRules(r, l.Rules)
 		e.Land = &l
 	}
 	if e.Agent != nil {
@@ -52,9 +53,18 @@ func WithoutSecrets(r *redact.Redactor, e core.Event) core.Event {
 	if e.Round != nil {
 		round := *e.Round
 		round.Feedback, round.Failure, round.FirstUnmet = r.String(round.Feedback), r.String(round.Failure), r.String(round.FirstUnmet)
+		round.Rules = cleanRules(r, round.Rules)
 		e.Round = &round
 	}
 	return e
+}
+
+func cleanRules(r *redact.Redactor, rules []iteration.RuleOutcome) []iteration.RuleOutcome {
+	rules = slices.Clone(rules)
+	for i := range rules {
+		rules[i].Message = r.String(rules[i].Message)
+	}
+	return rules
 }
 
 func cleanAll(r *redact.Redactor, texts []string) []string {
