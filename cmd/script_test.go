@@ -110,7 +110,7 @@ func grepped(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return err
 	}))
-	if files == 0 || neg != (len(found) == 0) {
+	if files == 0 && !neg || neg != (len(found) == 0) {
 		ts.Fatalf("%q is in %q, of %d files", args[0], found, files)
 	}
 }

@@ -66,21 +66,29 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 func (o *Orchestrator) append(events ...core.Event) error {
 	batch := make([]any, len(events))
 	for i, e := range events {
-		batch[i] = e
+		kept, err := shelve(o.fx.Dir, e)
+		if err != nil {
+			return err
+		}
+		batch[i] = kept
 	}
 	_, err := o.journal.AppendAll(batch...)
 	return err
 }
 
-// Replay folds the records of a journal into a state. It fails with an error
-// that wraps ErrForbidden when they do not belong together.
-func Replay(records []journal.Record) (core.State, error) {
+// Replay is ReplayIn without the texts that are in files.
+func Replay(records []journal.Record) (core.State, error) { return ReplayIn("", records) }
+
+// ReplayIn folds the records of the journal in an epic's folder into a state. It fails with an
+// error that wraps ErrForbidden when they do not belong together.
+func ReplayIn(dir string, records []journal.Record) (core.State, error) {
 	s := core.NewState()
 	for _, r := range records {
 		var e core.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
+		e = unshelve(dir, e)
 		if err := core.Check(s, e); err != nil {
 			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
@@ -167,7 +175,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	if o.journal, rec, err = journal.Open(fx.Dir, fx.Now); err != nil {
 		return err
 	}
-	if o.loop.State, err = Replay(rec.Records); err != nil {
+	if o.loop.State, err = ReplayIn(fx.Dir, rec.Records); err != nil {
 		return err
 	}
 	tip, err := fx.Store.EnsureEpic(ctx, o.base)

@@ -89,6 +89,8 @@ type Event struct {
 	Until   time.Time `json:"until,omitzero"`    // breaker_opened
 	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
 	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
+
+	Kept map[string]string `json:"kept,omitempty"` // in the journal only: hashes of long texts that are in files, by field
 }
 
 // Reading is how the tracker differs from what the state knew.
