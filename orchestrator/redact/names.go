@@ -62,7 +62,7 @@ func tidy(name string) string {
 // words does, and the last one does not say that it is about a file or the like.
 func LooksSecret(name string) bool {
 	name = strings.ToUpper(name)
-	if strings.HasPrefix(name, "GIT_CONFIG_KEY_") || name == "PWD" || name == "OLDPWD" {
+	if strings.HasPrefix(name, "GIT_CONFIG_KEY_") || name == "PWD" || name == "OLDPWD" || name == "ORCH_SECRETS" {
 		return false
 	}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
