@@ -42,6 +42,16 @@ func run(ctx context.Context, p Process, f faults) int {
 		}
 		a.Dir = dir
 	}
+	done := a.Guarded()
+	exit := execute(ctx, a)
+	if err := done(); err != nil && exit == cli.ExitDone {
+		return cli.ExitFailed // nobody reads what was asked for
+	}
+	return exit
+}
+
+func execute(ctx context.Context, a *app) int {
+	p := a.Process
 	root := newRoot(a)
 	root.SetArgs(p.Args[1:])
 	root.SetIn(p.Stdin)

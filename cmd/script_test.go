@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +38,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile, "grepped": grepped},
 	})
 }
 
@@ -103,5 +104,24 @@ func makeRepo(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Check(ts.Chdir("r"))
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
 		ts.Check(ts.Exec("git", args...))
+	}
+}
+
+// grepped looks for a text in all files below a folder: ! grepped TEXT FOLDER.
+func grepped(ts *testscript.TestScript, neg bool, args []string) {
+	var found []string
+	files := 0
+	ts.Check(filepath.WalkDir(ts.MkAbs(args[1]), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if files++; strings.Contains(string(text), args[0]) {
+			found = append(found, path)
+		}
+		return err
+	}))
+	if files == 0 && !neg || neg != (len(found) == 0) {
+		ts.Fatalf("%q is in %q, of %d files", args[0], found, files)
 	}
 }

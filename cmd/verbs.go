@@ -83,7 +83,7 @@ func (a *app) ask(ctx context.Context, id string, e core.Event, what string) err
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+core.ErrForbidden.Error())),
 			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
-	if err := orchestrator.Ask(p.Folder, e, a.Now()); err != nil {
+	if err := orchestrator.Ask(p.Folder, orchestrator.WithoutSecrets(a.Redact, e), a.Now()); err != nil {
 		return err
 	}
 	return a.said(p, fmt.Sprintf("%s %s", task.ID, what))
@@ -151,7 +151,7 @@ func (a *app) tell(ctx context.Context, args []string, what string, events ...co
 		return &cli.Error{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.State.Epic), Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(p.State.Epic)}}
 	}
 	for _, e := range events {
-		if err := orchestrator.Ask(p.Folder, e, a.Now()); err != nil {
+		if err := orchestrator.Ask(p.Folder, orchestrator.WithoutSecrets(a.Redact, e), a.Now()); err != nil {
 			return err
 		}
 	}

@@ -76,6 +76,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	p, err := x.Proc.Start(ctx, proc.Spec{
 		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     log,
+		Filter:  func(w io.Writer) io.WriteCloser { return x.Redact.Writer(w) },
 		Output:  func(b []byte) { reader.Write(b) }, // never fails, by its contract
 		Timeout: x.Patience.Task,
 		Idle:    x.Patience.NoProgress,
@@ -194,6 +195,7 @@ func (x *Effects) prepare(s core.State, d core.Decision) (harness.Spec, []string
 	if err != nil {
 		return harness.Spec{}, nil, err
 	}
+	brief = x.Redact.String(brief)
 	path := filepath.Join(dir, fmt.Sprintf("brief-%d.md", d.Agent.Iteration))
 	if err := os.WriteFile(path, []byte(brief), 0o600); err != nil {
 		return harness.Spec{}, nil, err

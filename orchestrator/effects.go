@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
@@ -41,6 +42,7 @@ type Deps struct {
 	Roles    map[string]Role   // by agent, as tasks' labels name them; "" for others
 	Hooks    Hooks             // of tasks; nil for none
 	Limits   core.Limits       // what Decide goes by
+	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
 	Patience Patience          // how long an agent may take
 	Tasks    string            // the command that agents and people use for the tracker, for the brief
 	Now      func() time.Time  // the clock

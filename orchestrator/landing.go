@@ -163,7 +163,7 @@ func (x *Effects) keepVerdict(s core.State, tasks []core.TaskID, v validation.Ve
 	}
 	for i, id := range tasks {
 		path := filepath.Join(x.attemptDir(id, s.Task(id).Last().Number), "gate.log")
-		if err := os.WriteFile(path, []byte(text.String()), 0o600); err == nil && i == 0 {
+		if err := os.WriteFile(path, []byte(x.Redact.String(text.String())), 0o600); err == nil && i == 0 {
 			first = path
 		}
 	}
@@ -202,6 +202,7 @@ func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []cor
 	if err == nil {
 		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		x.measure(ctx, done, l.Old, top)
+		done.Secrets = x.secretsIn(ctx, l.Old, top)
 		return []core.Event{{Kind: core.TaskLanded, Land: done}}
 	}
 	lost := core.Event{Kind: core.LandingLost, Reason: err.Error()}

@@ -32,6 +32,7 @@ type Loop struct {
 	State    core.State                   // owned by Run while it runs
 	Executor Executor                     // does what is decided
 	Append   func(...core.Event) error    // durable when it returns
+	Redact   func(core.Event) core.Event  // takes secrets out before anything is made of an event; may be nil
 	Observe  func(core.Event, core.State) // told of each event after it was applied; may be nil
 	Requests <-chan Request               // a person's, and signals
 	Now      func() time.Time             // the clock
@@ -194,6 +195,9 @@ func (l *Loop) record(events ...core.Event) error {
 	states := make([]core.State, len(events))
 	var lines []core.Event
 	for i := range events {
+		if l.Redact != nil {
+			events[i] = l.Redact(events[i])
+		}
 		events[i].At = l.Now().UTC()
 		if err := core.Check(next, events[i]); err != nil {
 			panic(err)

@@ -53,8 +53,14 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if opt.Locked != nil {
 		opt.Locked()
 	}
+	if deps.Redact != nil {
+		deps.Tracker = cleanTracker{deps.Tracker, deps.Redact}
+	}
 	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[core.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
+	if deps.Redact != nil {
+		o.loop.Redact = func(e core.Event) core.Event { return WithoutSecrets(deps.Redact, e) }
+	}
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
 	}
@@ -67,21 +73,29 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 func (o *Orchestrator) append(events ...core.Event) error {
 	batch := make([]any, len(events))
 	for i, e := range events {
-		batch[i] = e
+		kept, err := shelve(o.fx.Dir, e)
+		if err != nil {
+			return err
+		}
+		batch[i] = kept
 	}
 	_, err := o.journal.AppendAll(batch...)
 	return err
 }
 
-// Replay folds the records of a journal into a state. It fails with an error
-// that wraps ErrForbidden when they do not belong together.
-func Replay(records []journal.Record) (core.State, error) {
+// Replay is ReplayIn without the texts that are in files.
+func Replay(records []journal.Record) (core.State, error) { return ReplayIn("", records) }
+
+// ReplayIn folds the records of the journal in an epic's folder into a state. It fails with an
+// error that wraps ErrForbidden when they do not belong together.
+func ReplayIn(dir string, records []journal.Record) (core.State, error) {
 	s := core.NewState()
 	for _, r := range records {
 		var e core.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
+		e = unshelve(dir, e)
 		if err := core.Check(s, e); err != nil {
 			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
@@ -168,7 +182,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	if o.journal, rec, err = journal.Open(fx.Dir, fx.Now); err != nil {
 		return err
 	}
-	if o.loop.State, err = Replay(rec.Records); err != nil {
+	if o.loop.State, err = ReplayIn(fx.Dir, rec.Records); err != nil {
 		return err
 	}
 	tip, err := o.leftAt(ctx)

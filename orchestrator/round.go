@@ -53,7 +53,7 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 	if x.Hooks == nil {
 		return e
 	}
-	h, err := x.Hooks(ctx, string(t.ID), d.Agent.Iteration, v, said, e.Files)
+	h, err := x.Hooks(ctx, string(t.ID), d.Agent.Iteration, v, x.Redact.String(said), e.Files)
 	if ctx.Err() != nil {
 		return e
 	}
@@ -85,6 +85,7 @@ func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e cor
 	if err != nil {
 		return err
 	}
+	b.RedactBy(x.Redact)
 	notes := e.Reason
 	if e.Round != nil && !e.Round.Passed {
 		notes = "red: " + e.Round.Failure

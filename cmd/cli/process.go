@@ -3,6 +3,7 @@
 package cli
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
 // Process is what the operating system gave the program.
@@ -40,8 +42,44 @@ type App struct {
 	Process
 	// JSON asks for one JSON document instead of text.
 	JSON bool
+	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
+	Redact *redact.Redactor
 
 	ends []func()
+}
+
+// Guarded has everything that the program prints go through Redact. Done flushes.
+func (a *App) Guarded() (done func() error) {
+	a.Redact = a.redactor(nil)
+	out, errs := a.Redact.Live(a.Stdout), a.Redact.Live(a.Stderr)
+	a.Stdout, a.Stderr = out, errs
+	return func() error { return errors.Join(out.Flush(), errs.Flush()) }
+}
+
+// AlsoSecret adds variables whose values are secret, a * at the end of a name standing for any
+// rest. It fails as writing does.
+func (a *App) AlsoSecret(names []string) error {
+	if len(names) == 0 || a.Redact == nil {
+		return nil
+	}
+	a.Redact = a.redactor(names)
+	var err error
+	for _, w := range []io.Writer{a.Stdout, a.Stderr} {
+		if live, ok := w.(*redact.Live); ok {
+			err = errors.Join(err, live.Use(a.Redact))
+		}
+	}
+	return err
+}
+
+func (a *App) redactor(names []string) *redact.Redactor {
+	return redact.New(redact.Options{Env: a.Env, Names: names, Exists: isFile})
+}
+
+// isFile reports whether a value is the absolute path of something that is there.
+func isFile(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil && filepath.IsAbs(path)
 }
 
 // AtEnd has f called by End.

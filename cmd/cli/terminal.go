@@ -10,6 +10,13 @@ import (
 // Terminal reports how wide the terminal behind w is, in characters, and whether it is one
 // that can be redrawn.
 func (p Process) Terminal(w io.Writer) (width int, ok bool) {
+	for {
+		behind, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			break
+		}
+		w = behind.Unwrap()
+	}
 	f, isFile := w.(*os.File)
 	if !isFile || p.Getenv("TERM") == "dumb" || p.Getenv("TERM") == "" || !term.IsTerminal(int(f.Fd())) {
 		return 80, false

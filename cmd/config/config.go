@@ -36,6 +36,9 @@ type Config struct {
 	Worktree Worktree
 	// Tracker is workflow.tracker.
 	Tracker Tracker
+	// Secrets is workflow.secrets: names of variables whose values are secret although their names
+	// do not look so; a * at the end stands for any rest. The values themselves never stand in a file.
+	Secrets []string
 }
 
 // StopHook says when a session's model may stop.

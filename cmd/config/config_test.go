@@ -68,6 +68,7 @@ func TestFull(t *testing.T) {
 	want.Limits = config.Limits{TaskTime: 10 * time.Minute, CostUSD: 12.5, Tokens: 1000000, TaskCostUSD: 2.5, TaskTokens: 200000}
 	want.Worktree.Dir = "/var/work"
 	want.Tracker.Kind = "file"
+	want.Secrets = []string{"BUILD_NUMBER_SEED", "CORP_*"}
 	require.Equal(t, want, c)
 	for _, o := range origins {
 		require.Regexp(t, `^project\.yaml:\d+$`, o.From, o.Key)
@@ -83,7 +84,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"run.max_parallel": "8", "run.attempts": "1", "run.into": "123", "run.max_duration": "2h", "run.max_iterations": "3", "run.max_consecutive_failures": "4",
 		"gate": "[{name: lint, type: command, command: make lint}]", "agent.harness": "command", "agent.command": "agent,-x", "agent.model": "null",
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
-		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6", "worktree.dir": "wt", "tracker.kind": "bd",
+		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
 	for key, value := range values {
@@ -360,7 +361,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 28)
+		require.Len(t, origins, 29)
 	})
 }
 

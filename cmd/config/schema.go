@@ -53,6 +53,7 @@ func schema(c *Config) settings {
 		}},
 		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
 		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, "auto", "bd", "file")}},
+		list("secrets", &c.Secrets),
 	}
 }
 
@@ -191,6 +192,12 @@ func (s settings) check(c Config, path string, data []byte) error {
 	for _, name := range c.Agent.Env {
 		if !variableName().MatchString(name) {
 			return agent.named("env").fault(path, data, "workflow.agent.env", fmt.Sprintf("has %s, which is no name of a variable", quoted(name)), "names only, without values")
+		}
+	}
+	for _, name := range c.Secrets {
+		if !variableName().MatchString(name) {
+			return s.named("secrets").fault(path, data, "workflow.secrets", fmt.Sprintf("has an entry of %d characters that is no name of a variable", len(name)),
+				"names of variables only: a secret itself must not stand in a file")
 		}
 	}
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {

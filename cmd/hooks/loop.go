@@ -112,7 +112,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	l := stophook.NewLoop(spec, names, append([]string{}, steps...))
+	l := stophook.NewLoop(a.Redact.String(spec), names, append([]string{}, steps...))
 	if err := l.Write(path); err != nil {
 		return err
 	}

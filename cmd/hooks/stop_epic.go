@@ -16,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -89,6 +90,7 @@ func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook
 		}
 		now.Snapshot, now.old = kept, true
 	}
+	now.Issues = orchestrator.IssuesWithoutSecrets(w.Redact, now.Issues)
 	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epic)), w.Now())
 	return &work, now, err
 }

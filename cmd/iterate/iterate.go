@@ -97,6 +97,7 @@ func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Bo
 	if err != nil {
 		return problem(task, err)
 	}
+	b.RedactBy(a.Redact)
 	return problem(task, errors.Join(do(b, at), b.Close()))
 }
 
@@ -127,7 +128,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = hooks.Decide(ctx, p.Workspace, l.TaskID, l.Iteration, v, output, files)
+	hook, err = hooks.Decide(ctx, p.Workspace, l.TaskID, l.Iteration, v, a.Redact.String(output), files)
 	return v, hook, err
 }
 

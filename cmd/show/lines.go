@@ -152,7 +152,10 @@ func landedLine(e core.Event) line {
 	for _, id := range l.Tasks[1:] {
 		text += ", with " + id.String()
 	}
-	return line{"landed", l.Tasks[0], text, false}
+	if len(l.Secrets) > 0 {
+		text += "; secret-looking text in " + strings.Join(l.Secrets, ", ")
+	}
+	return line{"landed", l.Tasks[0], text, len(l.Secrets) > 0}
 }
 
 func refusedLine(e core.Event) (line, bool) {

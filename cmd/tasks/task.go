@@ -80,7 +80,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return err
 	}
-	out, err := t.Apply(ctx, w.Person(), []beads.Change{{ID: id, Kind: beads.SetStatus, Status: beads.Status(status), Note: note}})
+	out, err := t.Apply(ctx, w.Person(), []beads.Change{{ID: id, Kind: beads.SetStatus, Status: beads.Status(status), Note: a.Redact.String(note)}})
 	if err == nil && len(out) == 1 {
 		err = out[0].Err
 	}
@@ -117,7 +117,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 		return err
 	}
 	now := a.Now().UTC()
-	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, strings.ToValidUTF8(string(text), "\ufffd"), now
+	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, a.Redact.String(strings.ToValidUTF8(string(text), "\ufffd")), now
 	path, err := checkpoint.Keep(at.Book, p)
 	if err != nil {
 		return err

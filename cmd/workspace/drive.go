@@ -64,6 +64,7 @@ func (w *Workspace) Deps(ctx context.Context, epic core.TaskID, t orchestrator.T
 		Epic: epic, Dir: w.EpicDir(epic), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
 		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epic),
 		Patience: orchestrator.Patience{Task: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress},
+		Redact:   w.Redact,
 		Tasks:    w.TasksCommand(), Now: w.Now,
 	}, nil
 }

@@ -127,7 +127,7 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 		return nil, err
 	}
 	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
-	if p.State, err = orchestrator.Replay(rec.Records); err != nil {
+	if p.State, err = orchestrator.ReplayIn(dir, rec.Records); err != nil {
 		return nil, err
 	}
 	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {

@@ -55,8 +55,10 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	w.Root, w.Home = cmp.Or(w.Repo.WorkTree(), w.Repo.CommonDir()), filepath.Join(w.Repo.CommonDir(), "orch")
 	w.Proc = a.System(w.Marker())
 	w.Repo = w.Repo.RunBy(w.Proc.Run)
-	w.Config, w.Origins, err = Settings(a.Process, w.Root)
-	return w, err
+	if w.Config, w.Origins, err = Settings(a.Process, w.Root); err != nil {
+		return w, err
+	}
+	return w, a.AlsoSecret(w.Config.Secrets)
 }
 
 // Glance is a workspace for a hook, which has no time to ask git: only the settings and the
@@ -64,8 +66,10 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 func Glance(a *cli.App, root, common string) (*Workspace, error) {
 	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), hasty: true}
 	var err error
-	w.Config, w.Origins, err = Settings(a.Process, root)
-	return w, err
+	if w.Config, w.Origins, err = Settings(a.Process, root); err != nil {
+		return w, err
+	}
+	return w, a.AlsoSecret(w.Config.Secrets)
 }
 
 // Marker is in the environment of every process that orch starts for this repository, so

@@ -21,6 +21,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -110,7 +111,11 @@ type Book struct {
 	loop    *iteration.Loop // nil before one was started
 	points  []Checkpoint    // in order
 	made    int             // checkpoints ever, for their sequence
+	secrets *redact.Redactor
 }
+
+// RedactBy has secrets taken out of all that is kept from now on.
+func (b *Book) RedactBy(r *redact.Redactor) { b.secrets = r }
 
 // Folder is where an attempt's book is, in the attempt's own folder.
 const Folder = "iterations"
@@ -201,6 +206,7 @@ func (b *Book) Close() error {
 func (b *Book) record(steps ...event) error {
 	trial, events := *b, make([]any, 0, len(steps))
 	for n := range steps {
+		steps[n] = steps[n].without(b.secrets)
 		steps[n].At = b.now().UTC()
 		if err := trial.apply(steps[n]); err != nil {
 			return err
@@ -212,6 +218,40 @@ func (b *Book) record(steps ...event) error {
 	}
 	b.loop, b.points, b.made = trial.loop, trial.points, trial.made
 	return nil
+}
+
+// without is the step with the texts of agents, rules and hooks redacted.
+func (e event) without(r *redact.Redactor) event {
+	if r == nil {
+		return e
+	}
+	e.Output = r.String(e.Output)
+	e.Hook.Reason, e.Hook.NextPrompt = r.String(e.Hook.Reason), r.String(e.Hook.NextPrompt)
+	if e.Verdict != nil {
+		v := *e.Verdict
+		v.Checks = slices.Clone(v.Checks)
+		for i := range v.Checks {
+			v.Checks[i].Why, v.Checks[i].Output = r.String(v.Checks[i].Why), r.String(v.Checks[i].Output)
+		}
+		e.Verdict = &v
+	}
+	if e.Checkpoint != nil {
+		c := *e.Checkpoint
+		for _, text := range []*string{&c.Trigger, &c.ExecutionPhase, &c.DraftContent, &c.DraftType, &c.Notes} {
+			*text = r.String(*text)
+		}
+		c.FilesModified = slices.Clone(c.FilesModified)
+		for i := range c.FilesModified {
+			c.FilesModified[i] = r.String(c.FilesModified[i])
+		}
+		if clean := r.Bytes(c.AgentContext); len(r.Names(c.AgentContext)) > 0 {
+			if c.AgentContext = clean; !json.Valid(clean) {
+				c.AgentContext = json.RawMessage(`"[redacted]"`)
+			}
+		}
+		e.Checkpoint = &c
+	}
+	return e
 }
 
 // apply does a step. It is a function of the book and the event alone.

@@ -105,6 +105,8 @@ type Event struct {
 	Until   time.Time `json:"until,omitzero"`    // breaker_opened
 	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
 	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
+
+	Kept map[string]string `json:"kept,omitempty"` // in the journal only: hashes of long texts that are in files, by field
 }
 
 // Reading is how the tracker differs from what the state knew.
@@ -134,6 +136,7 @@ type Land struct {
 	Files   int      `json:"files,omitempty"`   // how many change
 	Added   int      `json:"added,omitempty"`   // lines
 	Deleted int      `json:"deleted,omitempty"` // lines
+	Secrets []string `json:"secrets,omitempty"` // what looks secret in the lines that come, as "FILE (NAME)"
 	Log     string   `json:"log,omitempty"`     // file with the gate's output
 
 	Rules []iteration.RuleOutcome `json:"rules,omitempty"` // of the gate, each with its outcome

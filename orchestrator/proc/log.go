@@ -20,6 +20,8 @@ type boundedLog struct {
 	ring  int64    // bytes that were given to the ring, ever
 	lost  int64    // bytes that were not written because of err
 	err   error
+
+	filter io.WriteCloser // before all this; nil for none
 }
 
 // openLog fails when the file cannot be made. A log without a path drops everything.
@@ -36,12 +38,38 @@ func openLog(path string, limit int64) (*boundedLog, error) {
 	return l, err
 }
 
+// filterBy has all that is written from now on go through a filter; nil is none.
+func (l *boundedLog) filterBy(filter func(io.Writer) io.WriteCloser) {
+	if filter != nil && l.head != nil {
+		l.filter = filter(logSink{l})
+	}
+}
+
+// logSink is where a filter writes to. It never fails: the log itself counts what is lost.
+type logSink struct{ *boundedLog }
+
+// Write implements io.Writer.
+func (s logSink) Write(p []byte) (int, error) {
+	s.keep(p)
+	return len(p), nil
+}
+
 func (l *boundedLog) tailPath() string { return l.path + ".tail" }
 
-// write keeps p as far as the bound lets it. After an error it only counts.
+// write keeps what the filter leaves of p.
 func (l *boundedLog) write(p []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.filter == nil {
+		l.keep(p)
+		return
+	}
+	_, err := l.filter.Write(p)
+	l.fail(err, 0)
+}
+
+// keep keeps p as far as the bound lets it. After an error it only counts.
+func (l *boundedLog) keep(p []byte) {
 	if l.head == nil || l.err != nil {
 		l.lost += int64(len(p))
 		return
@@ -98,6 +126,10 @@ func (l *boundedLog) close() error {
 	defer l.mu.Unlock()
 	if l.head == nil {
 		return nil
+	}
+	if l.filter != nil {
+		l.fail(l.filter.Close(), 0)
+		l.filter = nil
 	}
 	err := l.err
 	if l.tail != nil {

@@ -3,6 +3,7 @@ package proc
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -67,4 +68,44 @@ func TestLogWithoutAPath(t *testing.T) {
 	l.write([]byte("gone"))
 	require.NoError(t, l.close())
 	require.EqualValues(t, 4, l.dropped())
+}
+
+// gather is a filter that holds all back until it is closed.
+type gather struct {
+	to  io.Writer
+	all []byte
+}
+
+func (g *gather) Write(p []byte) (int, error) { g.all = append(g.all, p...); return len(p), nil }
+
+func (g *gather) Close() error {
+	_, err := g.to.Write(bytes.ReplaceAll(g.all, []byte("secret"), []byte("-")))
+	return err
+}
+
+// Both streams go through one filter, in the order in which they come, and the bound counts
+// what the filter leaves.
+func TestLogThroughAFilter(t *testing.T) {
+	t.Parallel()
+	const text = "a secret b"
+	for i := range len(text) {
+		path := filepath.Join(t.TempDir(), "log")
+		l, err := openLog(path, 8)
+		require.NoError(t, err)
+		l.filterBy(func(w io.Writer) io.WriteCloser { return &gather{to: w} })
+		o := &output{log: l}
+		o.takeStdout([]byte(text[:i]))
+		o.takeStderr([]byte(text[i:]))
+		exit := o.exit(ending{})
+		require.NoError(t, exit.LogErr)
+		require.Zero(t, exit.DroppedBytes)
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, "a - b", string(got))
+	}
+	l, err := openLog("", 8) // a log that nobody keeps
+	require.NoError(t, err)
+	l.filterBy(func(io.Writer) io.WriteCloser { t.Error("asked for a filter of nothing"); return nil })
+	l.write([]byte("x"))
+	require.NoError(t, l.close())
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"errors"
+	"io"
 	"sync/atomic"
 	"time"
 )
@@ -17,6 +18,9 @@ type Spec struct {
 	// LogMaxBytes bounds Log: its first and its last half are kept, with a line
 	// "... N bytes dropped ..." between them; 0 means 64 MiB.
 	LogMaxBytes int64
+	// Filter, where it is set, stands before Log: it gets all that is for the log, stdout and stderr
+	// as they come, and writes what is kept to w. It is closed, once, when there is no more.
+	Filter func(w io.Writer) io.WriteCloser
 	// Output is given each piece of stdout as it comes, from one goroutine, and must not keep it. It
 	// slows the process down when it is slow. May be nil.
 	Output func([]byte)
@@ -93,6 +97,7 @@ func (s *System) Start(ctx context.Context, sp Spec) (*Process, error) {
 	if err != nil {
 		return nil, wrapCommand(sp.Cmd, err)
 	}
+	log.filterBy(sp.Filter)
 	out := &output{log: log, reader: sp.Output}
 	began := s.options.Now()
 	g, err := s.startGuarded(ctx, sp.Cmd, launchOptions{stdout: out.takeStdout, stderr: out.takeStderr})

@@ -1,0 +1,135 @@
+package redact
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+const (
+	minBase64 = 12       // bytes of a value that is looked for in base64
+	minLine   = 20       // bytes of a line of a value that is looked for by itself
+	maxLine   = 16 << 10 // bytes that are looked for as one; what is longer is looked for in parts
+)
+
+// forms are the ways in which programs print a value, each as its lines.
+func forms(value string) (out [][][]byte) {
+	seen := map[string]bool{}
+	add := func(text string) {
+		if len(text) >= minValue && !seen[text] {
+			seen[text] = true
+			out = append(out, linesOf(text)...)
+		}
+	}
+	add(value)
+	for _, html := range []bool{false, true} {
+		once := inJSON(value, html)
+		add(once)
+		add(inJSON(once, false)) // an event that quotes an event
+	}
+	add(unquoted(strconv.Quote(value)))
+	add(unquoted(strconv.QuoteToASCII(value)))
+	add(strings.ReplaceAll(value, "'", `'\''`))
+	add(inShell(value))
+	for _, text := range []string{url.QueryEscape(value), url.PathEscape(value)} {
+		add(text)
+		add(lowerHex(text))
+	}
+	add(hex.EncodeToString([]byte(value)))
+	add(strings.ToUpper(hex.EncodeToString([]byte(value))))
+	if len(value) >= minBase64 {
+		for at := range 3 {
+			for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+				add(inBase64(enc, value, at))
+			}
+		}
+	}
+	for line := range strings.Lines(value) { // which a log may put something before
+		if line = strings.TrimSpace(line); len(line) >= minLine && len(line) < len(value) && strings.Trim(line, base64Bytes) == "" {
+			add(line)
+		}
+	}
+	return out
+}
+
+const base64Bytes = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=_-."
+
+// linesOf splits a text at its line ends, written out or escaped, and one that is too long in
+// parts.
+func linesOf(text string) (out [][][]byte) {
+	for len(text) > maxLine {
+		out = append(out, linesOf(text[:maxLine])...)
+		text = text[maxLine:]
+	}
+	if !strings.Contains(text, "\n") && !strings.Contains(text, `\n`) {
+		if len(text) < minValue {
+			return out
+		}
+		return append(out, [][]byte{[]byte(text)})
+	}
+	var lines [][]byte
+	for line := range strings.FieldsFuncSeq(breaks.Replace(text), func(r rune) bool { return r == '\n' }) {
+		if line = strings.TrimSpace(line); line != "" && (len(lines) > 0 || len(line) > 3) {
+			lines = append(lines, []byte(line))
+		}
+	}
+	if n := total(lines); n < minValue {
+		return out
+	}
+	return append(out, lines)
+}
+
+var breaks = strings.NewReplacer(`\\r`, "\n", `\\n`, "\n", `\r`, "\n", `\n`, "\n", "\r", "\n")
+
+func total(lines [][]byte) (n int) {
+	for _, line := range lines {
+		n += len(line)
+	}
+	return n
+}
+
+func unquoted(quoted string) string { return quoted[1 : len(quoted)-1] }
+
+func inJSON(value string, html bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	if err := enc.Encode(value); err != nil {
+		panic(err) // text always has JSON
+	}
+	return unquoted(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// inShell has a backslash before all that means something to a shell.
+func inShell(value string) string {
+	var b strings.Builder
+	for i := range len(value) {
+		if c := value[i]; c < 0x80 && classes[c]&dotted == 0 && !strings.ContainsRune("/:@%+,=\n", rune(c)) {
+			b.WriteByte('\\')
+		}
+		b.WriteByte(value[i])
+	}
+	return b.String()
+}
+
+// lowerHex writes the escapes of a URL in lower case.
+func lowerHex(text string) string {
+	b := []byte(text)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i:], strings.ToLower(text[i:i+3]))
+		}
+	}
+	return string(b)
+}
+
+// inBase64 is what a value always becomes when it stands at bytes from a multiple of three,
+// whatever is around it.
+func inBase64(enc *base64.Encoding, value string, at int) string {
+	text := enc.EncodeToString(append(make([]byte, at), value...))
+	from := [3]int{0, 2, 3}[at]
+	return text[from : (at+len(value))*8/6]
+}

@@ -1,0 +1,90 @@
+package orchestrator
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+)
+
+func longEvent() core.Event {
+	return core.Event{Kind: core.AgentEnded, Text: strings.Repeat("last words ", 40), Round: &core.Round{Feedback: strings.Repeat("feedback ", 40)}, Agent: &core.Agent{}}
+}
+
+// journaled is an event as the journal has it, read back.
+func journaled(t *testing.T, e core.Event) (out core.Event) {
+	t.Helper()
+	b, err := json.Marshal(e)
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(b, &out))
+	return out
+}
+
+func TestLongTextsAreKeptBesideTheJournal(t *testing.T) {
+	dir, e := t.TempDir(), longEvent()
+	kept, err := shelve(dir, e)
+	require.NoError(t, err)
+	require.Len(t, kept.Kept, 2)
+	require.Less(t, len(kept.Text)+len(kept.Round.Feedback), 2*maxInline+8)
+	require.Equal(t, longEvent(), e, "the event itself stays as it was")
+	require.Equal(t, e, unshelve(dir, journaled(t, kept)))
+	again, err := shelve(dir, e)
+	require.NoError(t, err)
+	require.Equal(t, kept, again)
+	entries, err := os.ReadDir(filepath.Join(dir, textFolder))
+	require.NoError(t, err)
+	require.Len(t, entries, 2)
+	info, err := entries[0].Info()
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode())
+}
+
+func TestForgottenAndChangedTexts(t *testing.T) {
+	dir := t.TempDir()
+	kept, err := shelve(dir, longEvent())
+	require.NoError(t, err)
+	outside := filepath.Join(t.TempDir(), "outside")
+	require.NoError(t, os.WriteFile(outside, []byte(longEvent().Text), 0o600))
+	path := filepath.Join(dir, textFolder, kept.Kept["text"])
+	for name, spoil := range map[string]func() error{
+		"changed": func() error { return os.WriteFile(path, []byte("something else"), 0o600) },
+		"gone":    func() error { return os.Remove(path) },
+		"a link":  func() error { return os.Symlink(outside, path) },
+	} {
+		require.NoError(t, os.RemoveAll(path))
+		if name != "a link" {
+			require.NoError(t, os.WriteFile(path, []byte(longEvent().Text), 0o600))
+		}
+		require.NoError(t, spoil())
+		got := unshelve(dir, journaled(t, kept))
+		require.Equal(t, kept.Text+purged, got.Text, name)
+		require.Equal(t, longEvent().Round.Feedback, got.Round.Feedback, name)
+	}
+}
+
+// A journal of an orch that kept all texts in it is read as it is.
+func TestInlineTextsStay(t *testing.T) {
+	require.Equal(t, longEvent(), unshelve(t.TempDir(), journaled(t, longEvent())))
+	short := core.Event{Kind: core.TaskRetried, Text: "a hint"}
+	kept, err := shelve(t.TempDir(), short)
+	require.NoError(t, err)
+	require.Equal(t, short, kept)
+}
+
+// FuzzUnshelve holds that nothing that a journal names is read from elsewhere.
+func FuzzUnshelve(f *testing.F) {
+	f.Add("text", "../secret")
+	f.Add("feedback", strings.Repeat("a", 64))
+	dir := f.TempDir()
+	require.NoError(f, os.WriteFile(filepath.Join(dir, "secret"), []byte("from elsewhere"), 0o600))
+	f.Fuzz(func(t *testing.T, name, hash string) {
+		e := unshelve(dir, core.Event{Text: "clause", Kept: map[string]string{name: hash}})
+		require.NotContains(t, e.Text, "elsewhere")
+		require.Nil(t, e.Kept)
+	})
+}
