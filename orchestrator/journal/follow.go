@@ -45,7 +45,7 @@ func Follow(ctx context.Context, dir string, from int64, fn func(Record) error) 
 
 // readOn reads what came after c.offset; a file that is not there holds nothing.
 func (c *chain) readOn(path string, each func(Record) error) error {
-	f, err := os.Open(path)
+	f, err := openPlain(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
