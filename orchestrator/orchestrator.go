@@ -2,13 +2,10 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
-
-	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -19,7 +16,7 @@ import (
 type Orchestrator struct {
 	fx      *Effects
 	loop    *Loop
-	lock    *flock.Flock
+	lock    *epicLock
 	journal *journal.Journal
 	base    core.Commit
 }
@@ -36,13 +33,14 @@ type Options struct {
 	Wrap func(append func(...core.Event) error) func(...core.Event) error
 }
 
-// Open takes the epic over from whoever had it: it takes the lock, ends what a
-// killed run left running, mends what it left in git, replays the journal and
-// takes the lease. It fails with *HeldError when another orch holds the epic,
-// and with the errors of the journal when that can not be trusted.
+// Open takes the epic over from whoever had it: it takes the lock and the journal,
+// ends what a killed run left running, mends what it left in git, and takes the
+// lease. It fails with *HeldError when another orch holds the epic, and with
+// *ForeignError, *ReplayError and the errors of the journal when that can not be
+// trusted; nothing is touched then.
 func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	me := Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
-	l, err := lock(ctx, deps.Dir, deps.Epic, me)
+	l, err := lock(ctx, deps.Dir, deps.Epic)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +49,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
 	}
-	if err := o.takeOver(ctx, opt); err != nil {
+	if err := o.takeOver(ctx, opt, me); err != nil {
 		return nil, errors.Join(err, o.Close(ctx))
 	}
 	return o, nil
@@ -62,25 +60,11 @@ func (o *Orchestrator) append(events ...core.Event) error {
 	for i, e := range events {
 		batch[i] = e
 	}
-	_, err := o.journal.AppendAll(batch...)
-	return err
-}
-
-// Replay folds the records of a journal into a state. It fails with an error
-// that wraps ErrForbidden when they do not belong together.
-func Replay(records []journal.Record) (core.State, error) {
-	s := core.NewState()
-	for _, r := range records {
-		var e core.Event
-		if err := json.Unmarshal(r.Event, &e); err != nil {
-			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
-		}
-		if err := core.Check(s, e); err != nil {
-			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
-		}
-		s = core.Apply(s, e)
+	if err := o.lock.check(); err != nil {
+		return err
 	}
-	return s, nil
+	_, err := o.journal.AppendAll(batch...)
+	return o.fenced(err)
 }
 
 // State is how things stand; only between Open and Run, or after it.
@@ -91,10 +75,13 @@ func (o *Orchestrator) Activity(id core.TaskID) string { return o.fx.Activity(id
 
 // Run drives the epic until the run is over. Requests are what signals ask for;
 // those of other commands are taken from the epic's folder. It fails when the
-// journal can not be written.
+// journal can not be written, and with *FencedError when the epic was taken away.
 func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	inner, end := context.WithCancel(ctx)
 	defer end()
+	ctx, fence := context.WithCancel(ctx)
+	defer fence()
+	go o.guardHold(inner, fence)
 	requests := make(chan Request)
 	o.loop.Requests = requests
 	go takeRequests(inner, o.fx.Dir, requests)
@@ -147,8 +134,12 @@ func (o *Orchestrator) Close(ctx context.Context) error {
 }
 
 // takeOver is the start of every run, first or resumed.
-func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
+func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) error {
 	fx := o.fx
+	rec, err := o.openJournal(ctx, me)
+	if err != nil {
+		return err
+	}
 	left, err := reap(ctx, fx.Marker)
 	if err != nil {
 		return err
@@ -156,13 +147,6 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	leftovers, err := fx.Store.Repair(ctx)
 	if err != nil {
 		return fmt.Errorf("mending what a killed run left: %w", err)
-	}
-	var rec journal.Recovery
-	if o.journal, rec, err = journal.Open(fx.Dir, fx.Now); err != nil {
-		return err
-	}
-	if o.loop.State, err = Replay(rec.Records); err != nil {
-		return err
 	}
 	tip, err := fx.Store.EnsureEpic(ctx, o.base)
 	if err != nil {
@@ -179,8 +163,8 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	for _, l := range leftovers {
 		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)})
 	}
-	if rec.TornBytes > 0 {
-		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: fmt.Sprintf("the journal ended in the middle of a record; %d bytes were cut and kept beside it", rec.TornBytes)})
+	if e, cut := cutTail(rec); cut {
+		events = append(events, e)
 	}
 	if len(events) > 0 {
 		if err := o.loop.record(events...); err != nil {

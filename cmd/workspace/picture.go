@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -63,16 +64,18 @@ func (w *Workspace) look(args []string) (*Picture, *core.Task, error) {
 		p, err := w.Picture(dir)
 		return p, nil, err
 	}
+	unread := noRun(args)
 	for _, dir := range dirs {
 		p, err := w.Picture(dir)
 		if err != nil {
-			return nil, nil, err
+			unread = err // the task may be of that epic, or of another
+			continue
 		}
 		if t := p.find(id); t != nil {
 			return p, t, nil
 		}
 	}
-	return nil, nil, noRun(args)
+	return nil, nil, unread
 }
 
 // AttemptOf finds a task and the attempt of it that is meant; number 0 is the last one. It
@@ -128,7 +131,10 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	}
 	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
 	if p.State, err = orchestrator.Replay(rec.Records); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
+	}
+	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
+		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
 	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func applyRun(s State, e Event) State {
 	}
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
-	s.tracker, s.cleans, s.exited = trackerState{}, nil, nil
+	s.tracker, s.cleans, s.unclean, s.exited = trackerState{}, nil, nil, nil
 	return s
 }
 
@@ -131,6 +131,11 @@ func applyTask(s State, e Event) State {
 	case CleanStarted:
 		s.cleans = with(s.cleans, e.Task)
 		return s
+	case AttemptCleaned:
+		if e.Reason != "" { // it could not be: the next run tries again
+			s.unclean = with(s.unclean, e.Task)
+			return s
+		}
 	case AgentExited:
 		s.exited = with(s.exited, e.Task)
 		return s

@@ -256,6 +256,7 @@ type State struct {
 	index   map[TaskID]int // of Tasks
 	tracker trackerState
 	cleans  map[TaskID]bool // worktrees that are being removed
+	unclean map[TaskID]bool // and that could not be, in this run
 	exited  map[TaskID]bool // agents whose process has ended, and whose work is being looked at
 }
 

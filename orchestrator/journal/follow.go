@@ -20,7 +20,7 @@ const followEvery = 200 * time.Millisecond
 func Follow(ctx context.Context, dir string, from int64, fn func(Record) error) error {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, File)
 	var c chain
 	each := func(r Record) error {
 		if r.Seq <= from {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-const fileName = "journal.jsonl"
+// File is the name of a journal in its folder.
+const File = "journal.jsonl"
 
 // Record is one event as it was written down.
 type Record struct {
@@ -188,14 +189,9 @@ func (c *chain) add(event any, at time.Time) (Record, []byte, error) {
 	return Record{Seq: e.Seq, At: e.At, Event: e.Event}, line, nil
 }
 
-// Check reports whether the file of that name is still the one that was opened, and as long as
-// what was read and written. It fails with [ErrFenced] when it is not, and so does every Append
-// from then on: somebody has taken the journal away, and may have put another in its place.
-func (j *Journal) Check() error {
-	if j.broken != nil {
-		return j.broken
-	}
-	why := ""
+// Taken reports whether the file of that name is no longer the one that was opened. It may be
+// called at any time, from any goroutine. It fails with [ErrFenced] when it is not, and when the file system does.
+func (j *Journal) Taken() error {
 	mine, err := j.file.Stat()
 	if err != nil {
 		return fmt.Errorf("looking at the journal: %w", err)
@@ -203,18 +199,33 @@ func (j *Journal) Check() error {
 	there, err := os.Lstat(j.file.Name())
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		why = "it was removed"
+		return fmt.Errorf("%w: %s was removed", ErrFenced, j.file.Name())
 	case err != nil:
 		return fmt.Errorf("looking at the journal: %w", err)
 	case !os.SameFile(mine, there):
-		why = "another file was put in its place"
-	case mine.Size() != j.chain.offset:
-		why = fmt.Sprintf("it has %d bytes, where this process left %d", mine.Size(), j.chain.offset)
-	default:
-		return nil
+		return fmt.Errorf("%w: %s was replaced", ErrFenced, j.file.Name())
 	}
-	j.broken = fmt.Errorf("%w: %s: %s", ErrFenced, j.file.Name(), why)
-	return j.broken
+	return nil
+}
+
+// Check reports whether the file of that name is still the one that was opened, and as long as
+// what was read and written. It fails with [ErrFenced] when it is not, and so does every Append
+// from then on: somebody has taken the journal away, and may have put another in its place.
+func (j *Journal) Check() error {
+	if j.broken != nil {
+		return j.broken
+	}
+	err := j.Taken()
+	if err == nil {
+		var info os.FileInfo
+		if info, err = j.file.Stat(); err == nil && info.Size() != j.chain.offset {
+			err = fmt.Errorf("%w: %s has %d bytes, where this process left %d", ErrFenced, j.file.Name(), info.Size(), j.chain.offset)
+		}
+	}
+	if errors.Is(err, ErrFenced) {
+		j.broken = err
+	}
+	return err
 }
 
 func (j *Journal) write(text []byte) error {
@@ -240,7 +251,7 @@ func (j *Journal) Close() error {
 // A record that is being written just now counts as a torn tail. It fails with [ErrUnsafe],
 // [ErrVersion], a [*CorruptError], or an error of the file system (os.ErrNotExist: there is none).
 func Read(dir string) (Recovery, error) {
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, File)
 	data, err := readPlain(path)
 	if err != nil {
 		return Recovery{}, fmt.Errorf("reading the journal: %w", err)

@@ -27,7 +27,7 @@ func (m *Mended) did(format string, args ...any) { m.Did = append(m.Did, fmt.Spr
 // would do. It fails with [ErrHeld], with [ErrVersion], for which another program is the cure, and
 // when the file system does.
 func Mend(dir string, makesSense func([]Record) int, now func() time.Time, dry bool) (Mended, error) {
-	m := mending{path: filepath.Join(dir, fileName), dir: dir, now: now, dry: dry}
+	m := mending{path: filepath.Join(dir, File), dir: dir, now: now, dry: dry}
 	err := m.mend(makesSense)
 	if err != nil {
 		err = fmt.Errorf("mending the journal: %w", err)
@@ -37,7 +37,7 @@ func Mend(dir string, makesSense func([]Record) int, now func() time.Time, dry b
 
 // Held reports whether some process has the journal in dir open for append.
 func Held(dir string) bool {
-	f, err := openPlain(filepath.Join(dir, fileName), os.O_RDONLY)
+	f, err := openPlain(filepath.Join(dir, File), os.O_RDONLY)
 	if err != nil {
 		return false
 	}

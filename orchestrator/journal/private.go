@@ -23,7 +23,7 @@ func openPrivate(dir string) (*os.File, error) {
 	if err := checkPrivate(dir, info, fs.ModeDir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, File)
 	// Nobody else can write in dir, so what Lstat sees is what is opened.
 	switch info, err = os.Lstat(path); {
 	case err == nil:
