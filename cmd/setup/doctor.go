@@ -29,21 +29,32 @@ type doctor struct{ *workspace.Workspace }
 
 // Doctor is the command orch doctor.
 func Doctor(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var fix bool
+	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "git, tracker, agent and leftovers, each with its fix",
-		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a) },
+		Long: `Doctor looks at all that orch needs, and at what killed runs left. With --fix it
+mends orch's own files: a damaged journal is kept beside itself and cut to what is
+sound, one of another epic is moved aside; the next run finds by git and the tracker
+what is missing then. It says what it did, and leaves an epic alone that a run holds.`,
+		Args: cli.AtMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a, fix) },
 	}
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals and old scratch files, each kept before it is changed")
+	return c
 }
 
-func diagnose(ctx context.Context, a *cli.App) error {
+func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 	opened, err := workspace.Open(ctx, a)
 	if err != nil {
 		return err
 	}
 	w := doctor{opened}
-	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate()}
+	var findings []finding
+	if fix {
+		findings = w.mend(ctx)
+	}
+	findings = append(findings, w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(findings, w.checkLeftovers()...)
 	bad := 0

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -132,7 +133,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	newest := map[string]time.Time{}
 	for _, e := range entries {
 		dir := filepath.Join(w.Home, "epics", e.Name())
-		info, err := os.Stat(filepath.Join(dir, "journal.jsonl"))
+		info, err := os.Lstat(filepath.Join(dir, journal.File))
 		if err != nil {
 			continue
 		}
