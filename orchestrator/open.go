@@ -80,6 +80,7 @@ func (o *Orchestrator) openJournal(ctx context.Context, me Holder) (rec journal.
 	if s := o.loop.State; s.Epic != "" && s.Epic != o.fx.Epic {
 		return rec, &ForeignError{Dir: dir, Epic: s.Epic}
 	}
+	o.nameUnremoved(rec.Records)
 	return rec, writeHolder(dir, me)
 }
 

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // Orchestrator holds one epic: its lock, its lease, its journal.
@@ -19,6 +19,8 @@ type Orchestrator struct {
 	lock    *epicLock
 	journal *journal.Journal
 	base    core.Commit
+	named   map[string]bool     // what could not be removed, and was said to be
+	left    []worktree.Leftover // what Close could not remove
 }
 
 // Options are what a run is for.
@@ -123,7 +125,7 @@ func (o *Orchestrator) Land(ctx context.Context, id core.TaskID) error {
 // could not undo is in its error; nothing is lost by that.
 func (o *Orchestrator) Close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	errs := []error{o.fx.Store.Close(ctx)}
+	errs := []error{o.closeStore(ctx)}
 	if o.fx.lease.Name != "" {
 		errs = append(errs, land.Release(ctx, o.fx.Repo, o.fx.lease))
 	}
@@ -148,6 +150,10 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	if err != nil {
 		return fmt.Errorf("mending what a killed run left: %w", err)
 	}
+	strays, err := o.clearStrays(ctx)
+	if err != nil {
+		return err
+	}
 	tip, err := fx.Store.EnsureEpic(ctx, o.base)
 	if err != nil {
 		return err
@@ -160,9 +166,8 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 		return err
 	}
 	events := left
-	for _, l := range leftovers {
-		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)})
-	}
+	events = append(events, o.leftovers(leftovers)...)
+	events = append(events, strays...)
 	if e, cut := cutTail(rec); cut {
 		events = append(events, e)
 	}

@@ -36,6 +36,7 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 	if dir, err = l.repo.Scratch("index-"); err != nil {
 		return snap, dir, err
 	}
+	l.makeReadable(nil)
 	snap.index = filepath.Join(dir, "index")
 	env := []string{"GIT_INDEX_FILE=" + snap.index}
 	have, err := l.ownIndex(ctx, env, snap.index, parent)
@@ -43,6 +44,10 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 		return snap, dir, fmt.Errorf("reading the index: %w", err)
 	}
 	err = l.stage(ctx, env, have, &snap)
+	if err == nil && len(snap.unread) > 0 && l.makeReadable(snap.unread) {
+		snap = snapshot{index: snap.index}
+		err = l.stage(ctx, env, have, &snap)
+	}
 	return snap, dir, err
 }
 

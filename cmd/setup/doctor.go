@@ -45,7 +45,7 @@ what is missing then. It says what it did, and leaves an epic alone that a run h
 }
 
 func diagnose(ctx context.Context, a *cli.App, fix bool) error {
-	opened, err := workspace.Open(ctx, a)
+	opened, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
 	}
@@ -53,6 +53,10 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 	var findings []finding
 	if fix {
 		findings = w.mend(ctx)
+	}
+	if w.Broken != nil {
+		u := cli.Explain(w.Broken)
+		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	findings = append(findings, w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
@@ -179,6 +183,9 @@ func (w doctor) checkLeftovers() (out []finding) {
 			continue
 		}
 		active = active || p.Held
+		for _, e := range p.Unremoved() {
+			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
+		}
 		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
 		}

@@ -38,9 +38,9 @@ type Picture struct {
 
 // Look opens the picture of the epic that is meant: the one named, the one that holds the
 // task named, or the one worked on last. The task is nil where none is named. It fails as
-// [Open] does, and where orch has not run what is named.
+// [Read] does, and where orch has not run what is named.
 func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *core.Task, error) {
-	w, err := Open(ctx, a)
+	w, err := Read(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,6 +143,16 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	return p, err
 }
 
+// Unremoved are the events that tell what of the epic could not be removed, and is there still.
+func (p *Picture) Unremoved() (events []core.Event) {
+	for _, e := range orchestrator.UnremovedIn(p.Records) {
+		if path, _, _ := strings.Cut(e.Text, " refs/"); cli.Exists(path) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
 // statusPatience is how long status waits for the tracker before it goes by
 // what the journal knows.
 const statusPatience = 5 * time.Second
@@ -156,6 +166,9 @@ func (p *Picture) Refresh(ctx context.Context) {
 	var issues []beads.Issue
 	if err == nil {
 		issues, err = t.Survey(ctx)
+	}
+	if err == nil && p.State.Epic != "" {
+		_, err = core.FindEpic(issues, p.State.Epic) // an empty tracker says nothing of the epic
 	}
 	if err != nil {
 		p.ReadWhy = cli.FirstLine(err.Error())
