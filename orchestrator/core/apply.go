@@ -141,6 +141,8 @@ func applyTask(s State, e Event) State {
 		return s
 	case TaskParked:
 		return park(s, e)
+	case TaskSkipped, TaskFound:
+		s = s.dequeue(e.Task)
 	case IterationStarted:
 		s.Run.Iterations++
 	}
@@ -165,7 +167,10 @@ func applyTask(s State, e Event) State {
 				t.last().Cleaned = true
 			}
 		case TaskFound:
-			t.Commit = e.Land.Commits[0]
+			if t.Last().Open() {
+				t.last().Ended, t.last().Agent = e.At, false
+			}
+			t.Commit, t.Code, t.Why = e.Land.Commits[0], "", ""
 			t.move(Landed, e.At)
 		case TaskLimited:
 			t.Limit = e.Agent.Iteration
