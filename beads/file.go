@@ -216,8 +216,11 @@ func replace(path string, data []byte) error {
 }
 
 // Apply makes the changes in one replacement of the file. Each has an outcome of
-// its own; an error means that none was made.
+// its own; an error means that none was made. It fails with [ErrNoDatabase] where there is no file.
 func (f *File) Apply(ctx context.Context, actor string, changes []Change) ([]Outcome, error) {
+	if !isFile(f.path()) { // a tracker that was taken away is not begun anew
+		return nil, fmt.Errorf("%s: %w", f.opt.Dir, ErrNoDatabase)
+	}
 	var outcomes []Outcome
 	err := f.change(ctx, func(b *book) error {
 		outcomes = nil

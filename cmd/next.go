@@ -145,6 +145,9 @@ the task. When it does not land it says why, and what the next try must mend.`,
 
 func (a *app) land(ctx context.Context, id string) error {
 	p, task, err := workspace.Look(ctx, a.App, []string{id})
+	if err == nil {
+		err = p.Broken // the gate is in the settings
+	}
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,9 @@ nothing: what lands is judged again, on the tree that lands.`,
 
 func (a *app) verify(ctx context.Context, id string) error {
 	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, 0)
+	if err == nil {
+		err = p.Broken // the gate is in the settings
+	}
 	if err != nil {
 		return err
 	}

@@ -5,13 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
+	"github.com/google/renameio/v2"
 
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
 // Holder is the process that holds an epic.
@@ -37,42 +41,105 @@ func (e *HeldError) Error() string {
 		e.Holder.Command, e.Holder.PID, e.Holder.Host, e.Epic, e.Holder.Started.Local().Format(time.TimeOnly))
 }
 
+// FencedError says that this process held the epic and does so no longer: its lock or its journal
+// was removed, replaced or changed by somebody else. It has written nothing since.
+type FencedError struct {
+	Epic core.TaskID // that it held
+	Why  string      // in a clause
+}
+
+// Error says what was taken.
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("epic %s was taken away from this run: %s", e.Epic, e.Why)
+}
+
 // lockPatience is how long a lock is tried: one outlives its killed owner by as
 // long as a child between fork and exec still holds the descriptor (82 ms at
 // most in 200 kills), so less is a false alarm.
 const lockPatience = 3 * time.Second
 
+// lockFlags open a lock: a link in its place is not followed, and a pipe not waited for.
+const lockFlags = os.O_CREATE | os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
 const lockFile = "lock"
 
+// epicLock is the lock of an epic, held.
+type epicLock struct {
+	*flock.Flock
+	epic core.TaskID
+}
+
 // lock takes the epic's lock. It fails with *HeldError.
-func lock(ctx context.Context, dir string, epic core.TaskID, me Holder) (*flock.Flock, error) {
+func lock(ctx context.Context, dir string, epic core.TaskID) (*epicLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the epic's folder: %w", err)
 	}
-	f := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
-	ok, err := f.TryLockContext(ctx, 20*time.Millisecond)
-	if !ok {
-		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	for {
+		l := &epicLock{flock.New(filepath.Join(dir, lockFile), flock.SetFlag(lockFlags), flock.SetPermissions(0o600)), epic}
+		ok, err := l.TryLockContext(ctx, 20*time.Millisecond)
+		if !ok {
+			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				return nil, fmt.Errorf("locking the epic: %w", err)
+			}
+			return nil, &HeldError{Epic: epic, Holder: readHolder(dir)}
+		}
+		if l.check() == nil {
+			return l, nil
+		}
+		if err := l.Unlock(); err != nil { // the file was replaced while it was being locked
 			return nil, fmt.Errorf("locking the epic: %w", err)
 		}
-		return nil, &HeldError{Epic: epic, Holder: readHolder(dir)}
 	}
-	b, err := json.Marshal(me)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, holderFile), b, 0o600)
-	}
+}
+
+// check reports whether the file that was locked is still the one of its name: when it is not,
+// another process may hold a lock of that name too. It fails with *FencedError.
+func (l *epicLock) check() error {
+	mine, err := l.Stat()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("writing who holds the epic: %w", err), f.Unlock())
+		return fmt.Errorf("looking at the epic's lock: %w", err)
 	}
-	return f, nil
+	there, err := os.Lstat(l.Path())
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return &FencedError{Epic: l.epic, Why: l.Path() + " was removed"}
+	case err != nil:
+		return fmt.Errorf("looking at the epic's lock: %w", err)
+	case !os.SameFile(mine, there):
+		return &FencedError{Epic: l.epic, Why: l.Path() + " was replaced"}
+	}
+	return nil
 }
 
 const holderFile = "holder.json"
 
+// writeHolder says who holds the epic, for others to see.
+func writeHolder(dir string, me Holder) error {
+	b, err := json.Marshal(me)
+	if err == nil {
+		err = renameio.WriteFile(filepath.Join(dir, holderFile), b, 0o600, renameio.IgnoreUmask())
+	}
+	if err != nil {
+		return fmt.Errorf("writing who holds the epic: %w", err)
+	}
+	return nil
+}
+
+// maxHolder is how many bytes of a holder's file are read.
+const maxHolder = 1 << 16
+
 func readHolder(dir string) (h Holder) {
-	b, err := os.ReadFile(filepath.Join(dir, holderFile))
+	f, err := os.OpenFile(filepath.Join(dir, holderFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return Holder{}
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return Holder{}
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxHolder))
 	if err != nil || json.Unmarshal(b, &h) != nil {
 		return Holder{}
 	}
@@ -80,12 +147,16 @@ func readHolder(dir string) (h Holder) {
 }
 
 // HeldBy tells who holds the epic whose folder dir is; ok is false when nobody
-// does. It never waits and never takes the lock from anyone.
+// does. It never waits and never takes the lock from anyone. A run whose lock file somebody
+// has removed holds the journal still.
 func HeldBy(dir string) (h Holder, ok bool, err error) {
-	if _, err := os.Stat(filepath.Join(dir, lockFile)); errors.Is(err, os.ErrNotExist) {
+	if journal.Held(dir) {
+		return readHolder(dir), true, nil
+	}
+	if info, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil || !info.Mode().IsRegular() {
 		return Holder{}, false, nil
 	}
-	f := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
 	free, err := f.TryRLock()
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("asking for the epic's lock: %w", err)

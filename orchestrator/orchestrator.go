@@ -2,27 +2,27 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
-	"github.com/gofrs/flock"
-
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // Orchestrator holds one epic: its lock, its lease, its journal.
 type Orchestrator struct {
 	fx      *Effects
 	loop    *Loop
-	lock    *flock.Flock
+	lock    *epicLock
 	journal *journal.Journal
 	base    core.Commit
-	pinned  core.Commit // what the tip reference was at when this run began; "" for none
+	pinned  core.Commit         // what the tip reference was at when this run began; "" for none
+	named   map[string]bool     // what could not be removed, and was said to be
+	left    []worktree.Leftover // what Close could not remove
 }
 
 // Options are what a run is for.
@@ -40,13 +40,14 @@ type Options struct {
 	Wrap func(append func(...core.Event) error) func(...core.Event) error
 }
 
-// Open takes the epic over from whoever had it: it takes the lock, ends what a
-// killed run left running, mends what it left in git, replays the journal and
-// takes the lease. It fails with *HeldError when another orch holds the epic,
-// and with the errors of the journal when that can not be trusted.
+// Open takes the epic over from whoever had it: it takes the lock and the journal,
+// ends what a killed run left running, mends what it left in git, and takes the
+// lease. It fails with *HeldError when another orch holds the epic, and with
+// *ForeignError, *ReplayError and the errors of the journal when that can not be
+// trusted; nothing is touched then.
 func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	me := Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
-	l, err := lock(ctx, deps.Dir, deps.Epic, me)
+	l, err := lock(ctx, deps.Dir, deps.Epic)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
 	}
-	if err := o.takeOver(ctx, opt); err != nil {
+	if err := o.takeOver(ctx, opt, me); err != nil {
 		return nil, errors.Join(err, o.Close(ctx))
 	}
 	return o, nil
@@ -79,29 +80,11 @@ func (o *Orchestrator) append(events ...core.Event) error {
 		}
 		batch[i] = kept
 	}
-	_, err := o.journal.AppendAll(batch...)
-	return err
-}
-
-// Replay is ReplayIn without the texts that are in files.
-func Replay(records []journal.Record) (core.State, error) { return ReplayIn("", records) }
-
-// ReplayIn folds the records of the journal in an epic's folder into a state. It fails with an
-// error that wraps ErrForbidden when they do not belong together.
-func ReplayIn(dir string, records []journal.Record) (core.State, error) {
-	s := core.NewState()
-	for _, r := range records {
-		var e core.Event
-		if err := json.Unmarshal(r.Event, &e); err != nil {
-			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
-		}
-		e = unshelve(dir, e)
-		if err := core.Check(s, e); err != nil {
-			return core.State{}, fmt.Errorf("journal record %d: %w", r.Seq, err)
-		}
-		s = core.Apply(s, e)
+	if err := o.lock.check(); err != nil {
+		return err
 	}
-	return s, nil
+	_, err := o.journal.AppendAll(batch...)
+	return o.fenced(err)
 }
 
 // State is how things stand; only between Open and Run, or after it.
@@ -112,10 +95,13 @@ func (o *Orchestrator) Activity(id core.TaskID) string { return o.fx.Activity(id
 
 // Run drives the epic until the run is over. Requests are what signals ask for;
 // those of other commands are taken from the epic's folder. It fails when the
-// journal can not be written.
+// journal can not be written, and with *FencedError when the epic was taken away.
 func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	inner, end := context.WithCancel(ctx)
 	defer end()
+	ctx, fence := context.WithCancel(ctx)
+	defer fence()
+	go o.guardHold(inner, fence)
 	requests := make(chan Request)
 	o.loop.Requests = requests
 	go takeRequests(inner, o.fx.Dir, requests)
@@ -157,7 +143,7 @@ func (o *Orchestrator) Land(ctx context.Context, id core.TaskID) error {
 // could not undo is in its error; nothing is lost by that.
 func (o *Orchestrator) Close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	errs := []error{o.fx.Store.Close(ctx)}
+	errs := []error{o.closeStore(ctx)}
 	if o.fx.lease.Name != "" {
 		errs = append(errs, land.Release(ctx, o.fx.Repo, o.fx.lease))
 	}
@@ -168,8 +154,12 @@ func (o *Orchestrator) Close(ctx context.Context) error {
 }
 
 // takeOver is the start of every run, first or resumed.
-func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
+func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) error {
 	fx := o.fx
+	rec, err := o.openJournal(ctx, me)
+	if err != nil {
+		return err
+	}
 	left, err := reap(ctx, fx.Marker)
 	if err != nil {
 		return err
@@ -178,11 +168,8 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	if err != nil {
 		return fmt.Errorf("mending what a killed run left: %w", err)
 	}
-	var rec journal.Recovery
-	if o.journal, rec, err = journal.Open(fx.Dir, fx.Now); err != nil {
-		return err
-	}
-	if o.loop.State, err = ReplayIn(fx.Dir, rec.Records); err != nil {
+	strays, err := o.clearStrays(ctx)
+	if err != nil {
 		return err
 	}
 	tip, err := o.leftAt(ctx)
@@ -197,11 +184,10 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 		return err
 	}
 	events := left
-	for _, l := range leftovers {
-		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)})
-	}
-	if rec.TornBytes > 0 {
-		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: fmt.Sprintf("the journal ended in the middle of a record; %d bytes were cut and kept beside it", rec.TornBytes)})
+	events = append(events, o.leftovers(leftovers)...)
+	events = append(events, strays...)
+	if e, cut := cutTail(rec); cut {
+		events = append(events, e)
 	}
 	if len(events) > 0 {
 		if err := o.loop.record(events...); err != nil {

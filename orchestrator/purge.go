@@ -59,11 +59,14 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	if err != nil {
 		return done, err
 	}
-	l, err := lock(ctx, p.Dir, s.Epic, p.Me)
+	l, err := lock(ctx, p.Dir, s.Epic)
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, l.Unlock()) }()
+	if err := writeHolder(p.Dir, p.Me); err != nil {
+		return done, err
+	}
 	if rec, err = journal.Read(p.Dir); err != nil { // what is so now that nobody else writes
 		return done, err
 	}

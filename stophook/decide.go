@@ -22,6 +22,7 @@ const (
 	Fresh      Verdict = "CHECKPOINT"  // the context is full: a fresh session goes on
 	MaxCycles  Verdict = "MAX_CYCLES"  // blocked often enough
 	ClientCap  Verdict = "CLIENT_CAP"  // the client would not send it back again
+	NoTasks    Verdict = "NO_TASKS"    // the epic has none, or has none any more
 	NoProgress Verdict = "NO_PROGRESS" // several stops in a row, and nothing has moved
 	Unknown    Verdict = "UNKNOWN"     // the state can not be read
 	WorkLeft   Verdict = "WORK_LEFT"   // there is something to do
@@ -104,6 +105,8 @@ func Decide(f Facts) Answer {
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	promise, _ := Find(f.Input.LastMessage, set.Promises...)
 	switch {
+	case w.Left() == 0 && w.Done == 0:
+		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Left() == 0:
 		s.Cycles, s.Still = 0, 0
 		return allow(Done, "all tasks are closed")

@@ -21,6 +21,8 @@ type Entry struct {
 	Task string
 	// Attempt is its number.
 	Attempt int
+	// Branch is its name, "refs/heads/...", whether it is there or not.
+	Branch string
 	// Dir is where its worktree is, or would be.
 	Dir string
 	// HasDir says that the worktree is there and whole.
@@ -72,7 +74,7 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 
 func (s *Store) entry(branch string) (Entry, bool) {
 	slug, n, ok := s.attemptOf(branch)
-	return Entry{Task: slug, Attempt: n, Dir: filepath.Join(s.root, dirPrefix+slug)}, ok
+	return Entry{Task: slug, Attempt: n, Branch: branch, Dir: filepath.Join(s.root, dirPrefix+slug)}, ok
 }
 
 // admins are the worktrees below Root, by their admin directories.

@@ -29,7 +29,15 @@ func (e *UnsavedError) Error() string {
 // nothing, so a call that was cut short may be repeated. It fails with an [*UnsavedError], with
 // [git.ErrRefMoved] when some process still commits there, or as git does.
 func (s *Store) Remove(ctx context.Context, task string, n int, keep git.Commit) error {
-	names := s.Name(task, n)
+	return s.remove(ctx, s.Name(task, n), keep)
+}
+
+// Drop is Remove for an attempt that List names.
+func (s *Store) Drop(ctx context.Context, e Entry) error {
+	return s.remove(ctx, s.namesOf(e.Branch), "")
+}
+
+func (s *Store) remove(ctx context.Context, names Names, keep git.Commit) error {
 	l := s.linked(names.Dir)
 	if l.owner() != names.Branch {
 		l = linked{repo: s.repo} // another attempt's, or none

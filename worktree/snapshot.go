@@ -37,6 +37,7 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 	if dir, err = l.repo.Scratch("index-"); err != nil {
 		return snap, dir, err
 	}
+	l.makeReadable(nil)
 	snap.index = filepath.Join(dir, "index")
 	have, err := l.ownIndex(ctx, snap.index, parent)
 	if err != nil {
@@ -51,6 +52,10 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 		if have, err = l.newIndex(ctx, snap.index, from); err == nil {
 			err = l.stage(ctx, snap.index, have, &snap)
 		}
+	}
+	if err == nil && len(snap.unread) > 0 && l.makeReadable(snap.unread) {
+		snap = snapshot{index: snap.index, damaged: snap.damaged}
+		err = l.stage(ctx, snap.index, have, &snap)
 	}
 	return snap, dir, err
 }

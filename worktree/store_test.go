@@ -244,14 +244,14 @@ func TestListKnowsWorktreesAndBranches(t *testing.T) {
 	list, err := a.store.List(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []worktree.Entry{
-		{Task: "t", Attempt: 1, Dir: a.Dir, HasDir: true, HasBranch: true, Head: c},
-		{Task: "u", Attempt: 2, Dir: a.store.Name("u", 2).Dir, HasBranch: true, Head: a.base},
+		{Task: "t", Attempt: 1, Branch: a.names.Branch, Dir: a.Dir, HasDir: true, HasBranch: true, Head: c},
+		{Task: "u", Attempt: 2, Branch: "refs/heads/orch/e/u/2", Dir: a.store.Name("u", 2).Dir, HasBranch: true, Head: a.base},
 	}, list)
 	a.Git("checkout", "-q", "--detach")
 	a.Git("update-ref", "-d", a.names.Branch)
 	list, err = a.store.List(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, worktree.Entry{Task: "t", Attempt: 1, Dir: a.Dir, HasDir: true}, list[0])
+	require.Equal(t, worktree.Entry{Task: "t", Attempt: 1, Branch: a.names.Branch, Dir: a.Dir, HasDir: true}, list[0])
 }
 
 func TestFresh(t *testing.T) {

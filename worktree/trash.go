@@ -1,9 +1,7 @@
 package worktree
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,7 +15,7 @@ type trash struct {
 	deleting sync.Mutex
 	pending  sync.WaitGroup
 	mu       sync.Mutex
-	failed   error
+	left     []Leftover
 }
 
 // delete begins to delete path.
@@ -27,35 +25,19 @@ func (t *trash) delete(path string) {
 		defer t.deleting.Unlock()
 		if err := removeTree(path); err != nil {
 			t.mu.Lock()
-			t.failed = errors.Join(t.failed, err)
+			t.left = append(t.left, leftOf(path, err))
 			t.mu.Unlock()
 		}
 	})
 }
 
 // wait ends when all is deleted, and says what was not since it was last asked.
-func (t *trash) wait() error {
+func (t *trash) wait() (left []Leftover) {
 	t.pending.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	err := t.failed
-	t.failed = nil
-	return err
-}
-
-// removeTree deletes path and what is below it, directories without write permission
-// too (Go's module cache has them). It follows no symlink.
-func removeTree(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if d == nil || !d.IsDir() || err != nil && !errors.Is(err, fs.ErrPermission) {
-			return nil
-		}
-		return os.Chmod(p, 0o700) // before its entries are read, or again after that failed
-	})
-	return errors.Join(err, os.RemoveAll(path))
+	left, t.left = t.left, nil
+	return left
 }
 
 // discard takes a worktree away at once, whatever is in it; deleting it goes on in the background.

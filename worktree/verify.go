@@ -75,19 +75,26 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 }
 
 // Close removes the verify worktree, waits until what was removed is deleted, and removes
-// the folder of the epic's worktrees if it is empty then. It fails when something could not be
-// deleted.
+// the folder of the epic's worktrees if it is empty then. It fails with a [*LeftError] alone, when
+// something could not be deleted.
 func (s *Store) Close(ctx context.Context) error {
 	l := s.linked(s.VerifyDir())
-	var errs []error
+	var left []Leftover
 	if l.hasAdmin() || l.hasDir() {
-		errs = append(errs, s.locked(ctx, func() error { return s.discard(l) }))
-	}
-	errs = append(errs, s.trash.wait())
-	for _, dir := range []string{filepath.Join(s.root, trashDir), s.root} {
-		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
-			errs = append(errs, os.Remove(dir))
+		if err := s.locked(ctx, func() error { return s.discard(l) }); err != nil {
+			left = append(left, leftOf(l.dir, err))
 		}
 	}
-	return errors.Join(errs...)
+	left = append(left, s.trash.wait()...)
+	for _, dir := range []string{filepath.Join(s.root, trashDir), s.root} {
+		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
+			if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+				left = append(left, leftOf(dir, err))
+			}
+		}
+	}
+	if len(left) > 0 {
+		return &LeftError{Left: left}
+	}
+	return nil
 }

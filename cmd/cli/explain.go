@@ -20,7 +20,10 @@ func Explain(err error) *Error {
 		setting *config.Error
 		held    *orchestrator.HeldError
 		noEpic  *core.ErrNotEpic
+		fenced  *orchestrator.FencedError
+		foreign *orchestrator.ForeignError
 		corrupt *journal.CorruptError
+		replay  *orchestrator.ReplayError
 		version *beads.VersionError
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
@@ -36,10 +39,13 @@ func Explain(err error) *Error {
 			Fix: []string{"orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
-	case errors.As(err, &corrupt):
-		return &Error{Code: "JOURNAL_CORRUPT", What: corrupt.Error(), Exit: ExitFailed, Err: err,
-			Why: "a record before the end of the journal is damaged; orch never guesses what it said, and nothing was changed",
-			Fix: []string{"restore the file from a backup, or move its folder away: orch then finds what has landed by the epic branch itself"}}
+	case errors.As(err, &fenced):
+		return &Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: ExitHeld, Err: err,
+			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
+			Fix: []string{"orch status " + Quote(fenced.Epic), "orch run " + Quote(fenced.Epic) + " goes on, when no other does"}}
+	case errors.As(err, &foreign), errors.As(err, &corrupt), errors.As(err, &replay),
+		errors.Is(err, journal.ErrUnsafe), errors.Is(err, journal.ErrVersion), errors.Is(err, journal.ErrHeld):
+		return journalError(err)
 	case errors.As(err, &version):
 		return &Error{Code: "TRACKER_TOO_OLD", What: version.Error(), Exit: ExitNotReady, Err: err,
 			Fix: []string{"install bd 1.0.4 or later, or use the embedded tracker: workflow.tracker.kind: file"}}
@@ -57,6 +63,36 @@ func Explain(err error) *Error {
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
 	}
 	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+}
+
+// mends is the way out of most that can be wrong with a journal.
+const mends = "orch doctor --fix mends it: it keeps the file as it is beside it, cuts it to what is sound, and the next run finds by git and the tracker what is missing then"
+
+// journalError is for a journal that can not be trusted, or not be had.
+func journalError(err error) *Error {
+	var (
+		foreign *orchestrator.ForeignError
+		corrupt *journal.CorruptError
+	)
+	u := &Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: ExitFailed, Err: err,
+		Why: "a record before the end of the journal is damaged; orch never guesses what it said, and nothing was changed", Fix: []string{mends}}
+	switch {
+	case errors.As(err, &foreign):
+		u.Code, u.Exit = "JOURNAL_FOREIGN", ExitNotReady
+		u.Why = "somebody has copied it there; by it orch would take the work of one epic for that of another, and nothing was changed"
+	case errors.As(err, &corrupt):
+		u.What = corrupt.Error()
+	case errors.Is(err, journal.ErrVersion):
+		u.Code, u.Exit, u.Why = "JOURNAL_NEWER", ExitNotReady, "this orch would not understand all of it, and nothing was changed"
+		u.Fix = []string{"go on with the newer orch"}
+	case errors.Is(err, journal.ErrUnsafe):
+		u.Code, u.Exit, u.Why = "JOURNAL_UNSAFE", ExitNotReady, "only a plain file that nobody else can write is believed, and nothing was changed"
+	case errors.Is(err, journal.ErrHeld):
+		u.Code, u.Exit, u.Why, u.Fix = "RUN_ACTIVE", ExitHeld, "", []string{"orch status"}
+	default:
+		u.Why = "a record does not follow from those before it: the journal was edited, or put together from others; nothing was changed"
+	}
+	return u
 }
 
 func settingError(e *config.Error) *Error {

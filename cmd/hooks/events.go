@@ -80,11 +80,7 @@ func (a sessionCmd) announcement(_ context.Context, in session.Input, project st
 			return "", err
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
-			w, err := workspace.Glance(a.App, root, common)
-			if err != nil {
-				return "", err
-			}
-			return runTasks(w, s.Epic)
+			return runTasks(workspace.Glance(a.App, root, common), s.Epic)
 		}
 	}
 	project = cmp.Or(root, project)
@@ -110,10 +106,7 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	if !ok || in.Session == "" || common == "" {
 		return "", nil
 	}
-	w, err := workspace.Glance(a.App, root, common)
-	if err != nil {
-		return "", err
-	}
+	w := workspace.Glance(a.App, root, common)
 	text, err := bindSession(ctx, w, core.TaskID(epic), in.Session)
 	if err != nil {
 		u := cli.Explain(err)

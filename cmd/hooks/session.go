@@ -77,7 +77,7 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error
 	if id == "" {
 		return noSession()
 	}
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Read(ctx, a.App)
 	if err != nil {
 		return err
 	}

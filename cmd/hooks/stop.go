@@ -167,11 +167,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 			return s, err
 		}
 		if ok && bound.Epic != "" {
-			w, err := workspace.Glance(a.App, root, common)
-			if err != nil {
-				return s, err
-			}
-			return a.decideEpic(ctx, s, bound, w, path)
+			return a.decideEpic(ctx, s, bound, workspace.Glance(a.App, root, common), path)
 		}
 	}
 	return a.decideLoop(s, cmp.Or(root, project))

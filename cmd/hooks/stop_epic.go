@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -83,8 +84,14 @@ func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook
 	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	var err error
-	if now.Issues, err = w.Survey(read); err != nil {
+	if now.Issues, err = w.Survey(read); err == nil {
+		_, err = core.FindEpic(now.Issues, core.TaskID(epic)) // an empty tracker is none, and no reason to be done
+	}
+	if err != nil {
 		kept, none := beads.LoadSnapshot(now.path)
+		if none == nil {
+			_, none = core.FindEpic(kept.Issues, core.TaskID(epic))
+		}
 		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
 			return nil, reading{}, err
 		}

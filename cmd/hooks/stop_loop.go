@@ -31,10 +31,7 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
 		return s, err // another session's
 	}
-	cfg, _, err := workspace.Settings(a.Process, project)
-	if err != nil {
-		return s, err
-	}
+	cfg := workspace.Glance(a.App, project, "").Config
 	print, err := json.Marshal(l)
 	if err != nil {
 		return s, err

@@ -30,21 +30,36 @@ type doctor struct{ *workspace.Workspace }
 
 // Doctor is the command orch doctor.
 func Doctor(a *cli.App) *cobra.Command {
-	return &cobra.Command{
+	var fix bool
+	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "git, tracker, agent and leftovers, each with its fix",
-		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a) },
+		Long: `Doctor looks at all that orch needs, and at what killed runs left. With --fix it
+mends orch's own files: a damaged journal is kept beside itself and cut to what is
+sound, one of another epic is moved aside; the next run finds by git and the tracker
+what is missing then. It says what it did, and leaves an epic alone that a run holds.`,
+		Args: cli.AtMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a, fix) },
 	}
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals and old scratch files, each kept before it is changed")
+	return c
 }
 
-func diagnose(ctx context.Context, a *cli.App) error {
-	opened, err := workspace.Open(ctx, a)
+func diagnose(ctx context.Context, a *cli.App, fix bool) error {
+	opened, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
 	}
 	w := doctor{opened}
-	findings := []finding{w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate()}
+	var findings []finding
+	if fix {
+		findings = w.mend(ctx)
+	}
+	if w.Broken != nil {
+		u := cli.Explain(w.Broken)
+		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
+	}
+	findings = append(findings, w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(findings, w.checkLeftovers(ctx)...)
 	bad := 0
@@ -187,6 +202,9 @@ func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
 		}
 		active = active || p.Held
 		out = append(out, checkBranch(ctx, p)...)
+		for _, e := range p.Unremoved() {
+			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
+		}
 		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
 		}

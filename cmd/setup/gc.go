@@ -2,10 +2,12 @@ package setup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // GC is the command orch gc.
@@ -30,8 +33,17 @@ func GC(a *cli.App) *cobra.Command {
 	return c
 }
 
+// keptThing is something that gc could not remove.
+type keptThing struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
 func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	p, _, err := workspace.Look(ctx, a, args)
+	if err == nil {
+		err = p.Broken // where worktrees are is in the settings
+	}
 	if err != nil {
 		return err
 	}
@@ -43,30 +55,51 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		return err
 	}
 	var said []string
+	var kept []keptThing
+	keep := func(path string, err error) { kept = append(kept, keptThing{path, err.Error()}) }
+	known := map[string]bool{}
 	for _, t := range p.State.Tasks {
 		for _, at := range t.Attempts {
 			n := store.Name(string(t.ID), at.Number)
+			known[n.Branch] = at.Open() || !t.Done()
 			if at.Open() || !store.Exists(string(t.ID), at.Number) {
 				continue
 			}
+			if !dry {
+				if err := store.Remove(ctx, string(t.ID), at.Number, at.Head); err != nil {
+					keep(n.Dir, err)
+					continue
+				}
+			}
 			said = append(said, n.Dir)
-			if dry {
-				continue
-			}
-			if err := store.Remove(ctx, string(t.ID), at.Number, at.Head); err != nil {
-				return err
-			}
 		}
 		if t.Done() {
 			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
-				said = append(said, logs)
 				if !dry {
 					if err := os.RemoveAll(logs); err != nil {
-						return fmt.Errorf("removing logs: %w", err)
+						keep(logs, err)
+						continue
 					}
 				}
+				said = append(said, logs)
 			}
 		}
+	}
+	list, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range list { // what a removal that failed has left, or a journal that is gone
+		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k keptThing) bool { return k.Path == e.Dir }) {
+			continue
+		}
+		if !dry {
+			if err := store.Drop(ctx, e); err != nil {
+				keep(e.Branch, err)
+				continue
+			}
+		}
+		said = append(said, e.Branch)
 	}
 	tips, err := dropTips(ctx, p, dry)
 	if err != nil {
@@ -74,16 +107,24 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	}
 	said = append(said, tips...)
 	if !dry {
-		if err := store.Close(ctx); err != nil {
+		var left *worktree.LeftError
+		if err := store.Close(ctx); errors.As(err, &left) {
+			for _, l := range left.Left {
+				kept = append(kept, keptThing{l.Path, l.What + "; " + l.Fix})
+			}
+		} else if err != nil {
 			return err
 		}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said, "kept": kept})
 		return nil
 	}
 	for _, path := range said {
 		fmt.Fprintln(a.Stdout, path)
+	}
+	for _, k := range kept {
+		fmt.Fprintf(a.Stderr, "left as it is: %s: %s\n", k.Path, k.Why)
 	}
 	word := "removed"
 	if dry {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 )
 
@@ -82,6 +83,9 @@ func runLine(e core.Event, s core.State) (l line, ok bool) {
 	case core.EpicNotLanded:
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case core.LeftoverFound:
+		if strings.HasPrefix(e.Reason, orchestrator.Unremoved) {
+			return line{"left", "", strings.TrimSpace(e.Text + " " + e.Reason), true}, true
+		}
 		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
 	case core.BranchMoved:
 		return line{"moved", "", e.Reason, true}, true
@@ -97,6 +101,10 @@ func runLine(e core.Event, s core.State) (l line, ok bool) {
 		return line{"tampered", e.Task, e.Reason, true}, true
 	case core.SettingsChanged:
 		return line{"settings", "", e.Reason, true}, true
+	case core.AttemptCleaned:
+		if e.Reason != "" {
+			return line{"left", e.Task, fmt.Sprintf("the worktree of attempt %d could not be removed; the next run tries again: %s", e.Attempt, e.Reason), true}, true
+		}
 	case core.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
 	case core.RequestRefused:

@@ -123,7 +123,7 @@ func (p *performance) add(t *core.Task) {
 }
 
 func stats(ctx context.Context, a *cli.App, only string) error {
-	w, err := workspace.Open(ctx, a)
+	w, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
 	}

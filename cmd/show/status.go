@@ -57,6 +57,9 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		fmt.Fprint(a.Stdout, p.taskText(task.ID, now))
 	} else {
 		fmt.Fprint(a.Stdout, p.text(now, f.all))
+		for _, e := range seen.Unremoved() {
+			fmt.Fprintf(a.Stdout, "left behind: %s: %s\n", e.Text, e.Reason)
+		}
 	}
 	if !f.exitStatus {
 		return nil
@@ -64,7 +67,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	switch {
 	case p.branch.NeedsYou():
 		return cli.ExitWith(cli.ExitNeedsYou)
-	case sum.Counts.Done == sum.Counts.Total:
+	case sum.Promise == core.LoopDone:
 		return nil
 	case p.Held || sum.Counts.NeedsYou == 0:
 		return cli.ExitWith(cli.ExitNotYet)

@@ -37,17 +37,29 @@ func (w *Workspace) Store(epic core.TaskID) (*worktree.Store, error) {
 func (w *Workspace) besides() string { return w.Root + ".worktrees" }
 
 // GiveBack closes the epic, and takes the default folder of worktrees away when that was the
-// last one in it. It fails as closing does.
+// last one in it. What can not be removed it says on standard error, and does not fail for. It
+// fails as closing does.
 func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) error {
 	err := o.Close(ctx)
+	for _, l := range o.Left() {
+		w.warnLeft(l.Path, l.What, l.Fix)
+	}
 	if w.Config.Worktree.Dir != "" {
 		return err
 	}
 	rm := os.Remove(w.besides())
-	if errors.Is(rm, os.ErrNotExist) || errors.Is(rm, syscall.ENOTEMPTY) || errors.Is(rm, syscall.EEXIST) {
-		rm = nil
+	if rm != nil && !errors.Is(rm, os.ErrNotExist) && !errors.Is(rm, syscall.ENOTEMPTY) && !errors.Is(rm, syscall.EEXIST) {
+		w.warnLeft(w.besides(), rm.Error(), "")
 	}
-	return errors.Join(err, rm)
+	return err
+}
+
+// warnLeft says of something that nobody needs any more why it is there still.
+func (w *Workspace) warnLeft(path, why, fix string) {
+	fmt.Fprintf(w.Stderr, "left behind: %s: %s\n", path, why)
+	if fix != "" {
+		fmt.Fprintf(w.Stderr, "  fix   %s\n", fix)
+	}
 }
 
 // Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as

@@ -3,6 +3,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -37,9 +38,9 @@ type Picture struct {
 
 // Look opens the picture of the epic that is meant: the one named, the one that holds the
 // task named, or the one worked on last. The task is nil where none is named. It fails as
-// [Open] does, and where orch has not run what is named.
+// [Read] does, and where orch has not run what is named.
 func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *core.Task, error) {
-	w, err := Open(ctx, a)
+	w, err := Read(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -63,16 +64,18 @@ func (w *Workspace) look(args []string) (*Picture, *core.Task, error) {
 		p, err := w.Picture(dir)
 		return p, nil, err
 	}
+	unread := noRun(args)
 	for _, dir := range dirs {
 		p, err := w.Picture(dir)
 		if err != nil {
-			return nil, nil, err
+			unread = err // the task may be of that epic, or of another
+			continue
 		}
 		if t := p.find(id); t != nil {
 			return p, t, nil
 		}
 	}
-	return nil, nil, noRun(args)
+	return nil, nil, unread
 }
 
 // AttemptOf finds a task and the attempt of it that is meant; number 0 is the last one. It
@@ -128,13 +131,26 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	}
 	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
 	if p.State, err = orchestrator.ReplayIn(dir, rec.Records); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
+	}
+	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
+		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
 	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
 		return nil, err
 	}
 	p.Asked, _, err = orchestrator.Asked(dir)
 	return p, err
+}
+
+// Unremoved are the events that tell what of the epic could not be removed, and is there still.
+func (p *Picture) Unremoved() (events []core.Event) {
+	for _, e := range orchestrator.UnremovedIn(p.Records) {
+		if path, _, _ := strings.Cut(e.Text, " refs/"); cli.Exists(path) {
+			events = append(events, e)
+		}
+	}
+	return events
 }
 
 // statusPatience is how long status waits for the tracker before it goes by
@@ -150,6 +166,9 @@ func (p *Picture) Refresh(ctx context.Context) {
 	var issues []beads.Issue
 	if err == nil {
 		issues, err = t.Survey(ctx)
+	}
+	if err == nil && p.State.Epic != "" {
+		_, err = core.FindEpic(issues, p.State.Epic) // an empty tracker says nothing of the epic
 	}
 	if err != nil {
 		p.ReadWhy = cli.FirstLine(err.Error())

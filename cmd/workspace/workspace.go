@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -32,6 +33,9 @@ type Workspace struct {
 	Config config.Config
 	// Origins says where each setting comes from.
 	Origins config.Origins
+	// Broken is why the settings are not those that somebody wrote: they can not be read, and
+	// Config has what holds without any. It is nil where they can be.
+	Broken error
 	// Root is where project.yaml and .beads are: the main work tree, or a bare repository
 	// itself.
 	Root string
@@ -45,6 +49,32 @@ type Workspace struct {
 // tracker is opened when it is asked for. It fails where there is no repository that orch can
 // work in, and with a [*config.Error].
 func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
+	w, err := open(ctx, a)
+	if err != nil {
+		return w, err
+	}
+	return w, w.Broken
+}
+
+// Read is Open for a command that runs nothing by the settings: those that can not be read do
+// not keep it from its work, and it says so on standard error.
+func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
+	w, err := open(ctx, a)
+	if err != nil {
+		return w, err
+	}
+	w.warnBroken()
+	return w, nil
+}
+
+// warnBroken says that the settings can not be read, and why.
+func (w *Workspace) warnBroken() {
+	if w.Broken != nil {
+		fmt.Fprintf(w.Stderr, "warning: the settings are broken, and this goes by none: %s\n", cli.FirstLine(cli.Explain(w.Broken).What))
+	}
+}
+
+func open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	var err error
 	w := &Workspace{App: a}
 	plain := a.System("")
@@ -55,21 +85,34 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	w.Root, w.Home = cmp.Or(w.Repo.WorkTree(), w.Repo.CommonDir()), filepath.Join(w.Repo.CommonDir(), "orch")
 	w.Proc = a.System(w.Marker())
 	w.Repo = w.Repo.RunBy(w.Proc.Run)
-	if w.Config, w.Origins, err = Settings(a.Process, w.Root); err != nil {
-		return w, err
-	}
+	w.settle()
 	return w, a.AlsoSecret(w.Config.Secrets)
 }
 
-// Glance is a workspace for a hook, which has no time to ask git: only the settings and the
-// tracker can be read. It fails with a [*config.Error].
-func Glance(a *cli.App, root, common string) (*Workspace, error) {
-	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), hasty: true}
-	var err error
-	if w.Config, w.Origins, err = Settings(a.Process, root); err != nil {
-		return w, err
+// settle reads the settings, or takes what holds without any.
+func (w *Workspace) settle() {
+	if w.Config, w.Origins, w.Broken = Settings(w.Process, w.Root); w.Broken == nil {
+		return
 	}
-	return w, a.AlsoSecret(w.Config.Secrets)
+	for _, env := range [][]string{w.Env, nil} { // a variable may be what is broken
+		var err error
+		if w.Config, w.Origins, err = config.Load(filepath.Join(w.Root, SettingsFile), nil, env); err == nil {
+			return
+		}
+	}
+}
+
+// Glance is a workspace for a hook, which has no time to ask git: only the settings and the
+// tracker can be read. Settings that cannot be read it does without, and says so on standard
+// error.
+func Glance(a *cli.App, root, common string) *Workspace {
+	w := &Workspace{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), hasty: true}
+	w.settle()
+	w.warnBroken()
+	if err := a.AlsoSecret(w.Config.Secrets); err != nil {
+		fmt.Fprintf(w.Stderr, "warning: %s\n", cli.FirstLine(err.Error()))
+	}
+	return w
 }
 
 // Marker is in the environment of every process that orch starts for this repository, so
@@ -82,14 +125,23 @@ func (w *Workspace) Marker() string {
 // SettingsFile is where the settings are, in the main work tree.
 const SettingsFile = "project.yaml"
 
+// maxSettings bounds the file of the settings, in bytes.
+const maxSettings = 1 << 20
+
 // Settings reads the settings of the repository whose main work tree is root. It fails with
 // a [*config.Error] for what is not understood, and when a file can not be read.
 func Settings(p cli.Process, root string) (config.Config, config.Origins, error) {
 	path := filepath.Join(root, SettingsFile)
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
 		return config.Config{}, nil, &config.Error{File: path, What: "is no plain file", Fix: "put the settings into a file of that name, or take it away"}
+	case err == nil && info.Size() > maxSettings:
+		return config.Config{}, nil, &config.Error{File: path, What: fmt.Sprintf("has %d bytes, and settings have %d at most", info.Size(), maxSettings), Fix: "look what wrote it"}
 	}
 	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrPermission) {
+		return config.Config{}, nil, &config.Error{File: path, What: "can not be read: permission denied", Fix: "chmod u+r " + path}
+	}
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return config.Config{}, nil, fmt.Errorf("reading the settings: %w", err)
 	}
@@ -139,7 +191,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	newest := map[string]time.Time{}
 	for _, e := range entries {
 		dir := filepath.Join(w.Home, "epics", e.Name())
-		info, err := os.Stat(filepath.Join(dir, "journal.jsonl"))
+		info, err := os.Lstat(filepath.Join(dir, journal.File))
 		if err != nil {
 			continue
 		}

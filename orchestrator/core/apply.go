@@ -81,7 +81,7 @@ func applyRun(s State, e Event) State {
 	}
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
-	s.tracker, s.cleans, s.exited = trackerState{}, nil, nil
+	s.tracker, s.cleans, s.unclean, s.exited = trackerState{}, nil, nil, nil
 	return s
 }
 
@@ -142,15 +142,20 @@ func applyTask(s State, e Event) State {
 	case CleanStarted:
 		s.cleans = with(s.cleans, e.Task)
 		return s
+	case AttemptCleaned:
+		if e.Reason != "" { // it could not be: the next run tries again
+			s.unclean = with(s.unclean, e.Task)
+			return s
+		}
 	case AgentExited:
 		s.exited = with(s.exited, e.Task)
 		return s
 	case TaskParked:
 		return park(s, e)
+	case TaskSkipped, TaskFound:
+		s = s.dequeue(e.Task)
 	case IterationStarted:
 		s.Run.Iterations++
-	case TaskFound:
-		s = s.dequeue(e.Task)
 	}
 	if e.Task == "" {
 		return s // leftover_found

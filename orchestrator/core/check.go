@@ -164,6 +164,9 @@ func checkTask(s State, t *Task, e Event) error {
 		if e.Kind == IterationStarted && last.Agent {
 			return forbid(e, "an agent of %s runs", t.ID)
 		}
+		if e.Kind == IterationStarted && t.State != Running {
+			return forbid(e, "%s is %s", t.ID, t.State)
+		}
 	case TaskParked, TaskSkipped, TaskFound:
 		if t.State == Landed {
 			return forbid(e, "%s has landed", t.ID)

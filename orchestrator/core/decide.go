@@ -418,7 +418,7 @@ func (s State) working() bool {
 }
 
 // cleaning reports whether a worktree of t is being removed.
-func (s State) cleaning(t *Task) bool { return s.cleans[t.ID] && !t.Last().Cleaned }
+func (s State) cleaning(t *Task) bool { return s.cleans[t.ID] && !s.unclean[t.ID] && !t.Last().Cleaned }
 
 // pending reports whether work is left that a timer, not an event, will release.
 func (s State) pending(now time.Time) bool {

@@ -29,7 +29,7 @@ const (
 	AgentEnded        EventKind = "agent_ended"        // with what git shows of its work
 	AttemptStopped    EventKind = "attempt_stopped"    // the intent to interrupt
 	AttemptLost       EventKind = "attempt_lost"       // orch died meanwhile
-	AttemptCleaned    EventKind = "attempt_cleaned"    // worktree and branch are gone
+	AttemptCleaned    EventKind = "attempt_cleaned"    // worktree and branch are gone; with a Reason: they could not be removed
 	LandingStarted    EventKind = "landing_started"    // the intent: candidates, gate
 	LandingConflicted EventKind = "landing_conflicted" //
 	CandidateJudged   EventKind = "candidate_judged"   // the gate's word on a tree

@@ -37,6 +37,13 @@ func FuzzReplay(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(some)
 	}
+	for _, e := range []Event{{Kind: TaskSkipped, Task: "e.1"}, {Kind: TaskFound, Task: "e.1", Land: &Land{Commits: []Commit{"x"}}}, {Kind: TaskFound, Task: "e.3", Land: &Land{Commits: []Commit{"x"}}}} {
+		for n := range story() { // at every place in it
+			some, err := json.Marshal(append(append(story()[:n:n], e), story()[n:]...))
+			require.NoError(f, err)
+			f.Add(some)
+		}
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var events []Event
 		if json.Unmarshal(data, &events) != nil || len(events) > 200 {
@@ -63,7 +70,11 @@ func FuzzReplay(f *testing.F) {
 					require.False(t, a.Open(), "only the last attempt of %s may be open, not %d", task.ID, n+1)
 				}
 			}
-			Decide(s, noon.Add(time.Minute))
+			decided := s
+			for _, d := range Decide(s, noon.Add(time.Minute)) {
+				require.NoError(t, Check(decided, d.Event), "a decision that the state forbids, after %s", e.Kind)
+				decided = Apply(decided, d.Event)
+			}
 			s.NextWake(noon)
 			Summarize(s, noon)
 			ETA(s, noon)

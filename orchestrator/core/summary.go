@@ -67,6 +67,16 @@ func Count(s State, now time.Time) Counts {
 	return c
 }
 
+// vanished counts the tasks that the tracker no longer has.
+func (s State) vanished() (n int) {
+	for _, t := range s.Tasks {
+		if t.Dispatchable() && t.Deleted {
+			n++
+		}
+	}
+	return n
+}
+
 // Summarize says how the epic stands at the end of a run.
 func Summarize(s State, now time.Time) Summary {
 	c := Count(s, now)
@@ -81,6 +91,9 @@ func Summarize(s State, now time.Time) Summary {
 		sum.Promise = LoopError
 	case s.Run.Drain == RunActive:
 	case s.Moved.Pending():
+	case c.Total == 0 && s.vanished() > 0:
+		sum.Code = TrackerDrift
+		sum.Reason = fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())
 	case c.Done == c.Total:
 		sum.Promise, sum.Code = LoopDone, ""
 		sum.Reason = fmt.Sprintf("all %d tasks closed", c.Total)

@@ -263,6 +263,7 @@ type State struct {
 	tip     tipState
 	tracker trackerState
 	cleans  map[TaskID]bool // worktrees that are being removed
+	unclean map[TaskID]bool // and that could not be, in this run
 	exited  map[TaskID]bool // agents whose process has ended, and whose work is being looked at
 }
 

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -15,7 +16,8 @@ type chain struct {
 }
 
 // extend reads on: data begins at c.offset, and each is called for every record. It returns
-// what is left: nothing, or a tail that is torn or still being written. It fails with
+// what is left: nothing, or a tail that is torn, repeats
+// the last line, or is still being written. It fails with
 // a *CorruptError without Path, with ErrVersion, or with each's error.
 func (c *chain) extend(data []byte, each func(Record) error) (tail []byte, err error) {
 	for {
@@ -29,7 +31,7 @@ func (c *chain) extend(data []byte, each func(Record) error) (tail []byte, err e
 			return nil, err
 		}
 		if err != nil {
-			if c.line > 0 && !holdsRecord(data) {
+			if _, rest := c.copies(data); c.line > 0 && !holdsRecord(rest) {
 				return data, nil
 			}
 			return nil, &CorruptError{Line: c.line + 1, Offset: c.offset, Why: err.Error(), ValidPrefix: c.offset}
@@ -64,6 +66,18 @@ func (c *chain) next(line []byte) (Record, error) {
 	}
 	c.seq, c.sum = e.Seq, sum
 	return Record{Seq: e.Seq, At: e.At.UTC(), Event: e.Event}, nil
+}
+
+// copies counts how often data begins with the last line again, and returns what follows. A
+// line that is there twice at the end says nothing new; no record follows it.
+func (c *chain) copies(data []byte) (n int, rest []byte) {
+	for {
+		line, more, whole := bytes.Cut(data, []byte("\n"))
+		if sum, err := unseal(line, new(json.RawMessage)); !whole || err != nil || sum != c.sum {
+			return n, data
+		}
+		n, data = n+1, more
+	}
 }
 
 func (c *chain) begin(line []byte) error {

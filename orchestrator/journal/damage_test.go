@@ -86,6 +86,9 @@ func TestDamage(t *testing.T) {
 		{"zeros in the middle", join(lines[0], make([]byte, 512), []byte("\n"), body), 2, "checksum"},
 		{"a missing newline", join(lines[0], bytes.TrimSuffix(lines[1], []byte("\n")), join(lines[2:]...)), 2, "checksum"},
 		{"two headers", join(lines[0], text), 2, "follows"},
+		{"line ends were converted", bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")), 1, "CR LF"},
+		{"line ends were converted from a line on", join(lines[0], lines[1], bytes.ReplaceAll(join(lines[2:]...), []byte("\n"), []byte("\r\n"))), 3, "CR LF"},
+		{"the last line twice, and one more", join(text, lines[len(lines)-2], lines[1]), len(lines), "follows"},
 		{"something else", []byte("hello\n"), 1, "checksum"},
 		{"a foreign record", join(lines[0], otherLines[1], body), 2, "checksum"},
 	}
@@ -128,12 +131,16 @@ func TestChainOfAnotherJournal(t *testing.T) {
 func TestTornTailIsCutAndKept(t *testing.T) {
 	t.Parallel()
 	text, all := written(t, 1500)
+	last := text[bytes.LastIndexByte(text[:len(text)-1], '\n')+1:]
 	for name, tail := range map[string][]byte{
-		"half a line":        []byte(`{"v":1,"seq":99,"at":"20`),
-		"a damaged line":     []byte("{\"v\":1}\n"),
-		"several lines":      []byte("a\nb\nc\n"),
-		"zeros":              make([]byte, 4096),
-		"zeros, then a line": append(make([]byte, 100), "x\n"...),
+		"half a line":                   []byte(`{"v":1,"seq":99,"at":"20`),
+		"a damaged line":                []byte("{\"v\":1}\n"),
+		"several lines":                 []byte("a\nb\nc\n"),
+		"zeros":                         make([]byte, 4096),
+		"zeros, then a line":            append(make([]byte, 100), "x\n"...),
+		"the last line":                 last,
+		"the last line, and half of it": append(bytes.Clone(last), last[:len(last)/2]...),
+		"the last line three times":     bytes.Repeat(last, 3),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,6 +159,7 @@ func TestTornTailIsCutAndKept(t *testing.T) {
 			r, err := j.Append(1)
 			require.NoError(t, err)
 			require.EqualValues(t, len(all)+1, r.Seq)
+			require.NoError(t, j.Close())
 			_, rec = open(t, dir)
 			require.Zero(t, rec.TornBytes)
 			require.Len(t, rec.Records, len(all)+1)
@@ -166,13 +174,14 @@ func TestTornHeaderBeginsAgain(t *testing.T) {
 	require.EqualValues(t, 19, rec.TornBytes)
 	_, err := j.Append(1)
 	require.NoError(t, err)
+	require.NoError(t, j.Close())
 	_, rec = open(t, dir)
 	require.Len(t, rec.Records, 1)
 }
 
 func TestNewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"header-v2.jsonl", "record-v2.jsonl"} {
+	for _, name := range []string{"header-v3.jsonl", "record-v3.jsonl"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(t, err)
 		dir := holding(t, text)

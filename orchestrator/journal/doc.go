@@ -2,8 +2,8 @@
 //
 // The file is journal.jsonl, one JSON object a line, made to be read by people too:
 //
-//	{"format":"orch-journal","v":1,"created":"…","sum":"…"}
-//	{"v":1,"seq":1,"at":"…","prev":"…","event":{…},"sum":"…"}
+//	{"format":"orch-journal","v":2,"created":"…","sum":"…"}
+//	{"v":2,"seq":1,"at":"…","prev":"…","event":{…},"sum":"…"}
 //
 // The first line is the header. "sum" is the first 16 bytes of the SHA-256 of the line
 // up to it, in hex; "prev" is the sum of the line before, so that the lines are a chain.
@@ -12,7 +12,10 @@
 // What is written is never changed. [Journal.Append] returns when the record is safe on
 // disk; a crash before that leaves at most a torn tail: a last line that is incomplete
 // or damaged, with no sound record behind it. [Open] cuts it, keeps it aside and reports
-// it. Damage anywhere else is a [*CorruptError], and nothing is touched.
+// it, and so it does with a last line that is there twice. Damage anywhere else is a
+// [*CorruptError], and nothing is touched; [Mend] cuts to what is sound, and keeps the rest.
 //
-// There is one writer at a time; its lock is the caller's affair. Readers need none.
+// There is one writer at a time: it has a lock on the file, and looks before each write whether
+// the file is still its own. Readers need no lock. Version 1 has the same form; an orch that
+// knows no other refuses what this one has written.
 package journal

@@ -17,6 +17,11 @@ var (
 	ErrBroken = errors.New("journal is not writable any more")
 	// ErrUnsafe says that the journal's directory or file is not the user's own and private.
 	ErrUnsafe = errors.New("journal is not private")
+	// ErrHeld says that another process has the journal open for append.
+	ErrHeld = errors.New("another process writes the journal")
+	// ErrFenced says that the journal was taken away from this process while it had it open:
+	// somebody removed, replaced or changed its file. Nothing was written since.
+	ErrFenced = errors.New("the journal was taken away")
 )
 
 // CorruptError says where a journal is damaged. Nothing was changed.
@@ -33,9 +38,9 @@ type CorruptError struct {
 	ValidPrefix int64
 }
 
-// Error says where, why, and what can be done.
+// Error says where and why, and how much is sound.
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s:%d: damaged at byte %d: %s; the first %d bytes are sound: restore the file from a backup, or copy it away and then cut it to them",
+	return fmt.Sprintf("%s:%d: damaged at byte %d: %s; the first %d bytes are sound",
 		e.Path, e.Line, e.Offset, e.Why, e.ValidPrefix)
 }
 

@@ -20,7 +20,7 @@ const followEvery = 200 * time.Millisecond
 func Follow(ctx context.Context, dir string, from int64, fn func(Record) error) error {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, File)
 	var c chain
 	each := func(r Record) error {
 		if r.Seq <= from {
@@ -45,7 +45,7 @@ func Follow(ctx context.Context, dir string, from int64, fn func(Record) error) 
 
 // readOn reads what came after c.offset; a file that is not there holds nothing.
 func (c *chain) readOn(path string, each func(Record) error) error {
-	f, err := os.Open(path)
+	f, err := openPlain(path, os.O_RDONLY)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

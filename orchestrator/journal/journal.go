@@ -7,10 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 )
 
-const fileName = "journal.jsonl"
+// File is the name of a journal in its folder.
+const File = "journal.jsonl"
 
 // Record is one event as it was written down.
 type Record struct {
@@ -26,14 +28,23 @@ type Record struct {
 type Recovery struct {
 	// Records are all the records, in order.
 	Records []Record
-	// TornBytes is the length of the torn tail. [Open] has cut it from the journal and
-	// kept it in a file journal.torn-<time>…; [Read] has only passed over it.
+	// TornBytes is the length of the tail that is torn, or says the last record again. [Open] has
+	// cut it from the journal and kept it in a file journal.torn-<time>…; [Read] has only passed
+	// over it.
 	TornBytes int64
+	// Repeated is how often the last record was there again, in that tail.
+	Repeated int
 }
 
 func (r *Recovery) add(rec Record) error {
 	r.Records = append(r.Records, rec)
 	return nil
+}
+
+// found says what the tail behind c is.
+func (r *Recovery) found(c chain, tail []byte) {
+	r.TornBytes = int64(len(tail))
+	r.Repeated, _ = c.copies(tail)
 }
 
 // Journal is open for append, by one goroutine at a time.
@@ -46,14 +57,17 @@ type Journal struct {
 
 // Open opens or creates the journal in dir, a private directory that is made where it is
 // missing; reads it whole; cuts a torn tail; and is then ready for append. All that
-// it returns is safe on disk. It fails with [ErrUnsafe], [ErrVersion], a [*CorruptError],
-// or an error of the file system.
+// it returns is safe on disk. Until it is closed nobody else opens it. It fails with [ErrHeld],
+// [ErrUnsafe], [ErrVersion], a [*CorruptError], or an error of the file system.
 func Open(dir string, now func() time.Time) (*Journal, Recovery, error) {
 	f, err := openPrivate(dir)
 	if err != nil {
 		return nil, Recovery{}, fmt.Errorf("opening the journal: %w", err)
 	}
 	j := &Journal{file: f, now: now}
+	if err := hold(f); err != nil {
+		return nil, Recovery{}, errors.Join(fmt.Errorf("opening the journal: %w", err), f.Close())
+	}
 	rec, err := j.recover(dir)
 	if err != nil {
 		return nil, Recovery{}, errors.Join(err, f.Close())
@@ -70,7 +84,7 @@ func (j *Journal) recover(dir string) (rec Recovery, err error) {
 	if err != nil {
 		return rec, in(j.file.Name(), err)
 	}
-	if rec.TornBytes = int64(len(tail)); rec.TornBytes > 0 {
+	if rec.found(j.chain, tail); rec.TornBytes > 0 {
 		if err := j.cut(dir, tail); err != nil {
 			return rec, fmt.Errorf("cutting the journal's torn tail: %w", err)
 		}
@@ -133,7 +147,7 @@ func (j *Journal) Append(event any) (Record, error) {
 }
 
 // AppendAll is Append for several events with one write and one fsync. After a crash in
-// the middle, the first few of them may be there. It fails as Append does.
+// the middle, the first few of them may be there. It fails as Append does, and with [ErrFenced].
 func (j *Journal) AppendAll(events ...any) ([]Record, error) {
 	if j.broken != nil {
 		return nil, j.broken
@@ -148,6 +162,9 @@ func (j *Journal) AppendAll(events ...any) ([]Record, error) {
 			return nil, fmt.Errorf("journal record %d: %w", next.seq+1, err)
 		}
 		recs, text = append(recs, r), append(text, line...)
+	}
+	if err := j.Check(); err != nil {
+		return nil, err
 	}
 	if err := j.write(text); err != nil {
 		j.broken = fmt.Errorf("%w: %w", ErrBroken, err)
@@ -172,6 +189,45 @@ func (c *chain) add(event any, at time.Time) (Record, []byte, error) {
 	return Record{Seq: e.Seq, At: e.At, Event: e.Event}, line, nil
 }
 
+// Taken reports whether the file of that name is no longer the one that was opened. It may be
+// called at any time, from any goroutine. It fails with [ErrFenced] when it is not, and when the file system does.
+func (j *Journal) Taken() error {
+	mine, err := j.file.Stat()
+	if err != nil {
+		return fmt.Errorf("looking at the journal: %w", err)
+	}
+	there, err := os.Lstat(j.file.Name())
+	switch {
+	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: %s was removed", ErrFenced, j.file.Name())
+	case err != nil:
+		return fmt.Errorf("looking at the journal: %w", err)
+	case !os.SameFile(mine, there):
+		return fmt.Errorf("%w: %s was replaced", ErrFenced, j.file.Name())
+	}
+	return nil
+}
+
+// Check reports whether the file of that name is still the one that was opened, and as long as
+// what was read and written. It fails with [ErrFenced] when it is not, and so does every Append
+// from then on: somebody has taken the journal away, and may have put another in its place.
+func (j *Journal) Check() error {
+	if j.broken != nil {
+		return j.broken
+	}
+	err := j.Taken()
+	if err == nil {
+		var info os.FileInfo
+		if info, err = j.file.Stat(); err == nil && info.Size() != j.chain.offset {
+			err = fmt.Errorf("%w: %s has %d bytes, where this process left %d", ErrFenced, j.file.Name(), info.Size(), j.chain.offset)
+		}
+	}
+	if errors.Is(err, ErrFenced) {
+		j.broken = err
+	}
+	return err
+}
+
 func (j *Journal) write(text []byte) error {
 	if _, err := j.file.Write(text); err != nil {
 		return err
@@ -193,7 +249,7 @@ func (j *Journal) Close() error {
 
 // Size is how long the journal in dir is, in bytes; 0 where there is none.
 func Size(dir string) int64 {
-	info, err := os.Lstat(filepath.Join(dir, fileName))
+	info, err := os.Lstat(filepath.Join(dir, File))
 	if err != nil {
 		return 0
 	}
@@ -201,11 +257,11 @@ func Size(dir string) int64 {
 }
 
 // Read reads the journal in dir as it stands: without a lock, without changing anything.
-// A record that is being written just now counts as a torn tail. It fails with [ErrVersion],
-// a [*CorruptError], or an error of the file system (os.ErrNotExist: there is none).
+// A record that is being written just now counts as a torn tail. It fails with [ErrUnsafe],
+// [ErrVersion], a [*CorruptError], or an error of the file system (os.ErrNotExist: there is none).
 func Read(dir string) (Recovery, error) {
-	path := filepath.Join(dir, fileName)
-	data, err := os.ReadFile(path)
+	path := filepath.Join(dir, File)
+	data, err := readPlain(path)
 	if err != nil {
 		return Recovery{}, fmt.Errorf("reading the journal: %w", err)
 	}
@@ -217,6 +273,6 @@ func Read(dir string) (Recovery, error) {
 	if err != nil {
 		return Recovery{}, in(path, err)
 	}
-	rec.TornBytes = int64(len(tail))
+	rec.found(c, tail)
 	return rec, nil
 }

@@ -93,10 +93,12 @@ func TestAppendedIsReadBack(t *testing.T) {
 	require.Contains(t, string(contents(t, dir)), "<promise>")
 
 	for range 2 {
+		require.NoError(t, j.Close())
 		got, err := journal.Read(dir)
 		require.NoError(t, err)
 		require.Equal(t, journal.Recovery{Records: want}, got)
-		_, again := open(t, dir)
+		var again journal.Recovery
+		j, again = open(t, dir)
 		require.Equal(t, got, again)
 	}
 }
@@ -209,17 +211,36 @@ func TestReadOfNoJournal(t *testing.T) {
 }
 
 // What a released version wrote is read by every later one.
-func TestGoldenVersion1(t *testing.T) {
+func TestGoldenVersions(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"v1.jsonl", "v2.jsonl"} { // the second was continued in version 2
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		require.NoError(t, err)
+		rec, err := journal.Read(holding(t, text))
+		require.NoError(t, err)
+		require.Zero(t, rec.TornBytes)
+		require.Equal(t, []journal.Record{
+			{Seq: 1, At: time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC), Event: json.RawMessage(`{"kind":"claimed","task":"bd-1"}`)},
+			{Seq: 2, At: time.Date(2026, 1, 2, 3, 4, 8, 0, time.UTC), Event: json.RawMessage(`{"kind":"landed","task":"bd-1","text":"<é>"}`)},
+		}, rec.Records)
+	}
+}
+
+// A journal of version 1 goes on in version 2, so that an orch which knows no other refuses it.
+func TestVersion1GoesOnInVersion2(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "v1.jsonl"))
 	require.NoError(t, err)
-	rec, err := journal.Read(holding(t, text))
+	dir := holding(t, text)
+	j, _ := open(t, dir)
+	_, err = j.Append(event{Kind: "next"})
 	require.NoError(t, err)
-	require.Zero(t, rec.TornBytes)
-	require.Equal(t, []journal.Record{
-		{Seq: 1, At: time.Date(2026, 1, 2, 3, 4, 7, 0, time.UTC), Event: json.RawMessage(`{"kind":"claimed","task":"bd-1"}`)},
-		{Seq: 2, At: time.Date(2026, 1, 2, 3, 4, 8, 0, time.UTC), Event: json.RawMessage(`{"kind":"landed","task":"bd-1","text":"<é>"}`)},
-	}, rec.Records)
+	now := string(contents(t, dir))
+	require.Equal(t, string(text), now[:len(text)], "what was written is not changed")
+	require.Contains(t, now[len(text):], `{"v":2,"seq":3,`)
+	rec, err := journal.Read(dir)
+	require.NoError(t, err)
+	require.Len(t, rec.Records, 3)
 }
 
 func ExampleOpen() {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	version  = 1
+	version  = 2 // 1 is read for ever; what is written is of this version
 	format   = "orch-journal"
 	sumBytes = 16
 	sumKey   = `,"sum":"`
@@ -64,7 +64,11 @@ func sumOf(body []byte) string {
 	return hex.EncodeToString(h[:sumBytes])
 }
 
-var errSum = errors.New("its checksum does not match")
+// What is wrong with a line that is none of a journal's.
+var (
+	errSum     = errors.New("its checksum does not match")
+	errLineEnd = errors.New("its end was converted to CR LF")
+)
 
 // unseal reads a line, without its newline, into a header or an entry. It fails when the
 // sum is not that of the line.
@@ -75,6 +79,11 @@ func unseal(line []byte, v any) (sum string, err error) {
 	}
 	body, sum := line[:n], sumOf(line[:n])
 	if string(line[n:]) != sumKey+sum+`"}` {
+		if unix, dos := bytes.CutSuffix(line, []byte("\r")); dos {
+			if _, err := unseal(unix, v); err == nil {
+				return "", errLineEnd
+			}
+		}
 		return "", errSum
 	}
 	if err := json.Unmarshal(append(body[:n:n], '}'), v); err != nil {
@@ -88,6 +97,7 @@ func unseal(line []byte, v any) (sum string, err error) {
 func holdsRecord(data []byte) bool {
 	for line := range bytes.Lines(data) {
 		line, whole := bytes.CutSuffix(line, []byte("\n"))
+		line = bytes.TrimSuffix(line, []byte("\r"))
 		for whole {
 			i := bytes.Index(line, []byte(recordStart))
 			if i < 0 {

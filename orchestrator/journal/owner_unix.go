@@ -3,12 +3,45 @@
 package journal
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 )
 
 func ownedByUser(info fs.FileInfo) bool {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(st.Uid) == os.Geteuid()
+}
+
+// noFollow are the flags with which a link is not followed and a pipe not waited for.
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
+
+// How long another holder is waited for: a child between fork and exec keeps the descriptor
+// of a killed parent for a moment.
+const (
+	holdPatience = 3 * time.Second
+	holdEvery    = 20 * time.Millisecond
+)
+
+// hold takes the lock on the file itself, so that nobody who came to it by another lock
+// writes it too. It fails with ErrHeld.
+func hold(f *os.File) error {
+	for until := time.Now().Add(holdPatience); ; time.Sleep(holdEvery) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return nil
+		case !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR):
+			return &fs.PathError{Op: "flock", Path: f.Name(), Err: err}
+		case time.Now().After(until):
+			return ErrHeld
+		}
+	}
+}
+
+// isHeld reports whether some process has the file open for append.
+func isHeld(f *os.File) bool {
+	return errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }

@@ -1,7 +1,9 @@
 package journal
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,7 +23,7 @@ func openPrivate(dir string) (*os.File, error) {
 	if err := checkPrivate(dir, info, fs.ModeDir); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, File)
 	// Nobody else can write in dir, so what Lstat sees is what is opened.
 	switch info, err = os.Lstat(path); {
 	case err == nil:
@@ -31,7 +33,41 @@ func openPrivate(dir string) (*os.File, error) {
 	case !os.IsNotExist(err):
 		return nil, err
 	}
-	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	return openPlain(path, os.O_RDWR|os.O_CREATE|os.O_APPEND)
+}
+
+// openPlain opens a plain file, and waits for nothing: a pipe under that name is not opened but
+// refused, and a link not followed. It fails with ErrUnsafe for either.
+func openPlain(path string, flag int) (*os.File, error) {
+	f, err := os.OpenFile(path, flag|noFollow, 0o600)
+	if err != nil {
+		if info, look := os.Lstat(path); look == nil && !info.Mode().IsRegular() {
+			return nil, notPlain(path, info)
+		}
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notPlain(path, info)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func notPlain(path string, info fs.FileInfo) error {
+	return fmt.Errorf("%w: %s is no plain file: %s", ErrUnsafe, path, info.Mode())
+}
+
+// readPlain reads a plain file whole. It fails as openPlain does.
+func readPlain(path string) ([]byte, error) {
+	f, err := openPlain(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(f)
 }
 
 func checkPrivate(path string, info fs.FileInfo, kind fs.FileMode) error {

@@ -1,0 +1,41 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/journal"
+)
+
+// Mend repairs the journal in an epic's folder as [journal.Mend] does; records that do not follow
+// from those before them are cut too, and so is all of a journal whose epic does not belong in
+// the folder. A dry one only says what it would do. It fails with *HeldError while a run holds
+// the epic.
+func Mend(ctx context.Context, dir string, belongs func(core.TaskID) bool, now func() time.Time, dry bool) (m journal.Mended, err error) {
+	epic := core.TaskID(filepath.Base(dir))
+	holder, held, err := HeldBy(dir)
+	if err != nil || held {
+		return m, errors.Join(err, &HeldError{Epic: epic, Holder: holder})
+	}
+	if !dry {
+		l, err := lock(ctx, dir, epic)
+		if err != nil {
+			return m, err
+		}
+		defer func() { err = errors.Join(err, l.Unlock()) }()
+	}
+	return journal.Mend(dir, func(records []journal.Record) int {
+		s, err := Replay(records)
+		var bad *ReplayError
+		switch {
+		case s.Epic != "" && !belongs(s.Epic):
+			return 0
+		case errors.As(err, &bad):
+			return int(bad.Record) - 1
+		}
+		return len(records)
+	}, now, dry)
+}

@@ -1,0 +1,120 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// clearStrays removes worktrees and branches that nothing will need: those of attempts which the
+// journal does not know, having been cut or taken away, and those of tasks that are over, which an
+// earlier run could not remove. Their work is made reachable first. What can not be removed is said,
+// and is no reason not to run.
+func (o *Orchestrator) clearStrays(ctx context.Context) ([]core.Event, error) {
+	list, err := o.fx.Store.List(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("looking for worktrees of earlier runs: %w", err)
+	}
+	needed := o.neededBranches()
+	var events []core.Event
+	for _, e := range list {
+		over, known := needed[e.Branch]
+		if known && !over {
+			continue
+		}
+		found := core.Event{Kind: core.LeftoverFound, Reason: "attempt " + fmt.Sprint(e.Attempt) + " at " + e.Task + ", which the journal does not know, is gone; its work is kept below refs/orch",
+			Text: strings.TrimSpace(e.Dir + " " + e.Branch)}
+		if known {
+			found.Reason = fmt.Sprintf("attempt %d at %s was over, and is removed now", e.Attempt, e.Task)
+		}
+		if err := o.fx.Store.Drop(ctx, e); err != nil {
+			found.Reason = fmt.Sprintf("%s: attempt %d at %s: %v", Unremoved, e.Attempt, e.Task, err)
+			if o.named[found.Text] {
+				continue
+			}
+		}
+		events = append(events, found)
+	}
+	return events, nil
+}
+
+// neededBranches are the branches of the attempts that the journal knows, and whether what it knows
+// of them is that they have been removed.
+func (o *Orchestrator) neededBranches() map[string]bool {
+	out := map[string]bool{}
+	for _, t := range o.loop.State.Tasks {
+		over := (t.State == core.Landed || t.State == core.Skipped) && t.Last().Cleaned
+		for _, a := range t.Attempts {
+			out[o.fx.Store.Name(string(t.ID), a.Number).Branch] = over
+		}
+	}
+	return out
+}
+
+// Unremoved begins the reason of an event that tells what could not be removed.
+const Unremoved = "could not be removed"
+
+// leftovers are the events that say what of a killed run was found, but for what an earlier run
+// has named already: it could not be removed, and still can not.
+func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []core.Event) {
+	for _, l := range found {
+		if e := leftoverEvent(l); !o.named[e.Text] {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+func leftoverEvent(l worktree.Leftover) core.Event {
+	return core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)}
+}
+
+// nameUnremoved learns from the journal what could not be removed.
+func (o *Orchestrator) nameUnremoved(records []journal.Record) {
+	o.named = map[string]bool{}
+	for _, e := range UnremovedIn(records) {
+		o.named[e.Text] = true
+	}
+}
+
+// UnremovedIn are the events of a journal that tell what could not be removed.
+func UnremovedIn(records []journal.Record) (events []core.Event) {
+	for _, r := range records {
+		var e core.Event
+		if json.Unmarshal(r.Event, &e) == nil && e.Kind == core.LeftoverFound && strings.HasPrefix(e.Reason, Unremoved) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// closeStore removes the last of the worktrees. What it can not, it writes down once, and keeps
+// for those who ask: nothing is lost by it, and the run is no worse for it.
+func (o *Orchestrator) closeStore(ctx context.Context) error {
+	err := o.fx.Store.Close(ctx)
+	var left *worktree.LeftError
+	if !errors.As(err, &left) {
+		return err
+	}
+	var events []core.Event
+	for _, l := range left.Left {
+		e := core.Event{Kind: core.LeftoverFound, At: o.fx.Now().UTC(), Reason: Unremoved + ": " + l.What + ": " + l.Fix, Text: l.Path}
+		if o.named[e.Text] {
+			continue
+		}
+		o.left, events = append(o.left, l), append(events, e)
+	}
+	if o.journal == nil || o.loop.State.Run.Number == 0 || len(events) == 0 {
+		return nil
+	}
+	return o.append(events...)
+}
+
+// Left is what closing could not remove and no run has named yet.
+func (o *Orchestrator) Left() []worktree.Leftover { return o.left }
