@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -52,7 +51,7 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 		return h.work, h.publish(ctx)
 	}
 	err = h.uncommitted(ctx)
-	return h.work, errors.Join(err, os.RemoveAll(h.scratch))
+	return h.work, errors.Join(err, l.drop(h.scratch))
 }
 
 // harvest is one call of Harvest.
@@ -190,10 +189,10 @@ func (h *harvest) tidy(ctx context.Context, snap snapshot) error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
+	if _, err := h.l.common.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
 		return nil // somebody's; the index is only behind, and the next Harvest finds the same work
 	}
-	if err := os.Rename(snap.index, filepath.Join(h.l.admin, "index")); err != nil || len(h.v.merging) == 0 {
+	if err := h.l.common.Rename(snap.index, filepath.Join(h.l.admin, "index")); err != nil || len(h.v.merging) == 0 {
 		return err
 	}
 	_, err = h.l.git(ctx, nil, nil, "merge", "--quit")

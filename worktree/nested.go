@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // nestedUnsaved reports whether the repository in path, below the worktree, has anything that
@@ -32,7 +33,7 @@ func (l linked) nestedUnsaved(ctx context.Context, path string) (bool, error) {
 	if err != nil || ahead != "" {
 		return true, ctx.Err()
 	}
-	files, err := linked{repo: l.repo, dir: dir, admin: l.admin}.files(ctx)
+	files, err := linked{repo: l.repo, dir: dir, admin: l.admin, trees: l.trees, common: l.common}.files(ctx)
 	return files.tree != tree || len(files.nested)+len(files.unread) > 0, err
 }
 
@@ -42,7 +43,7 @@ func (l linked) files(ctx context.Context) (snap snapshot, err error) {
 	if err != nil {
 		return snap, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, l.drop(scratch)) }()
 	env := []string{"GIT_INDEX_FILE=" + filepath.Join(scratch, "index")}
 	return snap, l.stage(ctx, env, entries{}, &snap)
 }
@@ -57,7 +58,7 @@ func nestedGitDir(dir string) (string, error) {
 	case err != nil || info.IsDir():
 		return dot, err
 	}
-	content, err := os.ReadFile(dot)
+	content, err := private.ReadFile(dot, maxPointer)
 	if err != nil {
 		return "", err
 	}

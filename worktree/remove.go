@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -93,7 +92,7 @@ func (s *Store) lastSnapshot(ctx context.Context, l linked, v view) (c git.Commi
 		parent = v.branch
 	}
 	snap, scratch, err := l.snapshot(ctx, parent)
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, l.drop(scratch)) }()
 	if err != nil {
 		return "", err
 	}

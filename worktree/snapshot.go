@@ -75,7 +75,7 @@ func (l linked) stage(ctx context.Context, env []string, have entries, snap *sna
 // ownIndex makes the index that a snapshot is taken with: a copy of the agent's, whose
 // stat data saves reading unchanged files, or one made from parent.
 func (l linked) ownIndex(ctx context.Context, env []string, index string, parent git.Commit) (entries, error) {
-	err := copyIndex(filepath.Join(l.admin, "index"), index)
+	err := l.copyIndex(filepath.Join(l.admin, "index"), index)
 	if err == nil {
 		var have entries
 		if have, err = l.entries(ctx, env); err == nil {
@@ -98,17 +98,20 @@ func (l linked) ownIndex(ctx context.Context, env []string, index string, parent
 }
 
 // copyIndex copies an index with its time, which is part of what git decides by.
-func copyIndex(from, to string) error {
-	info, err := os.Stat(from)
+func (l linked) copyIndex(from, to string) error {
+	info, err := l.common.Lstat(from)
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(from)
+	content, err := l.common.ReadFile(from, maxIndex)
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(to, content, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
+	return errors.Join(l.common.WriteFile(to, content), l.common.Chtimes(to, info.ModTime(), info.ModTime()))
 }
+
+// maxIndex bounds an index, in bytes: some million files.
+const maxIndex = 1 << 30
 
 // unassume clears marks that would hide changes.
 func (l linked) unassume(ctx context.Context, env, paths []string) error {

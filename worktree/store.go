@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -45,6 +46,8 @@ type Store struct {
 	turn  chan struct{} // held while worktrees are made or removed
 	fill  chan struct{} // held while files are written
 	trash *trash
+	files *private.Dir // above root
+	admin *private.Dir // the common directory
 }
 
 // Names is what an attempt's things are called.
@@ -80,9 +83,18 @@ func Open(o Options) (*Store, error) {
 			return nil, &RootError{Root: o.Root, Reason: "is inside the repository"}
 		}
 	}
+	files, err := private.Open(filepath.Dir(filepath.Dir(root)))
+	if err != nil {
+		return nil, &RootError{Root: o.Root, Reason: "is not reachable: " + err.Error()}
+	}
+	admin, err := private.Open(o.Repo.CommonDir())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the git directory: %w", err), files.Close())
+	}
 	return &Store{
+		files: files, admin: admin,
 		repo: o.Repo, root: root, epic: slug.Of(o.Epic), lock: o.Lock, now: o.Now,
-		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{},
+		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{files: files},
 	}, nil
 }
 

@@ -3,10 +3,10 @@ package worktree
 import (
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // trashDir is the folder in Root that what is to be deleted is renamed into.
@@ -14,6 +14,7 @@ const trashDir = ".trash"
 
 // trash deletes trees in the background, one at a time.
 type trash struct {
+	files    *private.Dir
 	deleting sync.Mutex
 	pending  sync.WaitGroup
 	mu       sync.Mutex
@@ -25,7 +26,7 @@ func (t *trash) delete(path string) {
 	t.pending.Go(func() {
 		t.deleting.Lock()
 		defer t.deleting.Unlock()
-		if err := removeTree(path); err != nil {
+		if err := t.files.RemoveAll(path); err != nil {
 			t.mu.Lock()
 			t.failed = errors.Join(t.failed, err)
 			t.mu.Unlock()
@@ -43,46 +44,27 @@ func (t *trash) wait() error {
 	return err
 }
 
-// removeTree deletes path and what is below it, directories without write permission
-// too (Go's module cache has them). It follows no symlink.
-func removeTree(path string) error {
-	if os.RemoveAll(path) == nil {
-		return nil
-	}
-	err := filepath.WalkDir(path, func(p string, d fs.DirEntry, err error) error {
-		if d == nil || !d.IsDir() || err != nil && !errors.Is(err, fs.ErrPermission) {
-			return nil
-		}
-		return os.Chmod(p, 0o700) // before its entries are read, or again after that failed
-	})
-	return errors.Join(err, os.RemoveAll(path))
-}
-
 // discard takes a worktree away at once, whatever is in it; deleting it goes on in the background.
 func (s *Store) discard(l linked) error {
-	bin := filepath.Join(s.root, trashDir)
-	if _, err := os.Lstat(l.dir); err == nil {
-		if err := os.MkdirAll(bin, 0o700); err != nil {
-			return err
-		}
-		aside, err := os.MkdirTemp(bin, "")
+	if _, err := s.files.Lstat(l.dir); err == nil {
+		aside, err := s.files.MkdirTemp(filepath.Join(s.root, trashDir), "")
 		if err == nil {
-			err = os.Rename(l.dir, filepath.Join(aside, "tree"))
+			err = s.files.Rename(l.dir, filepath.Join(aside, "tree"))
 		}
 		if err != nil {
 			return fmt.Errorf("moving a worktree aside: %w", err)
 		}
 		s.trash.delete(aside)
 	}
-	if !l.hasAdmin() {
+	if _, err := s.admin.Lstat(l.admin); err != nil {
 		return nil
 	}
-	aside, err := s.repo.Scratch("removed-")
+	aside, err := s.admin.MkdirTemp(s.repo.ScratchDir(), "removed-")
 	if err == nil {
-		err = os.Rename(l.admin, filepath.Join(aside, "admin"))
+		err = s.admin.Rename(l.admin, filepath.Join(aside, "admin"))
 	}
 	if err != nil {
 		return fmt.Errorf("removing a worktree's admin directory: %w", err)
 	}
-	return os.RemoveAll(aside)
+	return s.admin.RemoveAll(aside)
 }
