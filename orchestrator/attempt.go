@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook"
 )
@@ -65,6 +65,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	p, err := x.Proc.Start(ctx, proc.Spec{
 		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     log,
+		Files:   x.files,
 		Output:  func(b []byte) { reader.Write(b) }, // never fails, by its contract
 		Timeout: x.Patience.Task,
 		Idle:    x.Patience.NoProgress,
@@ -82,7 +83,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	}
 	e := x.classify(d, exit, out)
 	if e.Agent.End == core.EndedCrash {
-		e.Reason = withLastWords(e.Reason, log)
+		e.Reason = withLastWords(x.files, e.Reason, log)
 	}
 	e.Agent.Took = x.Now().Sub(began)
 	e.Agent.Fast = e.Agent.End == core.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
@@ -101,8 +102,8 @@ const maxLastWords = 4 << 10
 
 // withLastWords adds to a reason the last line that a crashed agent printed, unless it is in
 // there, or is an event for a program: a client that does not start says why on stderr.
-func withLastWords(reason, log string) string {
-	f, err := os.Open(log)
+func withLastWords(files *private.Dir, reason, log string) string {
+	f, err := files.Open(log)
 	if err != nil {
 		return reason
 	}
@@ -176,15 +177,12 @@ func (x *Effects) wait(ctx context.Context, p *proc.Process) proc.Exit {
 func (x *Effects) prepare(s core.State, d core.Decision) (harness.Spec, []string, error) {
 	t := s.Task(d.Task)
 	dir := x.attemptDir(t.ID, d.Attempt)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return harness.Spec{}, nil, err
-	}
 	brief, err := x.brief(s, t, d)
 	if err != nil {
 		return harness.Spec{}, nil, err
 	}
 	path := filepath.Join(dir, fmt.Sprintf("brief-%d.md", d.Agent.Iteration))
-	if err := os.WriteFile(path, []byte(brief), 0o600); err != nil {
+	if err := x.files.WriteFile(path, []byte(brief)); err != nil {
 		return harness.Spec{}, nil, err
 	}
 	names := x.Store.Name(string(t.ID), d.Attempt)

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -72,6 +73,7 @@ type Patience struct {
 // Effects is the Executor that really does it: git, processes, tracker.
 type Effects struct {
 	Deps
+	files    *private.Dir // that Dir is below
 	lease    git.Ref
 	verify   sync.Mutex // the one worktree that the gate runs in
 	mu       sync.Mutex // guards what follows

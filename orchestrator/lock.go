@@ -12,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // Holder is the process that holds an epic.
@@ -46,10 +47,15 @@ const lockFile = "lock"
 
 // lock takes the epic's lock. It fails with *HeldError.
 func lock(ctx context.Context, dir string, epic core.TaskID, me Holder) (*flock.Flock, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	files, err := openFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	if err := files.Plain(filepath.Join(dir, lockFile)); err != nil {
 		return nil, fmt.Errorf("making the epic's folder: %w", err)
 	}
-	f := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	f := newLock(dir)
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	ok, err := f.TryLockContext(ctx, 20*time.Millisecond)
@@ -61,7 +67,7 @@ func lock(ctx context.Context, dir string, epic core.TaskID, me Holder) (*flock.
 	}
 	b, err := json.Marshal(me)
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, holderFile), b, 0o600)
+		err = files.WriteFile(filepath.Join(dir, holderFile), b)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("writing who holds the epic: %w", err), f.Unlock())
@@ -71,8 +77,16 @@ func lock(ctx context.Context, dir string, epic core.TaskID, me Holder) (*flock.
 
 const holderFile = "holder.json"
 
+// maxHolder bounds holder.json, in bytes.
+const maxHolder = 64 << 10
+
+// newLock is the epic's lock, which follows no link and waits at no FIFO.
+func newLock(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
+}
+
 func readHolder(dir string) (h Holder) {
-	b, err := os.ReadFile(filepath.Join(dir, holderFile))
+	b, err := private.ReadFile(filepath.Join(dir, holderFile), maxHolder)
 	if err != nil || json.Unmarshal(b, &h) != nil {
 		return Holder{}
 	}
@@ -82,10 +96,10 @@ func readHolder(dir string) (h Holder) {
 // HeldBy tells who holds the epic whose folder dir is; ok is false when nobody
 // does. It never waits and never takes the lock from anyone.
 func HeldBy(dir string) (h Holder, ok bool, err error) {
-	if _, err := os.Stat(filepath.Join(dir, lockFile)); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Lstat(filepath.Join(dir, lockFile)); errors.Is(err, os.ErrNotExist) {
 		return Holder{}, false, nil
 	}
-	f := flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600))
+	f := newLock(dir)
 	free, err := f.TryRLock()
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("asking for the epic's lock: %w", err)

@@ -46,7 +46,11 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[core.TaskID]func() string{}}}
+	files, err := openFiles(deps.Dir)
+	if err != nil {
+		return nil, errors.Join(err, l.Unlock())
+	}
+	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, files: files, activity: map[core.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
@@ -143,7 +147,7 @@ func (o *Orchestrator) Close(ctx context.Context) error {
 	if o.journal != nil {
 		errs = append(errs, o.journal.Close())
 	}
-	return errors.Join(append(errs, o.lock.Unlock())...)
+	return errors.Join(append(errs, o.fx.files.Close(), o.lock.Unlock())...)
 }
 
 // takeOver is the start of every run, first or resumed.

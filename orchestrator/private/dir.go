@@ -62,6 +62,18 @@ func Open(path string) (*Dir, error) {
 	}
 }
 
+// OpenAbove holds the folder that is so many levels above path, as Open does.
+func OpenAbove(path string, levels int) (*Dir, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	for range levels {
+		path = filepath.Dir(path)
+	}
+	return Open(path)
+}
+
 // Close gives the handle back.
 func (d *Dir) Close() error { return d.root.Close() }
 

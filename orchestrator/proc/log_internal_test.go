@@ -27,7 +27,7 @@ func TestLogAgainstItsRule(t *testing.T) {
 	for round := range 300 {
 		path := filepath.Join(t.TempDir(), "log")
 		limit := 2 + random.IntN(60)
-		l, err := openLog(path, int64(limit))
+		l, err := openLog(nil, path, int64(limit))
 		require.NoError(t, err)
 		var all []byte
 		for range random.IntN(12) {
@@ -52,7 +52,7 @@ func TestLogGoesOnWhenTheDiskDoesNot(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("SKIPPED: no /dev/full on this system")
 	}
-	l, err := openLog("/dev/full", 100)
+	l, err := openLog(nil, "/dev/full", 100)
 	require.NoError(t, err)
 	l.write([]byte("lost"))
 	l.write(make([]byte, 200))
@@ -62,7 +62,7 @@ func TestLogGoesOnWhenTheDiskDoesNot(t *testing.T) {
 
 func TestLogWithoutAPath(t *testing.T) {
 	t.Parallel()
-	l, err := openLog("", 0)
+	l, err := openLog(nil, "", 0)
 	require.NoError(t, err)
 	l.write([]byte("gone"))
 	require.NoError(t, l.close())
