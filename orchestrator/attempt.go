@@ -76,6 +76,9 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	}
 	x.watch(d.Task, reader.Activity)
 	exit := x.wait(ctx, p)
+	for _, found := range x.inspect(ctx, d) { // before git is asked about its work
+		tell(found)
+	}
 	x.watch(d.Task, nil)
 	out := reader.Outcome(exit.Code)
 	if out.Usage.Whole {

@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/tamper"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -74,6 +75,7 @@ type Patience struct {
 type Effects struct {
 	Deps
 	files    *private.Dir // that Dir is below
+	guard    *tamper.Guard
 	lease    git.Ref
 	verify   sync.Mutex // the one worktree that the gate runs in
 	mu       sync.Mutex // guards what follows
@@ -84,6 +86,14 @@ type Effects struct {
 
 // Execute does what d asks for. The context's end gives it up.
 func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
+	events := x.execute(ctx, s, d, tell)
+	if startsOthers(d.Act) {
+		events = append(x.inspect(ctx, d), events...)
+	}
+	return events
+}
+
+func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
 	switch d.Act {
 	case core.Survey:
 		return x.survey(ctx, s)

@@ -22,6 +22,8 @@ type Orchestrator struct {
 	lock    *flock.Flock
 	journal *journal.Journal
 	base    core.Commit
+
+	remembered string // how the repository was when the run began, as a digest
 }
 
 // Options are what a run is for.
@@ -168,6 +170,10 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	if o.loop.State, err = Replay(rec.Records); err != nil {
 		return err
 	}
+	tampered, err := o.remember(ctx, rec.Records)
+	if err != nil {
+		return err
+	}
 	tip, err := fx.Store.EnsureEpic(ctx, o.base)
 	if err != nil {
 		return err
@@ -179,7 +185,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options) error {
 	if err := o.loop.record(o.begin(opt.Mode, tip)); err != nil {
 		return err
 	}
-	events := left
+	events := append(left, tampered...)
 	for _, l := range leftovers {
 		events = append(events, core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)})
 	}
@@ -223,5 +229,5 @@ func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
 	if s.Run.Limits.Actor != "" {
 		limits.Actor = s.Run.Limits.Actor // the same claimer as before
 	}
-	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}}
+	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}, Text: o.remembered}
 }

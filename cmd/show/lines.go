@@ -83,6 +83,8 @@ func runLine(e core.Event, s core.State) (l line, ok bool) {
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case core.LeftoverFound:
 		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
+	case core.TamperingFound:
+		return line{"tampered", e.Task, e.Reason, true}, true
 	case core.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
 	case core.RequestRefused:

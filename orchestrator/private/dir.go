@@ -391,6 +391,25 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	return info, errors.Join(err, at.Close())
 }
 
+// Readlink is where the symbolic link at name leads to, as it says.
+func (d *Dir) Readlink(name string) (string, error) {
+	at, last, err := d.walk(name, false)
+	if err != nil {
+		return "", err
+	}
+	to, err := at.Readlink(last)
+	return to, errors.Join(err, at.Close())
+}
+
+// Symlink makes a symbolic link where nothing is.
+func (d *Dir) Symlink(to, name string) error {
+	at, last, err := d.walk(name, true)
+	if err != nil {
+		return err
+	}
+	return errors.Join(at.Symlink(to, last), at.Close())
+}
+
 // Chmod sets the mode of what is at name, which is no link.
 func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 	at, last, err := d.walk(name, false)
