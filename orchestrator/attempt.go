@@ -47,7 +47,7 @@ func (x *Effects) noStart(d core.Decision, what string, err error) core.Event {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EDQUOT) {
 		e.Agent.End, e.Code = core.EndedDisk, core.Disk
 	}
-	return e
+	return unsavedSize(e, err)
 }
 
 // iterate writes the brief, runs the agent to its end and looks at its work.
@@ -291,6 +291,9 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 		return e
 	}
 	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
+	if over, yes := x.tooLarge(ctx, t, d, e, w); yes {
+		return over
+	}
 	changes, err := x.Repo.ChangedFiles(ctx, base, w.Head)
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
@@ -302,8 +305,12 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 		e.Files = append(e.Files, f.Path)
 		e.Agent.Added, e.Agent.Deleted = e.Agent.Added+f.Added, e.Agent.Deleted+f.Deleted
 	}
-	if len(e.Files) > maxFiles {
+	many := len(e.Files)
+	if many > maxFiles {
 		e.Files = e.Files[:maxFiles]
+	}
+	if over, yes := x.tooMany(ctx, t, d, e, many); yes {
+		return over
 	}
 	return x.keep(ctx, t, d, e)
 }

@@ -25,6 +25,8 @@ type Work struct {
 	Nested []string
 	// Unread are paths that git would not take, for their names or since it may not read them.
 	Unread []string
+	// Large are, of Unread, those that are over a limit of size, each with its size.
+	Large []string
 }
 
 // Harvest finds what an agent left in the worktree of attempt n at task, wherever HEAD is:
@@ -78,7 +80,7 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	h.work.Unmerged, h.work.Nested, h.work.Unread = snap.unmerged, snap.nested, snap.unread
+	h.work.Unmerged, h.work.Nested, h.work.Unread, h.work.Large = snap.unmerged, snap.nested, snap.unread, snap.large
 	if h.work.Ignored, err = h.l.ignored(ctx, snap.index); err != nil {
 		return err
 	}

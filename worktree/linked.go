@@ -23,6 +23,7 @@ type linked struct {
 
 	trees  *private.Dir // above dir
 	common *private.Dir // above admin
+	limits Limits
 }
 
 // ownerFile is in an admin directory once its worktree is whole, and says whose it is: the full
@@ -32,7 +33,7 @@ const ownerFile = "orch"
 func (s *Store) linked(dir string) linked {
 	sum := sha256.Sum256([]byte(dir))
 	name := filepath.Base(dir) + "-" + hex.EncodeToString(sum[:4])
-	return linked{repo: s.repo, dir: dir, admin: filepath.Join(s.repo.CommonDir(), "worktrees", name), trees: s.files, common: s.admin}
+	return linked{repo: s.repo, dir: dir, admin: filepath.Join(s.repo.CommonDir(), "worktrees", name), trees: s.files, common: s.admin, limits: s.limits}
 }
 
 // git runs git with both directories named; env comes last, for an index of its own.

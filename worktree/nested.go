@@ -33,7 +33,7 @@ func (l linked) nestedUnsaved(ctx context.Context, path string) (bool, error) {
 	if err != nil || ahead != "" {
 		return true, ctx.Err()
 	}
-	files, err := linked{repo: l.repo, dir: dir, admin: l.admin, trees: l.trees, common: l.common}.files(ctx)
+	files, err := linked{repo: l.repo, dir: dir, admin: l.admin, trees: l.trees, common: l.common, limits: l.limits}.files(ctx)
 	return files.tree != tree || len(files.nested)+len(files.unread) > 0, err
 }
 

@@ -15,6 +15,8 @@ type UnsavedError struct {
 	Dir string
 	// Paths are, below it, git repositories whose remotes have not all of them, and files that cannot be read.
 	Paths []string
+	// Large says that some of them are over a limit of size.
+	Large bool
 }
 
 // Error names the worktree and the paths.
@@ -129,7 +131,7 @@ func (l linked) saved(ctx context.Context, snap snapshot) error {
 		}
 	}
 	if len(paths) > 0 {
-		return &UnsavedError{Dir: l.dir, Paths: paths}
+		return &UnsavedError{Dir: l.dir, Paths: paths, Large: len(snap.large) > 0}
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ type snapshot struct {
 	index    string   // a file; matches tree
 	unmerged []string // paths that have conflict entries in the agent's index
 	nested   []string // git repositories below, not in the tree but as they were in the index
-	unread   []string // paths that git would not take
+	unread   []string // paths that git would not take, or that are too large
+	large    []string // those that are too large, with their sizes
 }
 
 // entries is what an index says.
@@ -62,11 +63,12 @@ func (l linked) stage(ctx context.Context, env []string, have entries, snap *sna
 		}
 	}
 	slices.Sort(paths)
-	refused, err := l.take(ctx, env, slices.Compact(paths))
+	paths, oversized, large := l.small(slices.Compact(paths))
+	refused, err := l.take(ctx, env, paths)
 	if err != nil {
 		return fmt.Errorf("storing what changed: %w", err)
 	}
-	snap.unread = append(unread, refused...)
+	snap.unread, snap.large = append(append(unread, refused...), oversized...), large
 	res, err := l.git(ctx, env, nil, "write-tree")
 	snap.tree = strings.TrimSpace(string(res.Stdout))
 	return err

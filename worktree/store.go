@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
-// Options is what a Store is made of; all of it has to be set.
+// Options is what a Store is made of; all of it has to be set but Limits.
 type Options struct {
 	// Repo is the repository.
 	Repo *git.Repo
@@ -33,21 +33,24 @@ type Options struct {
 	Run proc.Runner
 	// Now is the clock.
 	Now func() time.Time
+	// Limits bounds what an attempt may leave; it may be zero.
+	Limits Limits
 }
 
 // Store is the worktrees and branches of one epic. It is safe for concurrent use on
 // different tasks.
 type Store struct {
-	repo  *git.Repo
-	root  string
-	epic  string // its slug
-	lock  string
-	now   func() time.Time
-	turn  chan struct{} // held while worktrees are made or removed
-	fill  chan struct{} // held while files are written
-	trash *trash
-	files *private.Dir // above root
-	admin *private.Dir // the common directory
+	repo   *git.Repo
+	root   string
+	epic   string // its slug
+	lock   string
+	now    func() time.Time
+	turn   chan struct{} // held while worktrees are made or removed
+	fill   chan struct{} // held while files are written
+	trash  *trash
+	limits Limits
+	files  *private.Dir // above root
+	admin  *private.Dir // the common directory
 }
 
 // Names is what an attempt's things are called.
@@ -92,7 +95,7 @@ func Open(o Options) (*Store, error) {
 		return nil, errors.Join(fmt.Errorf("opening the git directory: %w", err), files.Close())
 	}
 	return &Store{
-		files: files, admin: admin,
+		files: files, admin: admin, limits: o.Limits,
 		repo: o.Repo, root: root, epic: slug.Of(o.Epic), lock: o.Lock, now: o.Now,
 		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{files: files},
 	}, nil

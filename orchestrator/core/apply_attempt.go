@@ -99,6 +99,8 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	switch {
 	case got.End == EndedStopped, t.State == Skipped:
 		t.end(Orphaned, "", e.At)
+	case e.Code == TooLarge:
+		t.end(TooLarge, e.Text, e.At)
 	case got.End == EndedLimit, got.End == EndedUsage, got.End == EndedAuth, got.End == EndedDisk:
 		t.end(e.Code, "", e.At)
 	case got.End == EndedTime, got.End == EndedIdle:

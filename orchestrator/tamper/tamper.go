@@ -88,6 +88,9 @@ func (g *Guard) Begin(ctx context.Context, before string) (found []Change, diges
 		old, ok := g.load(before)
 		if ok {
 			g.was = old
+			for path := range old.Files {
+				g.sigs[path] = "not looked at" // what is gone now looks like nothing too
+			}
 			if found, err = g.check(ctx); err != nil {
 				return found, "", err
 			}
