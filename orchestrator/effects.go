@@ -82,15 +82,20 @@ type Effects struct {
 	index    *beads.Index
 	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
 	activity map[core.TaskID]func() string
+	gating   int // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
 func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
-	events := x.execute(ctx, s, d, tell)
-	if startsOthers(d.Act) {
-		events = append(x.inspect(ctx, d), events...)
+	if !startsOthers(d.Act) {
+		return x.execute(ctx, s, d, tell)
 	}
-	return events
+	gate := d.Act == core.Gate || d.Act == core.CheckBase
+	x.gates(gate, 1)
+	events := x.execute(ctx, s, d, tell)
+	found := x.inspect(ctx, d)
+	x.gates(gate, -1)
+	return append(found, events...)
 }
 
 func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {

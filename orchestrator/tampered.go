@@ -75,26 +75,31 @@ func (x *Effects) inspect(ctx context.Context, d core.Decision) []core.Event {
 	return []core.Event{e}
 }
 
+// gates counts the gates that run.
+func (x *Effects) gates(is bool, n int) {
+	if is {
+		x.mu.Lock()
+		x.gating += n
+		x.mu.Unlock()
+	}
+}
+
 // ran says who may have done what was found.
 func (x *Effects) ran(d core.Decision) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	var tasks []string
+	var who []string
 	for id := range x.activity {
-		tasks = append(tasks, string(id))
+		who = append(who, string(id))
 	}
-	if d.Task != "" && !slices.Contains(tasks, string(d.Task)) {
-		tasks = append(tasks, string(d.Task))
+	if d.Task != "" && !slices.Contains(who, string(d.Task)) {
+		who = append(who, string(d.Task))
 	}
-	slices.Sort(tasks)
-	who := "the gate"
-	if d.Act == core.Start || d.Act == core.Iterate {
-		return "while " + strings.Join(tasks, ", ") + " ran"
+	slices.Sort(who)
+	if x.gating > 0 {
+		who = append(who, "the gate")
 	}
-	if len(tasks) > 0 {
-		who += " and " + strings.Join(tasks, ", ")
-	}
-	return "while " + who + " ran"
+	return "while " + strings.Join(who, ", ") + " ran"
 }
 
 // tampering is the event for what was found.
@@ -107,8 +112,12 @@ func tampering(found []tamper.Change, when string) core.Event {
 			e.Files = append(e.Files, c.Path)
 		}
 	}
-	if len(found) > 1 {
-		e.Reason += fmt.Sprintf(" (and %d more)", len(found)-1)
+	const named = 5
+	for _, c := range found[1:min(len(found), named)] {
+		e.Reason += "; " + c.Path + " " + c.What
+	}
+	if len(found) > named {
+		e.Reason += fmt.Sprintf("; and %d more", len(found)-named)
 	}
 	e.Reason, e.Text = when+": "+e.Reason, text.String()
 	return e
