@@ -175,10 +175,14 @@ func (s *Store) locked(ctx context.Context, f func() error) (err error) {
 		return context.Cause(ctx)
 	}
 	defer func() { <-s.turn }()
-	if err := os.MkdirAll(filepath.Dir(s.lock), 0o700); err != nil {
+	files, err := private.OpenAbove(s.lock, 2) // orch/worktree.lock, below the git directory
+	if err == nil {
+		err = errors.Join(files.Plain(s.lock), files.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("locking the worktrees: %w", err)
 	}
-	lock := flock.New(s.lock, flock.SetPermissions(0o600))
+	lock := flock.New(s.lock, flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
 		return fmt.Errorf("locking the worktrees: %w", err)
 	}

@@ -3,7 +3,6 @@ package setup
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
 				said = append(said, logs)
 				if !dry {
-					if err := os.RemoveAll(logs); err != nil {
+					if err := orchestrator.RemoveLogs(p.Folder, logs); err != nil {
 						return fmt.Errorf("removing logs: %w", err)
 					}
 				}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -85,11 +86,12 @@ func parseMerge(out string) (m Merged, err error) {
 // Scratch makes a directory for short-lived files of orch's own, in the common directory.
 // It fails when that cannot be written.
 func (r *Repo) Scratch(prefix string) (string, error) {
-	parent := r.ScratchDir()
-	if err := os.MkdirAll(parent, 0o700); err != nil {
+	files, err := private.Open(r.commonDir)
+	if err != nil {
 		return "", err
 	}
-	return os.MkdirTemp(parent, prefix)
+	dir, err := files.MkdirTemp(r.ScratchDir(), prefix)
+	return dir, errors.Join(err, files.Close())
 }
 
 // ScratchDir is where Scratch makes its directories; a crash may leave some there.
