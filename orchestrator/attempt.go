@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook"
 )
@@ -58,7 +58,7 @@ func blameMachine(e core.Event, what string, err error) core.Event {
 	if ok {
 		e.Agent.End, e.Code, e.Reason, e.Agent.Fast = core.EndedMachine, core.Machine, what+": "+why, false
 	}
-	return e
+	return unsavedSize(e, err)
 }
 
 // iterate writes the brief, runs the agent to its end and looks at its work.
@@ -77,6 +77,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     log,
 		Filter:  func(w io.Writer) io.WriteCloser { return x.Redact.Writer(w) },
+		Files:   x.files,
 		Output:  func(b []byte) { reader.Write(b) }, // never fails, by its contract
 		Timeout: x.Patience.Task,
 		Idle:    x.Patience.NoProgress,
@@ -87,6 +88,9 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	}
 	x.watch(d.Task, reader.Activity)
 	exit := x.wait(ctx, p)
+	for _, found := range x.inspect(ctx, d) { // before git is asked about its work
+		tell(found)
+	}
 	x.watch(d.Task, nil)
 	out := reader.Outcome(exit.Code)
 	if out.Usage.Whole {
@@ -94,7 +98,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	}
 	e := x.classify(d, exit, out)
 	if e.Agent.End == core.EndedCrash {
-		e.Reason = withLastWords(e.Reason, log)
+		e.Reason = withLastWords(x.files, e.Reason, log)
 	}
 	e.Agent.Took = x.Now().Sub(began)
 	e.Agent.Fast = e.Agent.End == core.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
@@ -113,8 +117,8 @@ const maxLastWords = 4 << 10
 
 // withLastWords adds to a reason the last line that a crashed agent printed, unless it is in
 // there, or is an event for a program: a client that does not start says why on stderr.
-func withLastWords(reason, log string) string {
-	f, err := os.Open(log)
+func withLastWords(files *private.Dir, reason, log string) string {
+	f, err := files.Open(log)
 	if err != nil {
 		return reason
 	}
@@ -188,16 +192,13 @@ func (x *Effects) wait(ctx context.Context, p *proc.Process) proc.Exit {
 func (x *Effects) prepare(s core.State, d core.Decision) (harness.Spec, []string, error) {
 	t := s.Task(d.Task)
 	dir := x.attemptDir(t.ID, d.Attempt)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return harness.Spec{}, nil, err
-	}
 	brief, err := x.brief(s, t, d)
 	if err != nil {
 		return harness.Spec{}, nil, err
 	}
 	brief = x.Redact.String(brief)
 	path := filepath.Join(dir, fmt.Sprintf("brief-%d.md", d.Agent.Iteration))
-	if err := os.WriteFile(path, []byte(brief), 0o600); err != nil {
+	if err := x.files.WriteFile(path, []byte(brief)); err != nil {
 		return harness.Spec{}, nil, err
 	}
 	names := x.Store.Name(string(t.ID), d.Attempt)
@@ -303,6 +304,9 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 		return blameMachine(e, "looking at its work", err)
 	}
 	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
+	if over, yes := x.tooLarge(ctx, t, d, e, w); yes {
+		return over
+	}
 	changes, err := x.Repo.ChangedFiles(ctx, base, w.Head)
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
@@ -314,8 +318,12 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 		e.Files = append(e.Files, f.Path)
 		e.Agent.Added, e.Agent.Deleted = e.Agent.Added+f.Added, e.Agent.Deleted+f.Deleted
 	}
-	if len(e.Files) > maxFiles {
+	many := len(e.Files)
+	if many > maxFiles {
 		e.Files = e.Files[:maxFiles]
+	}
+	if over, yes := x.tooMany(ctx, t, d, e, many); yes {
+		return over
 	}
 	return x.keep(ctx, t, d, e)
 }

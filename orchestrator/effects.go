@@ -19,9 +19,11 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/tamper"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -76,16 +78,31 @@ type Patience struct {
 // Effects is the Executor that really does it: git, processes, tracker.
 type Effects struct {
 	Deps
+	files    *private.Dir // that Dir is below
+	guard    *tamper.Guard
 	lease    git.Ref
 	verify   sync.Mutex // the one worktree that the gate runs in
 	mu       sync.Mutex // guards what follows
 	index    *beads.Index
 	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
 	activity map[core.TaskID]func() string
+	gating   int // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
 func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
+	if !startsOthers(d.Act) {
+		return x.execute(ctx, s, d, tell)
+	}
+	gate := d.Act == core.Gate || d.Act == core.CheckBase
+	x.gates(gate, 1)
+	events := x.execute(ctx, s, d, tell)
+	found := x.inspect(ctx, d)
+	x.gates(gate, -1)
+	return append(found, events...)
+}
+
+func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
 	switch d.Act {
 	case core.Survey:
 		return x.survey(ctx, s)

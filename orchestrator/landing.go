@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -163,7 +162,7 @@ func (x *Effects) keepVerdict(s core.State, tasks []core.TaskID, v validation.Ve
 	}
 	for i, id := range tasks {
 		path := filepath.Join(x.attemptDir(id, s.Task(id).Last().Number), "gate.log")
-		if err := os.WriteFile(path, []byte(x.Redact.String(text.String())), 0o600); err == nil && i == 0 {
+		if err := x.files.WriteFile(path, []byte(x.Redact.String(text.String()))); err == nil && i == 0 {
 			first = path
 		}
 	}

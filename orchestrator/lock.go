@@ -5,17 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/google/renameio/v2"
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // Holder is the process that holds an epic.
@@ -58,9 +57,6 @@ func (e *FencedError) Error() string {
 // most in 200 kills), so less is a false alarm.
 const lockPatience = 3 * time.Second
 
-// lockFlags open a lock: a link in its place is not followed, and a pipe not waited for.
-const lockFlags = os.O_CREATE | os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_NONBLOCK
-
 const lockFile = "lock"
 
 // epicLock is the lock of an epic, held.
@@ -71,13 +67,18 @@ type epicLock struct {
 
 // lock takes the epic's lock. It fails with *HeldError.
 func lock(ctx context.Context, dir string, epic core.TaskID) (*epicLock, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	files, err := openFiles(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	if err := files.Plain(filepath.Join(dir, lockFile)); err != nil {
 		return nil, fmt.Errorf("making the epic's folder: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	for {
-		l := &epicLock{flock.New(filepath.Join(dir, lockFile), flock.SetFlag(lockFlags), flock.SetPermissions(0o600)), epic}
+		l := &epicLock{newLock(dir), epic}
 		ok, err := l.TryLockContext(ctx, 20*time.Millisecond)
 		if !ok {
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
@@ -117,9 +118,14 @@ const holderFile = "holder.json"
 
 // writeHolder says who holds the epic, for others to see.
 func writeHolder(dir string, me Holder) error {
+	files, err := openFiles(dir)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
 	b, err := json.Marshal(me)
 	if err == nil {
-		err = renameio.WriteFile(filepath.Join(dir, holderFile), b, 0o600, renameio.IgnoreUmask())
+		err = files.WriteFile(filepath.Join(dir, holderFile), b)
 	}
 	if err != nil {
 		return fmt.Errorf("writing who holds the epic: %w", err)
@@ -127,19 +133,16 @@ func writeHolder(dir string, me Holder) error {
 	return nil
 }
 
-// maxHolder is how many bytes of a holder's file are read.
-const maxHolder = 1 << 16
+// maxHolder bounds holder.json, in bytes.
+const maxHolder = 64 << 10
+
+// newLock is the epic's lock, which follows no link and waits at no FIFO.
+func newLock(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
+}
 
 func readHolder(dir string) (h Holder) {
-	f, err := os.OpenFile(filepath.Join(dir, holderFile), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return Holder{}
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return Holder{}
-	}
-	b, err := io.ReadAll(io.LimitReader(f, maxHolder))
+	b, err := private.ReadFile(filepath.Join(dir, holderFile), maxHolder)
 	if err != nil || json.Unmarshal(b, &h) != nil {
 		return Holder{}
 	}
@@ -156,7 +159,7 @@ func HeldBy(dir string) (h Holder, ok bool, err error) {
 	if info, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil || !info.Mode().IsRegular() {
 		return Holder{}, false, nil
 	}
-	f := flock.New(filepath.Join(dir, lockFile), flock.SetFlag(lockFlags), flock.SetPermissions(0o600))
+	f := newLock(dir)
 	free, err := f.TryRLock()
 	if err != nil {
 		return Holder{}, false, fmt.Errorf("asking for the epic's lock: %w", err)

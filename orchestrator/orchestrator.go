@@ -23,6 +23,8 @@ type Orchestrator struct {
 	pinned  core.Commit         // what the tip reference was at when this run began; "" for none
 	named   map[string]bool     // what could not be removed, and was said to be
 	left    []worktree.Leftover // what Close could not remove
+
+	remembered string // how the repository was when the run began, as a digest
 }
 
 // Options are what a run is for.
@@ -57,7 +59,11 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if deps.Redact != nil {
 		deps.Tracker = cleanTracker{deps.Tracker, deps.Redact}
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, activity: map[core.TaskID]func() string{}}}
+	files, err := openFiles(deps.Dir)
+	if err != nil {
+		return nil, errors.Join(err, l.Unlock())
+	}
+	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, files: files, activity: map[core.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
 		o.loop.Redact = func(e core.Event) core.Event { return WithoutSecrets(deps.Redact, e) }
@@ -150,7 +156,7 @@ func (o *Orchestrator) Close(ctx context.Context) error {
 	if o.journal != nil {
 		errs = append(errs, o.journal.Close())
 	}
-	return errors.Join(append(errs, o.lock.Unlock())...)
+	return errors.Join(append(errs, o.fx.files.Close(), o.lock.Unlock())...)
 }
 
 // takeOver is the start of every run, first or resumed.
@@ -172,6 +178,10 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	if err != nil {
 		return err
 	}
+	tampered, err := o.remember(ctx, rec.Records)
+	if err != nil {
+		return err
+	}
 	tip, err := o.leftAt(ctx)
 	if err != nil {
 		return err
@@ -183,7 +193,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	if err := o.loop.record(o.begin(opt.Mode, tip)); err != nil {
 		return err
 	}
-	events := left
+	events := append(left, tampered...)
 	events = append(events, o.leftovers(leftovers)...)
 	events = append(events, strays...)
 	if e, cut := cutTail(rec); cut {
@@ -226,5 +236,5 @@ func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
 	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
-	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}}
+	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}, Text: o.remembered}
 }

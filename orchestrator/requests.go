@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // A person's verbs (retry, skip, answer, stop) are files in a folder of the
@@ -27,24 +29,16 @@ const maxRequest = 1 << 20
 // names what a person wants; only verbs of a person are taken, and word of one
 // that was refused before it came here, since an agent asked.
 func Ask(dir string, e core.Event, now time.Time) error {
-	folder := filepath.Join(dir, requestDir)
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fmt.Errorf("leaving the request: %w", err)
-	}
 	b, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
 	}
-	tmp, err := os.CreateTemp(folder, ".new-*")
+	files, err := openFiles(dir)
 	if err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
 	}
-	_, err = tmp.Write(b)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return errors.Join(fmt.Errorf("leaving the request: %w", err), os.Remove(tmp.Name()))
-	}
-	name := fmt.Sprintf("%020d-%s.json", now.UnixNano(), strings.TrimPrefix(filepath.Base(tmp.Name()), ".new-"))
-	if err := os.Rename(tmp.Name(), filepath.Join(folder, name)); err != nil {
+	name := fmt.Sprintf("%020d-%s.json", now.UnixNano(), rand.Text()[:8])
+	if err := errors.Join(files.WriteFile(filepath.Join(dir, requestDir, name), b), files.Close()); err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
 	}
 	return nil
@@ -54,9 +48,15 @@ func Ask(dir string, e core.Event, now time.Time) error {
 // files. A file that is no request is passed over.
 func Asked(dir string) (events []core.Event, files []string, err error) {
 	folder := filepath.Join(dir, requestDir)
-	entries, err := os.ReadDir(folder)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, nil
+	below, err := openFiles(dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the requests: %w", err)
+	}
+	defer below.Close()
+	entries, err := below.ReadDir(folder)
+	var unsafe *private.UnsafeError
+	if errors.Is(err, os.ErrNotExist) || errors.As(err, &unsafe) {
+		return nil, nil, nil // a link in its place asks for nothing, and the next request takes it away
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the requests: %w", err)
@@ -64,12 +64,11 @@ func Asked(dir string) (events []core.Event, files []string, err error) {
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
-		info, err := entry.Info()
-		if err != nil || !info.Mode().IsRegular() || info.Size() > maxRequest || strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
+		if strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
 			continue
 		}
 		var e core.Event
-		b, err := os.ReadFile(path)
+		b, err := below.ReadFile(path, maxRequest)
 		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() && e.Kind != core.RequestRefused {
 			continue
 		}

@@ -21,7 +21,7 @@ func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e co
 	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
 		return e
 	}
-	if e.Agent.End != core.EndedItself || len(e.Agent.Unmerged) > 0 {
+	if e.Agent.End != core.EndedItself || len(e.Agent.Unmerged) > 0 || e.Code == core.TooLarge {
 		return e
 	}
 	t, v := s.Task(d.Task), validation.Verdict{Passed: true, Score: 100}

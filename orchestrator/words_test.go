@@ -7,11 +7,16 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // TestLastWords: why an agent crashed is said by the last line that is meant for a person.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir()
+	files, err := private.Open(dir)
+	require.NoError(t, err)
 	for _, c := range []struct{ log, want string }{
 		{"", "exit 2"},
 		{"error: unknown option\n\nFor more information, try '--help'.\n", "exit 2: For more information, try '--help'."},
@@ -19,9 +24,9 @@ func TestLastWords(t *testing.T) {
 		{"exit 2", "exit 2"},
 		{strings.Repeat("x", 1<<20) + "\nthe end", "exit 2: the end"},
 	} {
-		path := filepath.Join(t.TempDir(), "log")
+		path := filepath.Join(dir, "log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
-		require.Equal(t, c.want, withLastWords("exit 2", path))
+		require.Equal(t, c.want, withLastWords(files, "exit 2", path))
 	}
-	require.Equal(t, "exit 2", withLastWords("exit 2", filepath.Join(t.TempDir(), "none")))
+	require.Equal(t, "exit 2", withLastWords(files, "exit 2", filepath.Join(dir, "none")))
 }

@@ -84,7 +84,7 @@ func (s *Store) vacate(ctx context.Context, l linked, names Names, base git.Comm
 	case l.hasAdmin():
 		return s.discard(l) // never handed out
 	}
-	info, err := os.Lstat(l.dir)
+	info, err := l.trees.Lstat(l.dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil

@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -26,6 +25,8 @@ type Work struct {
 	Nested []string
 	// Unread are paths that git would not take, for their names or since it may not read them.
 	Unread []string
+	// Large are, of Unread, those that are over a limit of size, each with its size.
+	Large []string
 }
 
 // Harvest finds what an agent left in the worktree of attempt n at task, wherever HEAD is:
@@ -52,7 +53,7 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 		return h.work, h.publish(ctx)
 	}
 	err = h.uncommitted(ctx)
-	return h.work, errors.Join(err, os.RemoveAll(h.scratch))
+	return h.work, errors.Join(err, l.drop(h.scratch))
 }
 
 // harvest is one call of Harvest.
@@ -85,7 +86,7 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 			return err
 		}
 	}
-	h.work.Unmerged, h.work.Nested, h.work.Unread = snap.unmerged, snap.nested, snap.unread
+	h.work.Unmerged, h.work.Nested, h.work.Unread, h.work.Large = snap.unmerged, snap.nested, snap.unread, snap.large
 	if h.work.Ignored, err = h.l.ignored(ctx, snap.index); err != nil {
 		return err
 	}
@@ -207,10 +208,10 @@ func (h *harvest) tidy(ctx context.Context, snap snapshot) error {
 			return err
 		}
 	}
-	if _, err := os.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
+	if _, err := h.l.common.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
 		return nil // somebody's; the index is only behind, and the next Harvest finds the same work
 	}
-	if err := os.Rename(snap.index, h.l.index()); err != nil || len(h.v.merging) == 0 {
+	if err := h.l.common.Rename(snap.index, h.l.index()); err != nil || len(h.v.merging) == 0 {
 		return err
 	}
 	return h.l.quitMerge()

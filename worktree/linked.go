@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -19,6 +20,10 @@ type linked struct {
 	repo  *git.Repo
 	dir   string
 	admin string
+
+	trees  *private.Dir // above dir
+	common *private.Dir // above admin
+	limits Limits
 }
 
 // ownerFile is in an admin directory once its worktree is whole, and says whose it is: the full
@@ -28,7 +33,7 @@ const ownerFile = "orch"
 func (s *Store) linked(dir string) linked {
 	sum := sha256.Sum256([]byte(dir))
 	name := filepath.Base(dir) + "-" + hex.EncodeToString(sum[:4])
-	return linked{repo: s.repo, dir: dir, admin: filepath.Join(s.repo.CommonDir(), "worktrees", name)}
+	return linked{repo: s.repo, dir: dir, admin: filepath.Join(s.repo.CommonDir(), "worktrees", name), trees: s.files, common: s.admin, limits: s.limits}
 }
 
 // git runs git on the files, with an index. Neither the worktree's .git file nor its admin
@@ -42,19 +47,28 @@ func (l linked) index() string { return filepath.Join(l.admin, "index") }
 
 // hasDir reports whether the worktree is there, as a directory and no symlink.
 func (l linked) hasDir() bool {
-	info, err := os.Lstat(l.dir)
+	if l.dir == "" {
+		return false
+	}
+	info, err := l.trees.Lstat(l.dir)
 	return err == nil && info.IsDir()
 }
 
 // hasAdmin reports whether the admin directory is there.
 func (l linked) hasAdmin() bool {
-	info, err := os.Lstat(l.admin)
+	if l.admin == "" {
+		return false
+	}
+	info, err := l.common.Lstat(l.admin)
 	return err == nil && info.IsDir()
 }
 
 // owner is whose worktree this is; empty when there is none, or one that is not whole.
 func (l linked) owner() string {
-	owner, err := os.ReadFile(filepath.Join(l.admin, ownerFile))
+	if l.admin == "" {
+		return ""
+	}
+	owner, err := l.common.ReadFile(filepath.Join(l.admin, ownerFile), maxPointer)
 	if err != nil {
 		return ""
 	}
@@ -64,41 +78,44 @@ func (l linked) owner() string {
 // register makes the admin directory, in one rename, with the given content of HEAD. It is
 // locked against git worktree prune, and has a reflog whatever the user's settings are.
 func (l linked) register(head, reason string) (err error) {
-	scratch, err := l.repo.Scratch("admin-")
+	scratch, err := l.common.MkdirTemp(l.repo.ScratchDir(), "admin-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, l.common.RemoveAll(scratch)) }()
 	admin := filepath.Join(scratch, "admin")
-	if err := os.MkdirAll(filepath.Join(admin, "logs"), 0o777); err != nil {
-		return err
-	}
 	for name, content := range map[string]string{
-		"commondir": "../..\n",
-		"gitdir":    filepath.Join(l.dir, ".git") + "\n",
+		"commondir": adminCommon,
+		"gitdir":    l.pointsBack(),
 		"HEAD":      head + "\n",
 		"locked":    "orch: " + reason + "\n",
 		"logs/HEAD": "",
 	} {
-		if err := os.WriteFile(filepath.Join(admin, name), []byte(content), 0o666); err != nil {
+		if err := l.common.WriteFile(filepath.Join(admin, name), []byte(content)); err != nil {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(l.admin), 0o777); err != nil {
+	if err := os.MkdirAll(filepath.Dir(l.admin), 0o777); err != nil { // git's own folder, for everybody's worktrees
 		return err
 	}
-	return os.Rename(admin, l.admin)
+	return l.common.Rename(admin, l.admin)
 }
+
+// adminCommon is what commondir in an admin directory says.
+const adminCommon = "../..\n"
+
+// pointsBack is what gitdir in the admin directory says.
+func (l linked) pointsBack() string { return filepath.Join(l.dir, ".git") + "\n" }
+
+// pointer is what the .git file of the worktree says.
+func (l linked) pointer() string { return "gitdir: " + l.admin + "\n" }
+
+// maxPointer bounds the small files that lead from one git directory to another, in bytes.
+const maxPointer = 64 << 10
 
 // makeDir makes the directory with its .git file; there must be none.
 func (l linked) makeDir() error {
-	if err := os.MkdirAll(filepath.Dir(l.dir), 0o777); err != nil {
-		return err
-	}
-	if err := os.Mkdir(l.dir, 0o777); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(l.dir, ".git"), []byte("gitdir: "+l.admin+"\n"), 0o666)
+	return l.trees.WriteFile(filepath.Join(l.dir, ".git"), []byte(l.pointer()))
 }
 
 // checkOut writes the files of c, changing only what differs, and makes the index match.
@@ -109,9 +126,17 @@ func (l linked) checkOut(ctx context.Context, index string, c git.Commit) error 
 	return nil
 }
 
+// drop removes a scratch directory; "" is none.
+func (l linked) drop(scratch string) error {
+	if scratch == "" {
+		return nil
+	}
+	return l.common.RemoveAll(scratch)
+}
+
 // own says, durably, that the worktree is whole, and whose it is: from then on somebody may work in it.
 func (l linked) own(owner string) error {
-	f, err := os.OpenFile(filepath.Join(l.admin, ownerFile), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o666)
+	f, err := l.common.Create(filepath.Join(l.admin, ownerFile))
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ func (s *Store) admins() (all []linked, err error) {
 		return nil, fmt.Errorf("listing the worktrees: %w", err)
 	}
 	for _, e := range entries {
-		at, err := os.ReadFile(filepath.Join(parent, e.Name(), "gitdir"))
+		at, err := s.admin.ReadFile(filepath.Join(parent, e.Name(), "gitdir"), maxPointer)
 		if err != nil {
 			continue // half-made, and not by us
 		}

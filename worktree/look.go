@@ -3,7 +3,6 @@ package worktree
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -11,6 +10,9 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/git"
 )
+
+// maxLog bounds the reflog of a worktree, in bytes.
+const maxLog = 64 << 20
 
 // view is where an attempt's branch and the HEAD of its worktree are.
 type view struct {
@@ -29,14 +31,14 @@ func (s *Store) look(ctx context.Context, l linked, names Names) (v view, err er
 		return v, err
 	}
 	file := func(name string) string {
-		content, err := os.ReadFile(filepath.Join(l.admin, name))
+		content, err := l.common.ReadFile(filepath.Join(l.admin, name), maxLog)
 		if err != nil {
 			return ""
 		}
 		return string(content)
 	}
 	has := func(name string) bool {
-		_, err := os.Lstat(filepath.Join(l.admin, name))
+		_, err := l.common.Lstat(filepath.Join(l.admin, name))
 		return err == nil
 	}
 	v.attached = strings.TrimSpace(file("HEAD")) == "ref: "+names.Branch

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // nestedUnsaved reports whether the repository in path, below the worktree, has anything that
@@ -28,7 +30,7 @@ func (l linked) nestedUnsaved(ctx context.Context, path string) (unsaved bool, e
 	if err != nil || ahead != "" {
 		return true, ctx.Err()
 	}
-	files, err := linked{repo: l.repo, dir: dir, admin: l.admin}.files(ctx)
+	files, err := linked{repo: l.repo, dir: dir, admin: l.admin, trees: l.trees, common: l.common, limits: l.limits}.files(ctx)
 	return files.tree != tree || len(files.nested)+len(files.unread) > 0, err
 }
 
@@ -38,7 +40,7 @@ func (l linked) files(ctx context.Context) (snap snapshot, err error) {
 	if err != nil {
 		return snap, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, l.drop(scratch)) }()
 	return snap, l.stage(ctx, filepath.Join(scratch, "index"), entries{}, &snap)
 }
 
@@ -52,7 +54,7 @@ func nestedGitDir(dir string) (string, error) {
 	case err != nil || info.IsDir():
 		return dot, err
 	}
-	content, err := os.ReadFile(dot)
+	content, err := private.ReadFile(dot, maxPointer)
 	if err != nil {
 		return "", err
 	}

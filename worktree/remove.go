@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -16,6 +15,8 @@ type UnsavedError struct {
 	Dir string
 	// Paths are, below it, git repositories whose remotes have not all of them, and files that cannot be read.
 	Paths []string
+	// Large says that some of them are over a limit of size.
+	Large bool
 }
 
 // Error names the worktree and the paths.
@@ -101,7 +102,7 @@ func (s *Store) lastSnapshot(ctx context.Context, l linked, v view) (c git.Commi
 		parent = v.branch
 	}
 	snap, scratch, err := l.snapshot(ctx, parent)
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, l.drop(scratch)) }()
 	if err != nil {
 		return "", err
 	}
@@ -138,7 +139,7 @@ func (l linked) saved(ctx context.Context, snap snapshot) error {
 		}
 	}
 	if len(paths) > 0 {
-		return &UnsavedError{Dir: l.dir, Paths: paths}
+		return &UnsavedError{Dir: l.dir, Paths: paths, Large: len(snap.large) > 0}
 	}
 	return nil
 }

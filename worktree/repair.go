@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // How long ago something has to have been touched to count as left behind.
@@ -158,14 +159,11 @@ func lacking(admin string) (name string, touched time.Time) {
 
 func (r *repair) moveAside(admin string) error {
 	keep := filepath.Join(r.common, "orch", "damaged")
-	if err := os.MkdirAll(keep, 0o700); err != nil {
-		return err
-	}
-	aside, err := os.MkdirTemp(keep, filepath.Base(admin)+"-")
+	aside, err := r.admin.MkdirTemp(keep, filepath.Base(admin)+"-")
 	if err != nil {
 		return err
 	}
-	return os.Rename(admin, filepath.Join(aside, "admin"))
+	return r.admin.Rename(admin, filepath.Join(aside, "admin"))
 }
 
 // packedRefs removes what a killed git branch -D or pack-refs leaves; with it, no packed
@@ -219,7 +217,12 @@ func (r *repair) foreign(context.Context) error {
 // rubbish deletes what was to be deleted, and scratch files whose process has ended.
 func (r *repair) rubbish(context.Context) error {
 	bin := filepath.Join(r.root, trashDir)
-	entries, err := os.ReadDir(bin)
+	entries, err := r.files.ReadDir(bin)
+	var unsafe *private.UnsafeError
+	if errors.As(err, &unsafe) {
+		err = r.files.MkdirAll(bin) // which takes it away, and not what it leads to
+		r.fixed(unsafe.Path, "what stood in place of a folder of orch's: it "+unsafe.What)
+	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -230,7 +233,7 @@ func (r *repair) rubbish(context.Context) error {
 	}
 	scratch, err := r.repo.Abandoned(r.now())
 	for _, path := range scratch {
-		err = errors.Join(err, os.RemoveAll(path))
+		err = errors.Join(err, r.admin.RemoveAll(path))
 	}
 	return err
 }

@@ -19,7 +19,8 @@ type snapshot struct {
 	index    string   // a file; matches tree
 	unmerged []string // paths that have conflict entries in the agent's index
 	nested   []string // git repositories below, not in the tree but as they were in the index
-	unread   []string // paths that git would not take
+	unread   []string // paths that git would not take, or that are too large
+	large    []string // those that are too large, with their sizes
 	damaged  bool     // the agent's index named objects that are not there
 }
 
@@ -93,11 +94,12 @@ func (l linked) stage(ctx context.Context, index string, have entries, snap *sna
 		}
 	}
 	slices.Sort(paths)
-	refused, err := l.take(ctx, index, slices.Compact(paths))
+	paths, oversized, large := l.small(slices.Compact(paths))
+	refused, err := l.take(ctx, index, paths)
 	if err != nil {
 		return fmt.Errorf("storing what changed: %w", err)
 	}
-	snap.unread = append(unread, refused...)
+	snap.unread, snap.large = append(append(unread, refused...), oversized...), large
 	res, err := l.git(ctx, index, nil, "write-tree")
 	snap.tree = strings.TrimSpace(string(res.Stdout))
 	return err
@@ -106,7 +108,7 @@ func (l linked) stage(ctx context.Context, index string, have entries, snap *sna
 // ownIndex makes the index that a snapshot is taken with: a copy of the agent's, whose
 // stat data saves reading unchanged files, or one made from parent.
 func (l linked) ownIndex(ctx context.Context, index string, parent git.Commit) (entries, error) {
-	err := copyIndex(l.index(), index)
+	err := l.copyIndex(l.index(), index)
 	if err == nil {
 		var have entries
 		if have, err = l.entries(ctx, index); err == nil {
@@ -120,17 +122,20 @@ func (l linked) ownIndex(ctx context.Context, index string, parent git.Commit) (
 }
 
 // copyIndex copies an index with its time, which is part of what git decides by.
-func copyIndex(from, to string) error {
-	info, err := os.Stat(from)
+func (l linked) copyIndex(from, to string) error {
+	info, err := l.common.Lstat(from)
 	if err != nil {
 		return err
 	}
-	content, err := os.ReadFile(from)
+	content, err := l.common.ReadFile(from, maxIndex)
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(to, content, 0o600), os.Chtimes(to, info.ModTime(), info.ModTime()))
+	return errors.Join(l.common.WriteFile(to, content), l.common.Chtimes(to, info.ModTime(), info.ModTime()))
 }
+
+// maxIndex bounds an index, in bytes: some million files.
+const maxIndex = 1 << 30
 
 // unassume clears marks that would hide changes.
 func (l linked) unassume(ctx context.Context, index string, paths []string) error {

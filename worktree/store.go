@@ -14,11 +14,12 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
-// Options is what a Store is made of; all of it has to be set.
+// Options is what a Store is made of; all of it has to be set but Limits.
 type Options struct {
 	// Repo is the repository.
 	Repo *git.Repo
@@ -32,19 +33,24 @@ type Options struct {
 	Run proc.Runner
 	// Now is the clock.
 	Now func() time.Time
+	// Limits bounds what an attempt may leave; it may be zero.
+	Limits Limits
 }
 
 // Store is the worktrees and branches of one epic. It is safe for concurrent use on
 // different tasks.
 type Store struct {
-	repo  *git.Repo
-	root  string
-	epic  string // its slug
-	lock  string
-	now   func() time.Time
-	turn  chan struct{} // held while worktrees are made or removed
-	fill  chan struct{} // held while files are written
-	trash *trash
+	repo   *git.Repo
+	root   string
+	epic   string // its slug
+	lock   string
+	now    func() time.Time
+	turn   chan struct{} // held while worktrees are made or removed
+	fill   chan struct{} // held while files are written
+	trash  *trash
+	limits Limits
+	files  *private.Dir // above root
+	admin  *private.Dir // the common directory
 }
 
 // Names is what an attempt's things are called.
@@ -80,9 +86,18 @@ func Open(o Options) (*Store, error) {
 			return nil, &RootError{Root: o.Root, Reason: "is inside the repository"}
 		}
 	}
+	files, err := private.Open(filepath.Dir(filepath.Dir(root)))
+	if err != nil {
+		return nil, &RootError{Root: o.Root, Reason: "is not reachable: " + err.Error()}
+	}
+	admin, err := private.Open(o.Repo.CommonDir())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the git directory: %w", err), files.Close())
+	}
 	return &Store{
+		files: files, admin: admin, limits: o.Limits,
 		repo: o.Repo, root: root, epic: slug.Of(o.Epic), lock: o.Lock, now: o.Now,
-		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{},
+		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{files: files},
 	}, nil
 }
 
@@ -160,10 +175,14 @@ func (s *Store) locked(ctx context.Context, f func() error) (err error) {
 		return context.Cause(ctx)
 	}
 	defer func() { <-s.turn }()
-	if err := os.MkdirAll(filepath.Dir(s.lock), 0o700); err != nil {
+	files, err := private.OpenAbove(s.lock, 2) // orch/worktree.lock, below the git directory
+	if err == nil {
+		err = errors.Join(files.Plain(s.lock), files.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("locking the worktrees: %w", err)
 	}
-	lock := flock.New(s.lock, flock.SetPermissions(0o600))
+	lock := flock.New(s.lock, flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
 		return fmt.Errorf("locking the worktrees: %w", err)
 	}

@@ -2,9 +2,10 @@ package worktree
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // trashDir is the folder in Root that what is to be deleted is renamed into.
@@ -12,6 +13,7 @@ const trashDir = ".trash"
 
 // trash deletes trees in the background, one at a time.
 type trash struct {
+	files    *private.Dir
 	deleting sync.Mutex
 	pending  sync.WaitGroup
 	mu       sync.Mutex
@@ -23,7 +25,7 @@ func (t *trash) delete(path string) {
 	t.pending.Go(func() {
 		t.deleting.Lock()
 		defer t.deleting.Unlock()
-		if err := removeTree(path); err != nil {
+		if err := t.files.RemoveAll(path); err != nil {
 			t.mu.Lock()
 			t.left = append(t.left, leftOf(path, err))
 			t.mu.Unlock()
@@ -42,29 +44,25 @@ func (t *trash) wait() (left []Leftover) {
 
 // discard takes a worktree away at once, whatever is in it; deleting it goes on in the background.
 func (s *Store) discard(l linked) error {
-	bin := filepath.Join(s.root, trashDir)
-	if _, err := os.Lstat(l.dir); err == nil {
-		if err := os.MkdirAll(bin, 0o700); err != nil {
-			return err
-		}
-		aside, err := os.MkdirTemp(bin, "")
+	if _, err := s.files.Lstat(l.dir); err == nil {
+		aside, err := s.files.MkdirTemp(filepath.Join(s.root, trashDir), "")
 		if err == nil {
-			err = os.Rename(l.dir, filepath.Join(aside, "tree"))
+			err = s.files.Rename(l.dir, filepath.Join(aside, "tree"))
 		}
 		if err != nil {
 			return fmt.Errorf("moving a worktree aside: %w", err)
 		}
 		s.trash.delete(aside)
 	}
-	if !l.hasAdmin() {
+	if _, err := s.admin.Lstat(l.admin); err != nil {
 		return nil
 	}
-	aside, err := s.repo.Scratch("removed-")
+	aside, err := s.admin.MkdirTemp(s.repo.ScratchDir(), "removed-")
 	if err == nil {
-		err = os.Rename(l.admin, filepath.Join(aside, "admin"))
+		err = s.admin.Rename(l.admin, filepath.Join(aside, "admin"))
 	}
 	if err != nil {
 		return fmt.Errorf("removing a worktree's admin directory: %w", err)
 	}
-	return os.RemoveAll(aside)
+	return s.admin.RemoveAll(aside)
 }

@@ -43,11 +43,11 @@ func (s *Store) Checkout(ctx context.Context, c git.Commit) (dir string, err err
 
 // move makes the verify worktree exactly c, or fails.
 func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
-	if err := os.WriteFile(filepath.Join(l.dir, ".git"), []byte("gitdir: "+l.admin+"\n"), 0o666); err != nil {
+	if err := l.trees.WriteFile(filepath.Join(l.dir, ".git"), []byte(l.pointer())); err != nil {
 		return err
 	}
 	for _, name := range []string{"index.lock", "HEAD.lock"} { // of a git that the gate has left or killed
-		if err := os.Remove(filepath.Join(l.admin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := l.common.Remove(filepath.Join(l.admin, name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -71,7 +71,7 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 	if err := l.setHead(string(c), "", c, s.now()); err != nil {
 		return err
 	}
-	return copyIndex(index, l.index())
+	return l.copyIndex(index, l.index())
 }
 
 // Close removes the verify worktree, waits until what was removed is deleted, and removes
@@ -87,8 +87,8 @@ func (s *Store) Close(ctx context.Context) error {
 	}
 	left = append(left, s.trash.wait()...)
 	for _, dir := range []string{filepath.Join(s.root, trashDir), s.root} {
-		if entries, err := os.ReadDir(dir); err == nil && len(entries) == 0 {
-			if err := os.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if entries, err := s.files.ReadDir(dir); err == nil && len(entries) == 0 {
+			if err := s.files.Remove(dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 				left = append(left, leftOf(dir, err))
 			}
 		}

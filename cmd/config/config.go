@@ -125,6 +125,12 @@ type Limits struct {
 	TaskCostUSD float64
 	// TaskTokens is for all attempts at one task.
 	TaskTokens int64
+	// FileSize is for one file that an attempt commits or leaves, in bytes.
+	FileSize int64
+	// Files is how many files an attempt may change.
+	Files int
+	// CommitSize is for the contents that an attempt's commits add, together, in bytes.
+	CommitSize int64
 }
 
 // Worktree is where agents work.
@@ -154,7 +160,7 @@ func defaults() Config {
 			"doc": {Enabled: true, MaxIterations: 6}, "do": {Enabled: true, MaxIterations: 8},
 		},
 		Roles:   map[string]string{},
-		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute},
+		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: "auto"},
 	}
 }

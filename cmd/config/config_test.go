@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := defaults(t)
 	require.Equal(t, config.Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3}, c.Run)
-	require.Equal(t, config.Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute}, c.Limits)
+	require.Equal(t, config.Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20}, c.Limits)
 	require.Equal(t, "claude", c.Agent.Harness)
 	require.Equal(t, "auto", c.Tracker.Kind)
 	require.Equal(t, 50, c.StopHook.MaxCycles)
@@ -65,7 +65,7 @@ func TestFull(t *testing.T) {
 	want.Agent = config.Agent{Harness: "command", Command: []string{"my-agent", "--brief", "-"}, Model: "large", PermissionMode: "dontAsk", AllowedTools: []string{}, Env: []string{"MY_TOKEN", "CARGO_*"}}
 	want.Agents["qa"] = config.Definition{Enabled: true, MaxIterations: 3, ValidationRules: []string{"tests_pass"}}
 	want.Agents["scribe"] = config.Definition{MaxIterations: 15, CompletionPromises: []string{"COMPLETE"}}
-	want.Limits = config.Limits{TaskTime: 10 * time.Minute, CostUSD: 12.5, Tokens: 1000000, TaskCostUSD: 2.5, TaskTokens: 200000}
+	want.Limits = config.Limits{TaskTime: 10 * time.Minute, CostUSD: 12.5, Tokens: 1000000, TaskCostUSD: 2.5, TaskTokens: 200000, FileSize: 5 << 20, Files: 10, CommitSize: 1 << 30}
 	want.Worktree.Dir = "/var/work"
 	want.Tracker.Kind = "file"
 	want.Secrets = []string{"BUILD_NUMBER_SEED", "CORP_*"}
@@ -84,7 +84,8 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"run.max_parallel": "8", "run.attempts": "1", "run.into": "123", "run.max_duration": "2h", "run.max_iterations": "3", "run.max_consecutive_failures": "4",
 		"gate": "[{name: lint, type: command, command: make lint}]", "agent.harness": "command", "agent.command": "agent,-x", "agent.model": "null",
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
-		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
+		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
+		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
 	for key, value := range values {
@@ -97,7 +98,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	}
 	require.Len(t, origins, len(values))
 	require.Equal(t, config.Run{MaxParallel: 8, Attempts: 1, Into: "123", MaxDuration: 2 * time.Hour, MaxIterations: 3, MaxConsecutiveFailures: 4}, c.Run)
-	require.Equal(t, config.Limits{NoProgress: 30 * time.Second, CostUSD: 1.5, Tokens: 7, TaskCostUSD: 0.5, TaskTokens: 6}, c.Limits)
+	require.Equal(t, config.Limits{NoProgress: 30 * time.Second, CostUSD: 1.5, Tokens: 7, TaskCostUSD: 0.5, TaskTokens: 6, FileSize: 1500, Files: 5, CommitSize: 2 << 20}, c.Limits)
 	require.Equal(t, []string{"all_blocked", "all_complete"}, c.StopHook.AllowExitOn)
 	require.Equal(t, []string{"A, B"}, c.StopHook.CompletionPromises)
 	require.Equal(t, []string{"agent", "-x"}, c.Agent.Command)
@@ -165,6 +166,9 @@ func TestFaults(t *testing.T) {
 		{"text for a number", `workflow: {run: {attempts: "3"}}`, 1, 28, "workflow.run.attempts", "not a whole number", ""},
 		{"a fraction", "workflow: {run: {attempts: 1.5}}", 1, 28, "workflow.run.attempts", "not a whole number", ""},
 		{"too many", "workflow: {run: {max_parallel: 65}}", 1, 32, "workflow.run.max_parallel", `is "65", not a whole number from 1 to 64`, ""},
+		{"no size", "workflow: {limits: {file_size: 5 apples}}", 1, 32, "workflow.limits.file_size", `is "5 apples", not a size like 100MB`, ""},
+		{"a negative size", "workflow: {limits: {file_size: -1}}", 1, 32, "workflow.limits.file_size", "not a size like 100MB", ""},
+		{"a size over all", "workflow: {limits: {file_size: 9223372036854775807GB}}", 1, 32, "workflow.limits.file_size", "not a size like 100MB", ""},
 		{"too few", "workflow: {run: {attempts: 0}}", 1, 28, "workflow.run.attempts", "from 1 to 100", ""},
 		{"no value", "workflow:\n  run:\n    attempts:\n", 3, 14, "workflow.run.attempts", "has no value", "leave it out"},
 		{"no bool", "workflow: {stop_hook: {enabled: yes}}", 1, 33, "workflow.stop_hook.enabled", `is "yes", not true or false`, ""},
@@ -361,7 +365,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 29)
+		require.Len(t, origins, 32)
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -76,7 +75,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		if t.Done() {
 			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
 				if !dry {
-					if err := os.RemoveAll(logs); err != nil {
+					if err := orchestrator.RemoveLogs(p.Folder, logs); err != nil {
 						keep(logs, err)
 						continue
 					}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -18,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // Logs is the command orch logs.
@@ -71,9 +71,17 @@ func logs(ctx context.Context, a *cli.App, id string, number int, kind string) e
 	return nil
 }
 
+// logLevels is how deep an attempt's log is below the git directory: orch/epics/EPIC/attempts/TASK/N/LOG.
+const logLevels = 7
+
 // show prints a log, without what could drive a terminal.
 func show(a *cli.App, file string) error {
-	f, err := os.Open(file)
+	files, err := private.OpenAbove(file, logLevels)
+	if err != nil {
+		return fmt.Errorf("opening the log: %w", err)
+	}
+	defer files.Close()
+	f, err := files.Open(file)
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
 	}

@@ -30,6 +30,7 @@ func (w *Workspace) Store(epic core.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(root, slug.Of(string(epic))), Epic: string(epic),
 		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
+		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
 	})
 }
 

@@ -21,6 +21,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -140,10 +141,15 @@ const lockWait = 5 * time.Second
 // Open opens the book in dir, a private folder that is made where it is missing. It fails
 // with [ErrHeld], or as a journal does.
 func Open(ctx context.Context, dir string, now func() time.Time) (*Book, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	lock := filepath.Join(dir, "lock")
+	files, err := below(dir)
+	if err == nil {
+		err = errors.Join(files.Plain(lock), files.Close())
+	}
+	if err != nil {
 		return nil, fmt.Errorf("opening the loop: %w", err)
 	}
-	b := &Book{lock: flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600)), now: now}
+	b := &Book{lock: flock.New(lock, flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags)), now: now}
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	if ok, err := b.lock.TryLockContext(wait, 20*time.Millisecond); !ok {

@@ -2,11 +2,13 @@ package checkpoint
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // Product is something that was made for a task beside its commits.
@@ -25,6 +27,20 @@ type Product struct {
 	At time.Time `json:"createdAt"`
 }
 
+// below holds the git directory that a book's folder is in: below orch/iterations, or in the folder
+// of an epic.
+func below(book string) (*private.Dir, error) {
+	for _, part := range []string{"/orch/epics/", "/orch/iterations/"} {
+		if i := strings.LastIndex(book, part); i > 0 {
+			return private.Open(book[:i])
+		}
+	}
+	return private.OpenAbove(book, 3)
+}
+
+// maxProduct bounds a work product, in bytes.
+const maxProduct = 64 << 20
+
 // productFolder is where a task's work products are, beside its loop.
 const productFolder = "products"
 
@@ -36,10 +52,11 @@ func Keep(book string, p Product) (path string, err error) {
 		return "", fmt.Errorf("keeping the work product: %w", err)
 	}
 	path = filepath.Join(book, productFolder, p.ID+".json")
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return "", fmt.Errorf("keeping the work product: %w", err)
+	files, err := below(book)
+	if err == nil {
+		err = errors.Join(files.WriteFile(path, doc), files.Close())
 	}
-	if err := os.WriteFile(path, doc, 0o600); err != nil {
+	if err != nil {
 		return "", fmt.Errorf("keeping the work product: %w", err)
 	}
 	return path, nil
@@ -52,7 +69,7 @@ func Products(book string, since time.Time) (string, error) {
 	var all strings.Builder
 	for _, path := range paths { // their names are times
 		var p Product
-		text, readErr := os.ReadFile(path)
+		text, readErr := private.ReadFile(path, maxProduct)
 		if readErr == nil {
 			readErr = json.Unmarshal(text, &p)
 		}

@@ -107,6 +107,8 @@ func endAttempt(t *Task, e Event, limits Limits) {
 	case got.End == EndedMachine:
 		t.end(Machine, "", e.At)
 		t.NotBefore = e.At.Add(machineBackOff)
+	case e.Code == TooLarge:
+		t.end(TooLarge, e.Text, e.At)
 	case got.End == EndedLimit, got.End == EndedUsage, got.End == EndedAuth, got.End == EndedDisk:
 		t.end(e.Code, "", e.At)
 	case got.End == EndedTime, got.End == EndedIdle:

@@ -362,7 +362,7 @@ func (s State) startOrder(now time.Time) []*Task {
 func (s State) start(t *Task) Decision {
 	last := t.Last()
 	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand}
-	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed {
+	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
 		a.Base, a.Session, a.Resume = last.Head, last.Session, true
 	}
 	why := "ready"

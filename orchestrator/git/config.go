@@ -243,7 +243,7 @@ func (r *Repo) freeze(all []setting, bare bool) {
 	if shallow, err := readRegular(filepath.Join(r.commonDir, "shallow"), maxList); err == nil {
 		from.files["shallow"] = onlyIDs(shallow)
 	}
-	r.private = &private{from: from}
+	r.private = &privateDir{from: from}
 }
 
 // onlyIDs are the lines that are ids of objects.
@@ -302,7 +302,7 @@ func (r *Repo) At(ctx context.Context, c Checkout) (*Repo, error) {
 		}
 	}
 	at := *r
-	at.private = &private{from: from}
+	at.private = &privateDir{from: from}
 	return &at, nil
 }
 

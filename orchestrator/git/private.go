@@ -20,7 +20,7 @@ import (
 // It is made when it is needed first, once a process, under a name that cannot be foreseen.
 // Who can write in it after all (every process of the same user) is found out by the
 // next call, which makes another.
-type private struct {
+type privateDir struct {
 	from   source
 	mu     sync.Mutex
 	dir    string
@@ -53,7 +53,7 @@ const (
 var errClosed = errors.New("the repository has been closed")
 
 // ready is the directory with the environment that goes with it.
-func (p *private) ready() (dir string, env []string, err error) {
+func (p *privateDir) ready() (dir string, env []string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -78,7 +78,7 @@ func (p *private) ready() (dir string, env []string, err error) {
 	return p.dir, p.env, nil
 }
 
-func (p *private) make() (err error) {
+func (p *privateDir) make() (err error) {
 	dir, err := p.from.scratch("git-")
 	if err != nil {
 		if dir, err = os.MkdirTemp("", "orch-git-"); err != nil { // a repository that cannot be written
@@ -129,7 +129,7 @@ func (p *private) make() (err error) {
 // noHead stands where there is no HEAD that can be read; there is no such branch.
 const noHead = "ref: refs/heads/.invalid"
 
-func (p *private) writeHead(head string) error {
+func (p *privateDir) writeHead(head string) error {
 	next := filepath.Join(p.dir, ownFolder, "HEAD")
 	if err := os.WriteFile(next, []byte(head+"\n"), 0o600); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (p *private) writeHead(head string) error {
 }
 
 // sealed reports whether the directory is as it was made.
-func (p *private) sealed() bool {
+func (p *privateDir) sealed() bool {
 	now := p.stamps()
 	for name, was := range p.seal {
 		if now[name] != was {
@@ -151,7 +151,7 @@ func (p *private) sealed() bool {
 }
 
 // stamps is how everything is that git could read, also what must not be there.
-func (p *private) stamps() map[string]stamp {
+func (p *privateDir) stamps() map[string]stamp {
 	all := map[string]stamp{}
 	for _, name := range []string{"config", "config.worktree", "commondir", "info", "info/attributes", "info/exclude", "info/sparse-checkout", "refs", "packed-refs",
 		"logs", "lfs", "hooks", "modules", "worktrees", "shallow", globalAttributes, globalExcludes} {
@@ -160,7 +160,7 @@ func (p *private) stamps() map[string]stamp {
 	return all
 }
 
-func (p *private) close() error {
+func (p *privateDir) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
@@ -227,7 +227,7 @@ func (r *Repo) Foreign(gitDir string) *Repo {
 		from.files["shallow"] = onlyIDs(shallow)
 	}
 	of := *r
-	of.private = &private{from: from}
+	of.private = &privateDir{from: from}
 	return &of
 }
 

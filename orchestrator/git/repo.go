@@ -25,7 +25,7 @@ type Repo struct {
 	workTree  string
 	drivers   []Driver
 	partial   bool // a clone that has left objects at its remote
-	private   *private
+	private   *privateDir
 }
 
 // oldest is the first git that has merge-tree --write-tree.

@@ -12,17 +12,20 @@ import (
 	"sync"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // Scratch makes a directory for short-lived files of orch's own, in the common directory. Its
 // name tells which process it is of. It fails when that cannot be written.
 func (r *Repo) Scratch(prefix string) (string, error) {
+	files, err := private.Open(r.commonDir)
+	if err != nil {
+		return "", err
+	}
+	defer files.Close()
 	for tries := 0; ; tries++ {
-		if err := os.MkdirAll(r.ScratchDir(), 0o700); err != nil {
-			return "", err
-		}
-		dir, err := os.MkdirTemp(r.ScratchDir(), prefix+owner())
+		dir, err := files.MkdirTemp(r.ScratchDir(), prefix+owner())
 		if tries > 10 || !errors.Is(err, fs.ErrNotExist) { // another process closes, and has removed the empty folder
 			return dir, err
 		}

@@ -12,6 +12,7 @@ import (
 // is a ring in a file beside it until the log is closed, so that memory stays small.
 type boundedLog struct {
 	mu    sync.Mutex // stdout and stderr are two goroutines
+	files Files
 	path  string
 	half  int64
 	head  *os.File
@@ -24,17 +25,37 @@ type boundedLog struct {
 	filter io.WriteCloser // before all this; nil for none
 }
 
+// Files makes and removes files of which nobody knows what stands at their paths by now.
+type Files interface {
+	// Create makes a new empty file, mode 0600, to be read and written.
+	Create(path string) (*os.File, error)
+	// Remove takes a file away.
+	Remove(path string) error
+}
+
+// plainFiles are those of the file system, for paths that only the user writes to.
+type plainFiles struct{}
+
+func (plainFiles) Create(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+}
+
+func (plainFiles) Remove(path string) error { return os.Remove(path) }
+
 // openLog fails when the file cannot be made. A log without a path drops everything.
-func openLog(path string, limit int64) (*boundedLog, error) {
+func openLog(files Files, path string, limit int64) (*boundedLog, error) {
 	if limit <= 0 {
 		limit = defaultOutputBytes
 	}
-	l := &boundedLog{path: path, half: max(1, limit/2)}
+	if files == nil {
+		files = plainFiles{}
+	}
+	l := &boundedLog{files: files, path: path, half: max(1, limit/2)}
 	if path == "" {
 		return l, nil
 	}
 	var err error
-	l.head, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	l.head, err = files.Create(path)
 	return l, err
 }
 
@@ -85,7 +106,7 @@ func (l *boundedLog) keep(p []byte) {
 
 func (l *boundedLog) writeRing(p []byte) {
 	if len(p) > 0 && l.tail == nil && l.err == nil {
-		tail, err := os.OpenFile(l.tailPath(), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		tail, err := l.files.Create(l.tailPath())
 		if err == nil {
 			l.tail = tail
 		}
@@ -135,7 +156,7 @@ func (l *boundedLog) close() error {
 	if l.tail != nil {
 		err = errors.Join(err, l.join(), l.tail.Close())
 		if err == nil {
-			err = os.Remove(l.tailPath())
+			err = l.files.Remove(l.tailPath())
 		}
 	}
 	err = errors.Join(err, l.head.Close())

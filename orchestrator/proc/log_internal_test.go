@@ -28,7 +28,7 @@ func TestLogAgainstItsRule(t *testing.T) {
 	for round := range 300 {
 		path := filepath.Join(t.TempDir(), "log")
 		limit := 2 + random.IntN(60)
-		l, err := openLog(path, int64(limit))
+		l, err := openLog(nil, path, int64(limit))
 		require.NoError(t, err)
 		var all []byte
 		for range random.IntN(12) {
@@ -53,7 +53,7 @@ func TestLogGoesOnWhenTheDiskDoesNot(t *testing.T) {
 	if _, err := os.Stat("/dev/full"); err != nil {
 		t.Skip("SKIPPED: no /dev/full on this system")
 	}
-	l, err := openLog("/dev/full", 100)
+	l, err := openLog(nil, "/dev/full", 100)
 	require.NoError(t, err)
 	l.write([]byte("lost"))
 	l.write(make([]byte, 200))
@@ -63,7 +63,7 @@ func TestLogGoesOnWhenTheDiskDoesNot(t *testing.T) {
 
 func TestLogWithoutAPath(t *testing.T) {
 	t.Parallel()
-	l, err := openLog("", 0)
+	l, err := openLog(nil, "", 0)
 	require.NoError(t, err)
 	l.write([]byte("gone"))
 	require.NoError(t, l.close())
@@ -90,7 +90,7 @@ func TestLogThroughAFilter(t *testing.T) {
 	const text = "a secret b"
 	for i := range len(text) {
 		path := filepath.Join(t.TempDir(), "log")
-		l, err := openLog(path, 8)
+		l, err := openLog(nil, path, 8)
 		require.NoError(t, err)
 		l.filterBy(func(w io.Writer) io.WriteCloser { return &gather{to: w} })
 		o := &output{log: l}
@@ -103,7 +103,7 @@ func TestLogThroughAFilter(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "a - b", string(got))
 	}
-	l, err := openLog("", 8) // a log that nobody keeps
+	l, err := openLog(nil, "", 8) // a log that nobody keeps
 	require.NoError(t, err)
 	l.filterBy(func(io.Writer) io.WriteCloser { t.Error("asked for a filter of nothing"); return nil })
 	l.write([]byte("x"))

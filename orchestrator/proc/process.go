@@ -15,6 +15,8 @@ type Spec struct {
 	// replaced. Empty keeps nothing. While the process runs, what is beyond the first half of
 	// LogMaxBytes is in Log + ".tail".
 	Log string
+	// Files makes the files of Log; nil is the file system itself, as it stands.
+	Files Files
 	// LogMaxBytes bounds Log: its first and its last half are kept, with a line
 	// "... N bytes dropped ..." between them; 0 means 64 MiB.
 	LogMaxBytes int64
@@ -93,7 +95,7 @@ func (s *System) Start(ctx context.Context, sp Spec) (*Process, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, wrapCommand(sp.Cmd, err)
 	}
-	log, err := openLog(sp.Log, sp.LogMaxBytes)
+	log, err := openLog(sp.Files, sp.Log, sp.LogMaxBytes)
 	if err != nil {
 		return nil, wrapCommand(sp.Cmd, err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -114,27 +115,37 @@ func issue(t *core.Task) string {
 // line is text from outside as one line that is not too long.
 func line(s string) string { return harness.Clause(s, 200) }
 
+// levels is how deep a snapshot's folder is below the git directory: orch/epics/EPIC/snapshot.
+const levels = 4
+
 // Write replaces the snapshot in dir as a whole: a reader finds the old one or the new one.
+// Whatever else stands there, or on the way there, is taken away and not followed.
 func Write(dir string, files map[string]string) error {
-	fresh, old := dir+".new", dir+".old"
-	if err := errors.Join(os.RemoveAll(fresh), os.RemoveAll(old)); err != nil {
-		return fmt.Errorf("writing the snapshot: %w", err)
+	below, err := private.OpenAbove(dir, levels)
+	if err == nil {
+		err = errors.Join(write(below, dir, files), below.Close())
 	}
-	for path, text := range files {
-		path = filepath.Join(fresh, path)
-		err := os.MkdirAll(filepath.Dir(path), 0o700)
-		if err == nil {
-			err = os.WriteFile(path, []byte(text), 0o600)
-		}
-		if err != nil {
-			return fmt.Errorf("writing the snapshot: %w", err)
-		}
-	}
-	if err := os.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("writing the snapshot: %w", err)
-	}
-	if err := errors.Join(os.Rename(fresh, dir), os.RemoveAll(old)); err != nil {
+	if err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
 	}
 	return nil
+}
+
+func write(below *private.Dir, dir string, files map[string]string) error {
+	fresh, old := dir+".new", dir+".old"
+	if err := below.MkdirAll(filepath.Dir(dir)); err != nil {
+		return err
+	}
+	if err := errors.Join(below.RemoveAll(fresh), below.RemoveAll(old)); err != nil {
+		return err
+	}
+	for path, text := range files {
+		if err := below.WriteFile(filepath.Join(fresh, path), []byte(text)); err != nil {
+			return err
+		}
+	}
+	if err := below.Rename(dir, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return errors.Join(below.Rename(fresh, dir), below.RemoveAll(old))
 }

@@ -6,18 +6,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // Store keeps the hooks of all tasks in one file, locked while it is changed.
 type Store struct {
 	Path string // of the file; its folder is made with the first write
 }
+
+// levels is how deep the file is below the git directory: orch/hooks.json.
+const levels = 2
+
+// maxFile bounds the file, in bytes.
+const maxFile = 64 << 20
 
 // ErrNotFound says that no hook, or no task with hooks, has the id.
 var ErrNotFound = errors.New("no such hook")
@@ -33,7 +39,7 @@ func (s Store) All(task string) ([]Hook, error) {
 }
 
 func (s Store) read() (hooks []Hook, err error) {
-	b, err := os.ReadFile(s.Path)
+	b, err := private.ReadFile(s.Path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -49,17 +55,20 @@ func (s Store) read() (hooks []Hook, err error) {
 // Change replaces the hooks by what change makes of them, under the lock. A file that
 // can not be read is never replaced.
 func (s Store) Change(ctx context.Context, change func([]Hook) ([]Hook, error)) error {
-	dir := filepath.Dir(s.Path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	files, err := private.OpenAbove(s.Path, levels)
+	if err == nil {
+		err = errors.Join(files.Plain(s.Path+".lock"), files.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("keeping the hooks: %w", err)
 	}
-	lock := flock.New(s.Path+".lock", flock.SetPermissions(0o600))
+	lock := flock.New(s.Path+".lock", flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
 	ctx, cancel := context.WithTimeout(ctx, lockTime)
 	defer cancel()
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
 		return fmt.Errorf("locking the hooks: %w", err)
 	}
-	err := s.changeLocked(change)
+	err = s.changeLocked(change)
 	return errors.Join(err, lock.Unlock())
 }
 
@@ -75,11 +84,11 @@ func (s Store) changeLocked(change func([]Hook) ([]Hook, error)) error {
 	if err != nil {
 		return fmt.Errorf("keeping the hooks: %w", err)
 	}
-	tmp := s.Path + ".new" // under the lock: what a killed write leaves is taken by the next
-	if err := os.WriteFile(tmp, append(b, '\n'), 0o600); err != nil {
-		return fmt.Errorf("keeping the hooks: %w", err)
+	files, err := private.OpenAbove(s.Path, levels)
+	if err == nil {
+		err = errors.Join(files.WriteFile(s.Path, append(b, '\n')), files.Close())
 	}
-	if err := os.Rename(tmp, s.Path); err != nil {
+	if err != nil {
 		return fmt.Errorf("keeping the hooks: %w", err)
 	}
 	return nil

@@ -1,0 +1,60 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// tooLarge looks, before anything reads the work, whether it is over a limit of size, and ends
+// the attempt with TOO_LARGE if it is; what is committed is kept in the attic.
+func (x *Effects) tooLarge(ctx context.Context, t *core.Task, d core.Decision, e core.Event, w worktree.Work) (core.Event, bool) {
+	why, err := "", error(nil)
+	if len(w.Large) > 0 {
+		why = core.FirstOf(w.Large) + " is over a limit of size, not committed, and only in the worktree"
+	} else if why, err = x.Store.Oversized(ctx, t.Last().Base, w.Head); err != nil {
+		e.Reason = "looking at its work: " + err.Error()
+		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
+		return e, true
+	}
+	if why == "" {
+		return e, false
+	}
+	e.Agent.Changed = true
+	if err := x.Store.Attic(ctx, string(t.ID), d.Attempt, w.Head); err != nil {
+		why += "; keeping its work: " + err.Error()
+	}
+	return overLimit(e, why), true
+}
+
+// tooMany is the same for the number of files.
+func (x *Effects) tooMany(ctx context.Context, t *core.Task, d core.Decision, e core.Event, files int) (core.Event, bool) {
+	most := x.Store.MaxFiles()
+	if most == 0 || files <= most {
+		return e, false
+	}
+	why := fmt.Sprintf("it changes %d files, over limits.files, %d", files, most)
+	if err := x.Store.Attic(ctx, string(t.ID), d.Attempt, e.Agent.Head); err != nil {
+		why += "; keeping its work: " + err.Error()
+	}
+	return overLimit(e, why), true
+}
+
+func overLimit(e core.Event, why string) core.Event {
+	e.Code, e.Reason = core.TooLarge, why
+	e.Text = "Your work is not taken, since it is too large: " + why + ". Do the task without it: build products, downloads and data sets do not belong into commits."
+	return e
+}
+
+// unsavedSize is the answer when a new attempt cannot start since the one before left
+// something too large to be saved.
+func unsavedSize(e core.Event, err error) core.Event {
+	var unsaved *worktree.UnsavedError
+	if errors.As(err, &unsaved) && unsaved.Large {
+		e.Code, e.Agent.Fast = core.TooLarge, false
+	}
+	return e
+}

@@ -1,0 +1,89 @@
+package private
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// MountError says that something is mounted below a tree that was to be removed.
+type MountError struct {
+	// Path is the tree.
+	Path string
+	// At is where something is mounted.
+	At string
+}
+
+// Error names both, and what to do.
+func (e *MountError) Error() string {
+	return e.Path + " is not removed: something is mounted at " + e.At + "; umount it, and remove the folder"
+}
+
+// RemoveAll deletes what is at name and everything below it, folders without permissions
+// too. No link is followed, and nothing is deleted of a tree that something is mounted in: it
+// fails with a [*MountError] then. Nothing there is no error.
+func (d *Dir) RemoveAll(name string) error {
+	path := name
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(d.path, path)
+	}
+	at, last, err := d.walk(path, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = removeAll(at, last, path)
+	return errors.Join(err, at.Close())
+}
+
+func removeAll(at *os.Root, name, path string) error {
+	if mount := mountBelow(path); mount != "" {
+		return &MountError{Path: path, At: mount}
+	}
+	err := at.RemoveAll(name)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	return errors.Join(permit(at, name), at.RemoveAll(name))
+}
+
+// permit gives the folders of a tree the permissions that deleting them takes.
+func permit(at *os.Root, name string) error {
+	info, err := at.Lstat(name)
+	if err != nil || !info.IsDir() {
+		return nil
+	}
+	if info.Mode().Perm()&dirMode != dirMode {
+		if err := at.Chmod(name, dirMode); err != nil {
+			return err
+		}
+	}
+	sub, err := enterPlain(at, name)
+	if err != nil {
+		return nil // what was swapped is left to RemoveAll
+	}
+	err = permitEntries(sub)
+	return errors.Join(err, sub.Close())
+}
+
+func permitEntries(at *os.Root) error {
+	f, err := at.Open(".")
+	if err != nil {
+		return err
+	}
+	entries, err := f.ReadDir(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.IsDir() {
+			if err := permit(at, e.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package tamper
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
+)
+
+// record is how a repository was.
+type record struct {
+	Files map[string]entry      `json:"files"` // by path below the git directory
+	Refs  map[string]git.Commit `json:"refs"`
+}
+
+// entry is a file, a symbolic link, or something else that has no content.
+type entry struct {
+	Mode     fs.FileMode `json:"mode"`
+	Data     []byte      `json:"data,omitempty"`
+	Link     string      `json:"link,omitempty"`
+	TooLarge bool        `json:"too_large,omitempty"` // Data is the hash of the content
+}
+
+func (e entry) equal(other entry) bool {
+	return e.Mode == other.Mode && e.Link == other.Link && string(e.Data) == string(other.Data)
+}
+
+// isHead reports whether the content can be that of HEAD.
+func (e entry) isHead() bool {
+	text := strings.TrimSuffix(string(e.Data), "\n")
+	id := (len(text) == 40 || len(text) == 64) && strings.Trim(text, "0123456789abcdef") == ""
+	return e.Mode.IsRegular() && (id || strings.HasPrefix(text, "ref: refs/heads/") && !strings.ContainsAny(text[5:], " \n"))
+}
+
+func kind(mode fs.FileMode) string {
+	switch {
+	case mode.IsRegular():
+		return "a file"
+	case mode.IsDir():
+		return "a folder"
+	case mode&fs.ModeSymlink != 0:
+		return "a symbolic link"
+	}
+	return "a special file"
+}
+
+// maxFile bounds what is kept of one file, in bytes; of a larger one the hash alone.
+const maxFile = 4 << 20
+
+// maxHashed bounds what is read at all.
+const maxHashed = 256 << 20
+
+// alone are the guarded files by their names; those of a git directory of a submodule too, as
+// far as they are there.
+func alone() []string {
+	return []string{"config", "config.worktree", "HEAD", "commondir", "gitdir", "shallow", "objects/info/alternates", "objects/info/http-alternates"}
+}
+
+// guarded lists the files that are compared, as they are now, below the git directory.
+func (g *Guard) guarded() (paths []string, err error) {
+	paths = alone()
+	trees := []string{"hooks", "info"}
+	modules, err := g.modules("modules", 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range modules {
+		paths = append(paths, m+"/config", m+"/config.worktree")
+		trees = append(trees, m+"/hooks", m+"/info")
+	}
+	worktrees, err := g.list("worktrees")
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range worktrees {
+		at := "worktrees/" + w.Name()
+		if _, err := g.Files.Lstat(g.at(at + "/orch")); err != nil { // those of orch are mended by package worktree
+			paths = append(paths, at+"/commondir", at+"/config.worktree")
+		}
+	}
+	for _, t := range trees {
+		below, err := g.below(t, 0)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, below...)
+	}
+	return slices.DeleteFunc(paths, func(p string) bool { return p == "info/refs" }), nil // which update-server-info writes
+}
+
+// maxDepth bounds how deep folders are looked into.
+const maxDepth = 8
+
+// modules are the git directories of submodules, whose names may have slashes.
+func (g *Guard) modules(at string, depth int) (found []string, err error) {
+	entries, err := g.list(at)
+	if err != nil || depth == maxDepth {
+		return nil, err
+	}
+	for _, e := range entries {
+		sub := at + "/" + e.Name()
+		if !e.IsDir() {
+			continue
+		}
+		if _, err := g.Files.Lstat(g.at(sub + "/HEAD")); err == nil {
+			found = append(found, sub)
+			sub += "/modules"
+		}
+		deeper, err := g.modules(sub, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, deeper...)
+	}
+	return found, nil
+}
+
+// below are a tree's files; a tree that is none, as a link in its place, is its own only file.
+func (g *Guard) below(tree string, depth int) (paths []string, err error) {
+	info, err := g.Files.Lstat(g.at(tree))
+	if err != nil {
+		return nil, passed(err)
+	}
+	if !info.IsDir() || depth == maxDepth {
+		return []string{tree}, nil
+	}
+	entries, err := g.list(tree)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		path := tree + "/" + e.Name()
+		if !e.IsDir() {
+			paths = append(paths, path)
+			continue
+		}
+		deeper, err := g.below(path, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, deeper...)
+	}
+	return paths, nil
+}
+
+// list is what is in a folder; nothing where there is none.
+func (g *Guard) list(path string) ([]fs.DirEntry, error) {
+	entries, err := g.Files.ReadDir(g.at(path))
+	return entries, passed(err)
+}
+
+// passed drops the errors of what is not there, or is not what it should be, which is found
+// elsewhere.
+func passed(err error) error {
+	var unsafe *private.UnsafeError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &unsafe) {
+		return nil
+	}
+	return err
+}
+
+// at is the whole path of what is below the git directory.
+func (g *Guard) at(path string) string {
+	return filepath.Join(g.Repo.CommonDir(), filepath.FromSlash(path))
+}
+
+// read reads one file, whatever it is.
+func (g *Guard) read(path string) (entry, error) {
+	info, err := g.Files.Lstat(g.at(path))
+	var unsafe *private.UnsafeError
+	if errors.As(err, &unsafe) {
+		return entry{}, fs.ErrNotExist // a folder on the way is none
+	}
+	if err != nil {
+		return entry{}, err
+	}
+	g.sigs[path] = signature(info)
+	e := entry{Mode: info.Mode()}
+	switch {
+	case e.Mode&fs.ModeSymlink != 0:
+		e.Link, err = g.Files.Readlink(g.at(path))
+	case e.Mode.IsRegular() && info.Size() > maxHashed:
+		e.TooLarge, e.Data = true, []byte(signature(info))
+	case e.Mode.IsRegular():
+		if e.Data, err = g.Files.ReadFile(g.at(path), maxHashed); len(e.Data) > maxFile {
+			sum := sha256.Sum256(e.Data)
+			e.TooLarge, e.Data = true, sum[:]
+		}
+	}
+	return e, err
+}
+
+// write puts a file back.
+func (g *Guard) write(path string, e entry) error {
+	switch {
+	case e.Mode&fs.ModeSymlink != 0:
+		return g.Files.Symlink(e.Link, g.at(path))
+	case !e.Mode.IsRegular():
+		return fmt.Errorf("it was %s", kind(e.Mode))
+	}
+	if err := g.Files.WriteFile(g.at(path), e.Data); err != nil {
+		return err
+	}
+	return g.Files.Chmod(g.at(path), e.Mode.Perm())
+}
+
+// aside moves what is at path into the epic's folder, where it does nothing, and says where.
+func (g *Guard) aside(path string) (string, error) {
+	g.kept++
+	name := fmt.Sprintf("%s-%d-%s", g.Now().UTC().Format("20060102T150405Z"), g.kept, strings.ReplaceAll(path, "/", "_"))
+	kept := filepath.Join(g.Dir, "tampered", name)
+	err := g.Files.Rename(g.at(path), kept)
+	if err != nil {
+		return "", err
+	}
+	if info, err := g.Files.Lstat(kept); err == nil && info.Mode().IsRegular() {
+		err = g.Files.Chmod(kept, 0o600)
+		return kept, err
+	}
+	return kept, nil
+}
+
+// signature tells from outside whether a file may have changed; "" where there is none.
+func (g *Guard) signature(path string) string {
+	info, err := g.Files.Lstat(g.at(path))
+	if err != nil {
+		return ""
+	}
+	return signature(info)
+}
+
+func signature(info fs.FileInfo) string {
+	s := fmt.Sprintf("%v %d %d", info.Mode(), info.Size(), info.ModTime().UnixNano())
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		s += fmt.Sprintf(" %d %d", st.Ino, changed(st))
+	}
+	return s
+}
+
+func (g *Guard) recordPath() string { return filepath.Join(g.Dir, "guarded.json") }
+
+// save keeps the record, and gives its digest.
+func (g *Guard) save() (string, error) {
+	data, err := json.Marshal(g.was)
+	if err == nil {
+		err = g.Files.WriteFile(g.recordPath(), data)
+	}
+	if err != nil {
+		return "", fmt.Errorf("remembering how the repository is: %w", err)
+	}
+	return digest(data), nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// maxRecord bounds the record, in bytes.
+const maxRecord = 512 << 20
+
+// load is the record with a digest, of an earlier run.
+func (g *Guard) load(want string) (r record, ok bool) {
+	data, err := g.Files.ReadFile(g.recordPath(), maxRecord)
+	if err != nil || digest(data) != want {
+		return record{}, false
+	}
+	return r, json.Unmarshal(data, &r) == nil && r.Files != nil
+}

@@ -1,0 +1,249 @@
+package tamper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// A person commits, fetches and tags while a run goes: that is not said. What is said of
+// their references is what takes commits away from them: a move that is not forward, a
+// reference that is gone, a stash that is dropped; and a move that nobody would make who
+// works there: to the work of an attempt, or without a word in the reflog.
+
+// guardedRef reports whether a reference is compared: attempts' and epics' own branches, and
+// what other epics keep, are not.
+func (g *Guard) guardedRef(name string) bool {
+	return strings.HasPrefix(name, g.Attic) ||
+		!strings.HasPrefix(name, "refs/heads/orch/") && !strings.HasPrefix(name, "refs/heads/epic/") && !strings.HasPrefix(name, "refs/orch/")
+}
+
+// references are all guarded ones.
+func (g *Guard) references(ctx context.Context) (map[string]git.Commit, error) {
+	refs, err := g.Repo.Refs(ctx, "refs/")
+	if err != nil {
+		return nil, fmt.Errorf("reading the references: %w", err)
+	}
+	all := map[string]git.Commit{}
+	for _, r := range refs {
+		if g.guardedRef(r.Name) {
+			all[r.Name] = r.Commit
+		}
+	}
+	return all, nil
+}
+
+// refsSignature tells from outside whether a guarded reference may have changed.
+func (g *Guard) refsSignature() (string, error) {
+	var b strings.Builder
+	b.WriteString(g.signature("packed-refs"))
+	err := filepath.WalkDir(g.at("refs"), func(path string, e fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(g.Repo.CommonDir(), path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(rel)
+		if e.IsDir() {
+			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := e.Info()
+		if err == nil {
+			fmt.Fprintf(&b, "\n%s %s", name, signature(info))
+		}
+		return nil
+	})
+	return b.String(), err
+}
+
+// checkRefs compares the references.
+func (g *Guard) checkRefs(ctx context.Context) (found []Change, err error) {
+	sig, err := g.refsSignature()
+	if err != nil || sig == g.refs {
+		return nil, err
+	}
+	now, err := g.references(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := slices.Collect(maps.Keys(g.was.Refs))
+	for name := range now {
+		if _, known := g.was.Refs[name]; !known {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	restored := false
+	for _, name := range names {
+		was, is := g.was.Refs[name], now[name]
+		if was == is {
+			continue
+		}
+		c, err := g.checkRef(ctx, name, was, is)
+		if err != nil {
+			return found, err
+		}
+		if c.Path != "" {
+			found = append(found, c)
+		}
+		if c.Restored {
+			restored = true
+			continue
+		}
+		if g.was.Refs[name] = is; is == "" {
+			delete(g.was.Refs, name)
+		}
+	}
+	if g.refs = sig; restored {
+		g.refs = "" // read once more
+	}
+	return found, nil
+}
+
+// checkRef looks at one reference that has changed; a Change without a path means that a
+// person may well have done it.
+func (g *Guard) checkRef(ctx context.Context, name string, was, is git.Commit) (Change, error) {
+	c := Change{Path: name, What: moved(was, is)}
+	switch {
+	case strings.HasPrefix(name, g.Attic):
+		return g.checkAttic(ctx, c, was, is)
+	case strings.HasPrefix(name, "refs/replace/"):
+		return g.putRef(ctx, c, was, is)
+	case name == "refs/stash":
+		return g.checkStash(ctx, c, was, is)
+	case was == "":
+		return Change{}, nil // a new branch or tag
+	case is == "":
+		c.Fix = fmt.Sprintf("git update-ref %s %s ''", name, was)
+		return c, nil
+	}
+	ordinary, err := g.ordinary(ctx, name, was, is)
+	if err != nil || ordinary {
+		return Change{}, err
+	}
+	c.Fix = fmt.Sprintf("git update-ref %s %s %s", name, was, is)
+	return c, nil
+}
+
+func moved(was, is git.Commit) string {
+	switch {
+	case was == "":
+		return fmt.Sprintf("was made, at %.12s", is)
+	case is == "":
+		return fmt.Sprintf("was removed; it was at %.12s", was)
+	}
+	return fmt.Sprintf("was moved from %.12s to %.12s", was, is)
+}
+
+// checkAttic holds that what keeps the epic's work only grows.
+func (g *Guard) checkAttic(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	if was == "" {
+		return Change{}, nil
+	}
+	if is != "" {
+		if grown, err := g.Repo.IsAncestor(ctx, was, is); err != nil || grown {
+			return Change{}, err
+		}
+	}
+	return g.putRef(ctx, c, was, is)
+}
+
+// putRef puts a reference back.
+func (g *Guard) putRef(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	err := g.Repo.UpdateRefs(ctx, []git.RefChange{{Name: c.Path, New: was, Old: is}})
+	if errors.Is(err, git.ErrRefMoved) {
+		return Change{}, nil // it moves again; the next time
+	}
+	c.Restored = err == nil
+	return c, err
+}
+
+// checkStash tells of entries that are gone, and of one that an agent has made.
+func (g *Guard) checkStash(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	if is == "" {
+		c.Fix = "git stash store -m kept " + string(was)
+		return c, nil
+	}
+	log, err := g.Files.ReadFile(g.at("logs/refs/stash"), maxFile)
+	if err != nil {
+		return Change{}, passed(err)
+	}
+	if was != "" && !strings.Contains(string(log), " "+string(was)+" ") {
+		c.Fix = "git stash store -m kept " + string(was)
+		return c, nil
+	}
+	if last := lastWord(log); strings.Contains(last, " on orch/") || strings.Contains(last, "On orch/") {
+		c.What = fmt.Sprintf("got an entry, %.12s, from an attempt's worktree", is)
+		c.Fix = "git stash list"
+		return c, nil
+	}
+	return Change{}, nil
+}
+
+// ordinary reports whether a person may well have moved a branch or tag.
+func (g *Guard) ordinary(ctx context.Context, name string, was, is git.Commit) (bool, error) {
+	if strings.HasPrefix(name, "refs/remotes/") {
+		return true, nil // a fetch says what the other side has
+	}
+	forward, err := g.Repo.IsAncestor(ctx, was, is)
+	if err != nil || !forward {
+		return false, passedExit(ctx, err)
+	}
+	log, err := g.Files.ReadFile(g.at("logs/"+name), maxHashed)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, passed(err)
+	}
+	if len(log) > 0 && lastWord(log) == "" {
+		return false, nil
+	}
+	return g.notAnAttempts(ctx, is)
+}
+
+// notAnAttempts reports whether no attempt's branch leads to a commit, or an epic's does too.
+func (g *Guard) notAnAttempts(ctx context.Context, is git.Commit) (bool, error) {
+	out, err := g.Repo.Out(ctx, "for-each-ref", "--contains="+string(is), "--format=%(refname)", "refs/heads/orch/", "refs/heads/epic/")
+	if err != nil {
+		return true, passedExit(ctx, err)
+	}
+	return out == "" || strings.Contains(out, "refs/heads/epic/"), nil
+}
+
+// lastWord is what the last line of a reflog says of itself.
+func lastWord(log []byte) string {
+	text := strings.TrimSuffix(string(log), "\n")
+	_, word, _ := strings.Cut(text[strings.LastIndex(text, "\n")+1:], "\t")
+	return word
+}
+
+// passedExit drops what git itself says, as of an object that is none.
+func passedExit(ctx context.Context, err error) error {
+	if ctx.Err() == nil && exitCode(err) > 0 {
+		return nil
+	}
+	return err
+}
+
+// exitCode is git's exit status, -1 when err is none of git's.
+func exitCode(err error) int {
+	var exit *proc.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode
+	}
+	return -1
+}

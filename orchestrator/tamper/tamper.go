@@ -1,0 +1,242 @@
+// Package tamper knows how those files and references of a repository were that have one
+// right value while a run goes, finds what has changed of them, and puts it back. Agents and
+// gates have the rights of the person who started them, and a repository's settings, hooks and
+// references are shared by all of its worktrees.
+package tamper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
+)
+
+// Change is one thing that was found changed.
+type Change struct {
+	// Path is a file below the git directory, or the name of a reference.
+	Path string
+	// What says in a clause how it has changed.
+	What string
+	// Restored says that it is again as it was.
+	Restored bool
+	// Kept is where what was there instead is kept; "" nowhere.
+	Kept string
+	// Fix is what a person can do about it where it was not put back.
+	Fix string
+}
+
+// String is the change in one line.
+func (c Change) String() string {
+	s := c.Path + " " + c.What
+	switch {
+	case c.Restored && c.Kept != "":
+		s += "; put back, what was there is in " + c.Kept
+	case c.Restored:
+		s += "; put back"
+	case c.Fix != "":
+		s += "; left as it is: " + c.Fix
+	default:
+		s += "; left as it is"
+	}
+	return s
+}
+
+// Options is what a Guard is made of; all of it has to be set.
+type Options struct {
+	// Repo is the repository.
+	Repo *git.Repo
+	// Files holds the repository's git directory, or a folder above it.
+	Files *private.Dir
+	// Dir is the epic's folder in it, where the record and what was planted are kept.
+	Dir string
+	// Attic is what the names of the references begin with that keep the epic's work, and only ever grow.
+	Attic string
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Guard remembers how a repository was. It is safe for concurrent use.
+type Guard struct {
+	Options
+	mu   sync.Mutex
+	was  record
+	sigs map[string]string // how files looked from outside when they were last read
+	refs string            // the same for all references
+	kept int               // things put aside
+}
+
+// New remembers nothing yet.
+func New(o Options) *Guard { return &Guard{Options: o, sigs: map[string]string{}} }
+
+// Begin remembers how the repository is now, for [Guard.Check], and durably, with a digest that
+// the caller keeps where agents cannot forge it. before is the digest of a run that was
+// killed, "" for none: what has changed since that run began is put back first, if the record of
+// it still has that digest. It fails when the repository cannot be read or written.
+func (g *Guard) Begin(ctx context.Context, before string) (found []Change, digest string, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if before != "" {
+		old, ok := g.load(before)
+		if ok {
+			g.was = old
+			for path := range old.Files {
+				g.sigs[path] = "not looked at" // what is gone now looks like nothing too
+			}
+			if found, err = g.check(ctx); err != nil {
+				return found, "", err
+			}
+		} else {
+			found = append(found, Change{Path: g.recordPath(), What: "is not what the run that was killed had written, so what changed since is not known", Fix: "look at the hooks and at git config --list"})
+		}
+	}
+	g.sigs, g.refs = map[string]string{}, ""
+	if g.was, err = g.take(ctx); err != nil {
+		return found, "", err
+	}
+	digest, err = g.save()
+	return found, digest, err
+}
+
+// Check compares the repository with what is remembered, puts back what has one right value,
+// and returns all that had changed, each once. It fails when something cannot be read or put
+// back; what was found by then is returned.
+func (g *Guard) Check(ctx context.Context) ([]Change, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.was.Files == nil {
+		return nil, nil
+	}
+	return g.check(ctx)
+}
+
+func (g *Guard) check(ctx context.Context) ([]Change, error) {
+	found, err := g.checkFiles(ctx)
+	refs, refErr := g.checkRefs(ctx)
+	return append(found, refs...), errors.Join(err, refErr)
+}
+
+// take reads everything anew.
+func (g *Guard) take(ctx context.Context) (record, error) {
+	r := record{Files: map[string]entry{}, Refs: map[string]git.Commit{}}
+	paths, err := g.guarded()
+	if err != nil {
+		return r, err
+	}
+	for _, path := range paths {
+		e, err := g.read(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return r, fmt.Errorf("remembering %s: %w", path, err)
+		}
+		r.Files[path] = e
+	}
+	g.sigs[fetchHead] = g.signature(fetchHead)
+	r.Refs, err = g.references(ctx)
+	return r, err
+}
+
+// fetchHead is written by each git fetch.
+const fetchHead = "FETCH_HEAD"
+
+// checkFiles compares the files.
+func (g *Guard) checkFiles(ctx context.Context) (found []Change, err error) {
+	now, err := g.guarded()
+	if err != nil {
+		return nil, err
+	}
+	all := append(now, slices.Collect(maps.Keys(g.was.Files))...)
+	slices.Sort(all)
+	for _, path := range slices.Compact(all) {
+		sig := g.signature(path)
+		if sig == g.sigs[path] {
+			continue
+		}
+		change, fileErr := g.checkFile(ctx, path)
+		if fileErr != nil {
+			err = errors.Join(err, fmt.Errorf("putting %s back: %w", path, fileErr))
+		}
+		if change.Path != "" {
+			found = append(found, change)
+		}
+		g.sigs[path] = g.signature(path)
+	}
+	return found, err
+}
+
+// checkFile compares one file whose looks have changed.
+func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
+	was, known := g.was.Files[path]
+	is, err := g.read(path)
+	gone := errors.Is(err, fs.ErrNotExist)
+	if err != nil && !gone {
+		return Change{}, err
+	}
+	if known && !gone && was.equal(is) || !known && gone {
+		return Change{}, nil
+	}
+	c := Change{Path: path, What: how(known, gone, was, is)}
+	if gone && strings.HasPrefix(path, "worktrees/") {
+		return Change{}, nil // somebody has removed a worktree of theirs
+	}
+	switch base := filepath.Base(path); {
+	case base == "config" || base == "config.worktree":
+		return g.checkConfig(ctx, c, was, is)
+	case path == "HEAD":
+		if is.isHead() {
+			return Change{}, nil // a person who switches
+		}
+	case path == "shallow":
+		if g.signature(fetchHead) != g.sigs[fetchHead] {
+			g.sigs[fetchHead] = g.signature(fetchHead)
+			g.was.Files[path] = is // a person who fetches
+			return Change{}, nil
+		}
+	}
+	if known && was.TooLarge {
+		c.Fix = "it is too large to be kept by orch; look at it"
+		g.was.Files[path] = is
+		return c, nil
+	}
+	return g.restore(c, was, known, gone)
+}
+
+// how says what has become of a file.
+func how(known, gone bool, was, is entry) string {
+	switch {
+	case gone:
+		return "was removed"
+	case !known:
+		return "was planted"
+	case was.Mode.Type() != is.Mode.Type():
+		return "was replaced by " + kind(is.Mode)
+	case was.Mode != is.Mode && was.Link == is.Link && string(was.Data) == string(is.Data):
+		return fmt.Sprintf("got the mode %04o in place of %04o", is.Mode.Perm(), was.Mode.Perm())
+	}
+	return "was changed"
+}
+
+// restore puts a file back as it was, and what is there now aside.
+func (g *Guard) restore(c Change, was entry, known, gone bool) (Change, error) {
+	var err error
+	if !gone {
+		if c.Kept, err = g.aside(c.Path); err != nil {
+			return c, err
+		}
+	}
+	if known {
+		err = g.write(c.Path, was)
+	}
+	c.Restored = err == nil
+	return c, err
+}

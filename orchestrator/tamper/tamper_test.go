@@ -1,0 +1,281 @@
+package tamper_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/git/gittest"
+	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/tamper"
+)
+
+// world is a repository that is guarded.
+type world struct {
+	gittest.World
+	common string
+	dir    string
+	repo   *git.Repo
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	w := world{World: gittest.New(t, os.Getenv("PATH"))}
+	w.Commit("a", "a\n")
+	w.common = filepath.Join(w.Dir, ".git")
+	w.dir = filepath.Join(w.common, "orch", "epics", "e")
+	w.write("hooks/pre-commit", "#!/bin/sh\nexit 0\n", 0o755)
+	w.write("info/attributes", "*.bin -diff\n", 0o644)
+	w.Git("config", "alias.st", "status")
+	w.Git("update-ref", "refs/orch/e/attic/t/1", "HEAD")
+	w.repo = w.Open()
+	return w
+}
+
+func (w world) write(path, text string, mode os.FileMode) {
+	w.T.Helper()
+	path = filepath.Join(w.common, path)
+	require.NoError(w.T, os.MkdirAll(filepath.Dir(path), 0o755))
+	require.NoError(w.T, os.WriteFile(path, []byte(text), mode))
+	require.NoError(w.T, os.Chmod(path, mode))
+}
+
+func (w world) guard() *tamper.Guard {
+	w.T.Helper()
+	files, err := private.Open(w.common)
+	require.NoError(w.T, err)
+	w.T.Cleanup(func() { files.Close() })
+	return tamper.New(tamper.Options{Repo: w.repo, Files: files, Dir: w.dir, Attic: "refs/orch/e/attic/", Now: time.Now})
+}
+
+// guarded is how the files with one right value are, by path: mode, and content or target.
+func (w world) guarded() map[string]string {
+	w.T.Helper()
+	all := map[string]string{}
+	for _, top := range []string{"config", "config.worktree", "hooks", "info", "objects/info", "HEAD", "shallow", "commondir", "modules"} {
+		err := filepath.Walk(filepath.Join(w.common, top), func(path string, info os.FileInfo, err error) error {
+			if err != nil || info.IsDir() {
+				return nil
+			}
+			text, _ := os.Readlink(path)
+			if info.Mode().IsRegular() {
+				b, err := os.ReadFile(path)
+				require.NoError(w.T, err)
+				text = string(b)
+			}
+			all[path] = info.Mode().String() + " " + text
+			return nil
+		})
+		require.NoError(w.T, err)
+	}
+	return all
+}
+
+// TestPutBack plants one thing at a time; each is found, named, and put back to the byte.
+func TestPutBack(t *testing.T) {
+	t.Parallel()
+	plain := func(args ...string) func(w world) { return func(w world) { w.Git(args...) } }
+	for _, c := range []struct {
+		name, path string
+		plant      func(w world)
+	}{
+		{"core.bare", "config", plain("config", "core.bare", "true")},
+		{"filter", "config", plain("config", "filter.e.clean", "evil")},
+		{"merge driver", "config", plain("config", "merge.e.driver", "evil")},
+		{"fsmonitor", "config", plain("config", "core.fsmonitor", "evil")},
+		{"hooksPath", "config", plain("config", "core.hooksPath", "/tmp")},
+		{"alias", "config", plain("config", "alias.st", "!evil")},
+		{"alias removed", "config", plain("config", "--unset", "alias.st")},
+		{"include", "config", plain("config", "include.path", "/tmp/evil")},
+		{"conditional include", "config", plain("config", "includeIf.gitdir:/.path", "/tmp/evil")},
+		{"insteadOf", "config", plain("config", "url.ext::evil.insteadOf", "https://")},
+		{"remote helper", "config", plain("config", "remote.new.url", "ext::sh -c evil")},
+		{"promisor", "config", plain("config", "remote.e.promisor", "true")},
+		{"extension", "config", func(w world) {
+			w.Git("config", "core.repositoryFormatVersion", "1")
+			w.Git("config", "extensions.unheardOf", "true")
+		}},
+		{"broken config", "config", func(w world) { w.write("config", "[core", 0o644) }},
+		{"config removed", "config", func(w world) { require.NoError(w.T, os.Remove(filepath.Join(w.common, "config"))) }},
+		{"config is a FIFO", "config", func(w world) {
+			require.NoError(w.T, os.Remove(filepath.Join(w.common, "config")))
+			require.NoError(w.T, syscall.Mkfifo(filepath.Join(w.common, "config"), 0o600))
+		}},
+		{"config is a link", "config", func(w world) {
+			require.NoError(w.T, os.Rename(filepath.Join(w.common, "config"), filepath.Join(w.common, "c")))
+			require.NoError(w.T, os.Symlink("c", filepath.Join(w.common, "config")))
+		}},
+		{"config.worktree", "config.worktree", func(w world) { w.write("config.worktree", "[core]\n\tfsmonitor = evil\n", 0o644) }},
+		{"new hook", "hooks/post-commit", func(w world) { w.write("hooks/post-commit", "#!/bin/sh\nevil\n", 0o755) }},
+		{"changed hook", "hooks/pre-commit", func(w world) { w.write("hooks/pre-commit", "#!/bin/sh\nevil\n", 0o755) }},
+		{"hook disabled", "hooks/pre-commit", func(w world) { require.NoError(w.T, os.Chmod(filepath.Join(w.common, "hooks/pre-commit"), 0o644)) }},
+		{"hook removed", "hooks/pre-commit", func(w world) { require.NoError(w.T, os.Remove(filepath.Join(w.common, "hooks/pre-commit"))) }},
+		{"hook is a link", "hooks/pre-push", func(w world) {
+			require.NoError(w.T, os.Symlink("/bin/false", filepath.Join(w.common, "hooks/pre-push")))
+		}},
+		{"hooks removed", "hooks/pre-commit", func(w world) { require.NoError(w.T, os.RemoveAll(filepath.Join(w.common, "hooks"))) }},
+		{"attributes", "info/attributes", func(w world) { w.write("info/attributes", "* filter=e\n", 0o644) }},
+		{"grafts", "info/grafts", func(w world) { w.write("info/grafts", "x\n", 0o644) }},
+		{"exclude", "info/exclude", func(w world) { w.write("info/exclude", "*\n", 0o644) }},
+		{"alternates", "objects/info/alternates", func(w world) { w.write("objects/info/alternates", "/tmp\n", 0o644) }},
+		{"shallow", "shallow", func(w world) { w.write("shallow", string(w.Head())+"\n", 0o644) }},
+		{"HEAD is nothing", "HEAD", func(w world) { w.write("HEAD", "ref: /etc/passwd\n", 0o644) }},
+		{"HEAD is gone", "HEAD", func(w world) { require.NoError(w.T, os.Remove(filepath.Join(w.common, "HEAD"))) }},
+		{"commondir", "commondir", func(w world) { w.write("commondir", "/tmp/evil\n", 0o644) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			g := w.guard()
+			found, digest, err := g.Begin(t.Context(), "")
+			require.NoError(t, err)
+			require.Empty(t, found)
+			require.NotEmpty(t, digest)
+			before := w.guarded()
+			c.plant(w)
+			found, err = g.Check(t.Context())
+			require.NoError(t, err)
+			var paths []string
+			for _, f := range found {
+				paths = append(paths, f.Path)
+				require.True(t, f.Restored, f)
+			}
+			require.Contains(t, paths, c.path)
+			after := w.guarded()
+			require.Equal(t, before, after)
+			found, err = g.Check(t.Context())
+			require.NoError(t, err)
+			require.Empty(t, found, "said once")
+		})
+		t.Run(c.name+", and the run killed", func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			_, digest, err := w.guard().Begin(t.Context(), "")
+			require.NoError(t, err)
+			before := w.guarded()
+			c.plant(w)
+			found, _, err := w.guard().Begin(t.Context(), digest)
+			require.NoError(t, err)
+			require.NotEmpty(t, found)
+			require.True(t, found[0].Restored)
+			require.Equal(t, before, w.guarded())
+		})
+	}
+}
+
+// TestPersonsWork holds that what a person does while a run goes is neither undone nor noise.
+func TestPersonsWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.guard()
+	_, _, err := g.Begin(t.Context(), "")
+	require.NoError(t, err)
+	w.Commit("b", "b\n")
+	w.Git("tag", "v1")
+	w.Git("switch", "-q", "-c", "topic")
+	w.Commit("c", "c\n")
+	w.Git("switch", "-q", "main")
+	w.Git("merge", "-q", "topic")
+	w.Git("branch", "--set-upstream-to", "topic")
+	w.Write("a", "changed\n")
+	w.Git("stash")
+	found, err := g.Check(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, found)
+
+	w.Git("config", "user.name", "Another")
+	w.Git("config", "remote.origin.url", "https://example.com/x.git")
+	found, err = g.Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.False(t, found[0].Restored)
+	require.Contains(t, found[0].What, "user.name")
+	require.Equal(t, "Another", w.Git("config", "user.name"))
+
+	w.Git("config", "user.name", "A Third")
+	w.Git("config", "core.hooksPath", "/tmp/evil")
+	found, err = g.Check(t.Context())
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.True(t, found[0].Restored)
+	require.Equal(t, "A Third", w.Git("config", "user.name"), "the person's own stays")
+	require.NotContains(t, w.Git("config", "--list"), "evil")
+	text, err := os.ReadFile(found[0].Kept)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "evil")
+}
+
+// TestReferences tells what nobody would do who works there, with the command that undoes it.
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, ref string
+		restored  bool
+		do        func(w world)
+	}{
+		{"main rewound", "refs/heads/main", false, func(w world) { w.Git("update-ref", "refs/heads/main", "HEAD~1") }},
+		{"main to an attempt's work", "refs/heads/main", false, func(w world) {
+			w.Git("update-ref", "refs/heads/main", w.Git("commit-tree", "-p", "HEAD", "-m", "x", "HEAD^{tree}"))
+		}},
+		{"tag moved", "refs/tags/v0", false, func(w world) { w.Git("tag", "-f", "v0", "HEAD~1") }},
+		{"branch deleted", "refs/heads/other", false, func(w world) { w.Git("branch", "-D", "other") }},
+		{"stash dropped", "refs/stash", false, func(w world) { w.Git("stash", "drop") }},
+		{"attic deleted", "refs/orch/e/attic/t/1", true, func(w world) { w.Git("update-ref", "-d", "refs/orch/e/attic/t/1") }},
+		{"attic moved away", "refs/orch/e/attic/t/1", true, func(w world) {
+			w.Git("update-ref", "refs/orch/e/attic/t/1", w.Git("commit-tree", "-m", "x", "HEAD^{tree}"))
+		}},
+		{"replacement", "refs/replace/", true, func(w world) {
+			w.Git("replace", "HEAD", w.Git("commit-tree", "-m", "x", "HEAD^{tree}"))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Commit("b", "b\n")
+			w.Git("tag", "v0")
+			w.Git("branch", "other")
+			w.Write("a", "stashed\n")
+			w.Git("stash")
+			g := w.guard()
+			_, _, err := g.Begin(t.Context(), "")
+			require.NoError(t, err)
+			before := w.Git("for-each-ref")
+			c.do(w)
+			found, err := g.Check(t.Context())
+			require.NoError(t, err)
+			require.Len(t, found, 1)
+			require.True(t, strings.HasPrefix(found[0].Path, c.ref), found[0])
+			require.Equal(t, c.restored, found[0].Restored)
+			if !c.restored {
+				require.NotEmpty(t, found[0].Fix)
+				out := gittest.World{T: t, Dir: w.Dir, Env: w.Env}
+				args := strings.Fields(strings.ReplaceAll(found[0].Fix, "''", ""))[1:]
+				if strings.HasSuffix(found[0].Fix, "''") {
+					args = append(args, "")
+				}
+				out.Git(args...)
+			}
+			require.Equal(t, before, w.Git("for-each-ref"), "as it was, by orch or by the command it names")
+		})
+	}
+}
+
+// TestForgedRecord holds that a record which an agent has changed is not believed.
+func TestForgedRecord(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, digest, err := w.guard().Begin(t.Context(), "")
+	require.NoError(t, err)
+	w.write("orch/epics/e/guarded.json", `{"files":{"hooks/post-commit":{"mode":493,"data":"ZXZpbA=="}}}`, 0o600)
+	found, _, err := w.guard().Begin(t.Context(), digest)
+	require.NoError(t, err)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].What, "is not what")
+	require.NoFileExists(t, filepath.Join(w.common, "hooks/post-commit"))
+}

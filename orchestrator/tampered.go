@@ -1,0 +1,140 @@
+package orchestrator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/tamper"
+)
+
+// startsOthers reports whether doing a decision runs programs that orch does not know.
+func startsOthers(a core.Act) bool {
+	return a == core.CheckBase || a == core.Start || a == core.Iterate || a == core.Gate
+}
+
+// remember keeps how the repository is as the run begins. Where the run before was killed, what
+// has changed since that one began is put back first.
+func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) ([]core.Event, error) {
+	fx := o.fx
+	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
+	before := ""
+	if run := o.loop.State.Run; run.Number > 0 && run.Ended.IsZero() {
+		before = lastRemembered(records)
+	}
+	found, digest, err := fx.guard.Begin(ctx, before)
+	if err != nil {
+		return nil, fmt.Errorf("remembering how the repository is: %w", err)
+	}
+	o.remembered = digest
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return []core.Event{tampering(found, "while the run before went on")}, nil
+}
+
+// lastRemembered is the digest in the newest start of a run.
+func lastRemembered(records []journal.Record) string {
+	for _, r := range slices.Backward(records) {
+		var e core.Event
+		if json.Unmarshal(r.Event, &e) == nil && e.Kind == core.RunStarted {
+			return e.Text
+		}
+	}
+	return ""
+}
+
+// inspect compares the repository with how it was when the run began, puts back what has one
+// right value, and says what was found. Of agents that run at a time each may have done it.
+func (x *Effects) inspect(ctx context.Context, d core.Decision) []core.Event {
+	if x.guard == nil {
+		return nil
+	}
+	ctx = context.WithoutCancel(ctx)
+	found, err := x.guard.Check(ctx)
+	mended, mendErr := x.Store.Mend(ctx)
+	for _, m := range mended {
+		found = append(found, tamper.Change{Path: m.Path, What: m.What, Restored: true})
+	}
+	lease, leaseErr := x.keepLease(ctx)
+	found = append(found, lease...)
+	if err = errors.Join(err, mendErr, leaseErr); err != nil {
+		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	e := tampering(found, x.ran(d))
+	e.Task, e.Attempt = d.Task, d.Attempt
+	return []core.Event{e}
+}
+
+// gates counts the gates that run.
+func (x *Effects) gates(is bool, n int) {
+	if is {
+		x.mu.Lock()
+		x.gating += n
+		x.mu.Unlock()
+	}
+}
+
+// ran says who may have done what was found.
+func (x *Effects) ran(d core.Decision) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var who []string
+	for id := range x.activity {
+		who = append(who, string(id))
+	}
+	if d.Task != "" && !slices.Contains(who, string(d.Task)) {
+		who = append(who, string(d.Task))
+	}
+	slices.Sort(who)
+	if x.gating > 0 {
+		who = append(who, "the gate")
+	}
+	return "while " + strings.Join(who, ", ") + " ran"
+}
+
+// tampering is the event for what was found.
+func tampering(found []tamper.Change, when string) core.Event {
+	e := core.Event{Kind: core.TamperingFound, Code: core.Tampered, Reason: found[0].String()}
+	var text strings.Builder
+	for _, c := range found {
+		fmt.Fprintln(&text, c)
+		if len(e.Files) < maxFiles {
+			e.Files = append(e.Files, c.Path)
+		}
+	}
+	const named = 5
+	for _, c := range found[1:min(len(found), named)] {
+		e.Reason += "; " + c.Path + " " + c.What
+	}
+	if len(found) > named {
+		e.Reason += fmt.Sprintf("; and %d more", len(found)-named)
+	}
+	e.Reason, e.Text = when+": "+e.Reason, text.String()
+	return e
+}
+
+// keepLease makes the lease anew that somebody has deleted: while this process has the epic's
+// lock, nobody else may take the epic over.
+func (x *Effects) keepLease(ctx context.Context) ([]tamper.Change, error) {
+	if x.lease.Name == "" {
+		return nil, nil
+	}
+	if _, err := x.Repo.Resolve(ctx, x.lease.Name); !errors.Is(err, git.ErrNoSuchRef) {
+		return nil, err
+	}
+	err := x.Repo.UpdateRefs(ctx, []git.RefChange{{Name: x.lease.Name, New: x.lease.Commit}})
+	if errors.Is(err, git.ErrRefMoved) {
+		return nil, nil // it is there
+	}
+	return []tamper.Change{{Path: x.lease.Name, What: "was removed", Restored: err == nil}}, err
+}

@@ -1,0 +1,95 @@
+package worktree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/private"
+)
+
+// AtticPrefix is what the names of the references begin with that keep work which landed nowhere.
+func (s *Store) AtticPrefix() string { return s.attic() }
+
+// Mend puts back the files that lead from the epic's worktrees to the repository and back, which
+// have one right value, and tells which were changed. A .git that is a folder stays: it may
+// be somebody's work, and orch's own git does not read it. It fails when a file cannot be written.
+func (s *Store) Mend(ctx context.Context) (found []Leftover, err error) {
+	entries, err := s.files.ReadDir(s.root)
+	var unsafe *private.UnsafeError
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &unsafe) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), dirPrefix) && e.Name() != verifyOwner {
+			continue
+		}
+		l := s.linked(filepath.Join(s.root, e.Name()))
+		if len(l.wrong()) == 0 {
+			continue
+		}
+		err = errors.Join(err, s.locked(ctx, func() error { // or it is being made or removed
+			for _, p := range l.wrong() {
+				if err := p.mend(); err != nil {
+					return err
+				}
+				found = append(found, Leftover{Path: p.path, What: p.what, Fixed: true})
+			}
+			return nil
+		}))
+	}
+	return found, err
+}
+
+// pointer is a file that leads from one git directory to another.
+type pointer struct {
+	in   *private.Dir
+	path string
+	text string // "" where there is to be none
+	what string // how it differs
+}
+
+// wrong lists the files of a whole worktree that are not as they should be.
+func (l linked) wrong() (all []pointer) {
+	if l.owner() == "" || !l.hasDir() {
+		return nil
+	}
+	for _, p := range []pointer{
+		{l.trees, filepath.Join(l.dir, ".git"), l.pointer(), ""},
+		{l.common, filepath.Join(l.admin, "gitdir"), l.pointsBack(), ""},
+		{l.common, filepath.Join(l.admin, "commondir"), adminCommon, ""},
+		{l.common, filepath.Join(l.admin, "config.worktree"), "", ""},
+	} {
+		info, err := p.in.Lstat(p.path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			p.what = "was removed"
+		case err != nil, filepath.Base(p.path) == ".git" && info.IsDir():
+			continue
+		case p.text == "":
+			p.what = "was planted"
+		default:
+			text, err := p.in.ReadFile(p.path, maxPointer)
+			if err == nil && string(text) == p.text {
+				continue
+			}
+			p.what = "was changed"
+		}
+		if p.what != "was removed" || p.text != "" {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+func (p pointer) mend() error {
+	if p.text == "" {
+		return p.in.RemoveAll(p.path)
+	}
+	return p.in.WriteFile(p.path, []byte(p.text))
+}
