@@ -17,10 +17,12 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/show"
+	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
@@ -32,6 +34,8 @@ type runFlags struct {
 	into, base         string
 	duration           time.Duration
 	redBase            bool
+	trust              string
+	withheld           error // why the gate is not asked; nil where it is
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -56,6 +60,7 @@ second interrupts them; their work is kept.`,
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
+	trust.Flag(c, &f.trust)
 	return c
 }
 
@@ -80,7 +85,19 @@ func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := trust.Start(ctx, w, f.trust, startOf(ctx, w, epic, f)); err != nil {
+		return err
+	}
 	return driver{w, a.faults}.drive(ctx, epic, f, nil)
+}
+
+// startOf is the revision that agents' worktrees begin from.
+func startOf(ctx context.Context, w *workspace.Workspace, epic core.TaskID, f runFlags) string {
+	branch := "refs/heads/epic/" + slug.Of(string(epic))
+	if _, err := w.Repo.Resolve(ctx, branch); err == nil {
+		return branch
+	}
+	return f.base
 }
 
 // driver runs epics of a workspace.
@@ -150,6 +167,7 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 		return prepared{}, err
 	}
 	f.apply(&deps.Limits)
+	deps.Withheld = f.withheld
 	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 		return hooks.Decide(ctx, w.App, task, n, v, said, files)
 	}

@@ -34,6 +34,7 @@ type Deps struct {
 	Marker   string            // what the environment of every process of this epic carries
 	Harness  harness.Harness   // the agent's client
 	Gate     []validation.Rule // what has to pass before work lands
+	Withheld error             // why the gate may not run; nil where it may
 	AgentEnv []string          // the whole environment of an agent, but for the ORCH_ variables
 	GateEnv  []string          // the whole environment of a gate's command
 	Roles    map[string]Role   // by agent, as tasks' labels name them; "" for others

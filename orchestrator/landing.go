@@ -39,6 +39,9 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Sco
 	if len(gate) == 0 {
 		return validation.Verdict{Passed: true, Score: 100}, tree, nil
 	}
+	if x.Withheld != nil {
+		return validation.Verdict{}, "", x.Withheld
+	}
 	x.verify.Lock()
 	defer x.verify.Unlock()
 	dir, err := x.Store.Checkout(ctx, c)
