@@ -141,6 +141,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 	}
 	f.base = "HEAD"
 	trust.Flag(c, &f.trust)
+	c.Flags().BoolVar(&f.accept, "accept-protected", false, "land it although it changes protected paths: look at orch diff TASK first")
 	return c
 }
 
@@ -152,13 +153,29 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if task == nil {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
-	if !task.Last().Open() {
+	parked := task.State == core.Parked && task.Code == core.Protected
+	if parked && !f.accept {
+		return &cli.Error{Code: string(core.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
+			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
+	}
+	if f.accept && a.Getenv("ORCH_ATTEMPT") != "" {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
+	}
+	if !task.Last().Open() && !parked {
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
 	}
 	if err := trust.Check(ctx, p.Workspace, f.trust, plan.Settings); err != nil {
 		return err
 	}
-	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
+	if f.accept {
+		f.allowed = []string{string(task.ID)}
+	}
+	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+		if parked {
+			return o.Accept(task.ID)
+		}
+		return o.Land(ctx, task.ID)
+	})
 	if err != nil {
 		return err
 	}

@@ -3,10 +3,14 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -22,6 +26,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -35,6 +40,8 @@ type runFlags struct {
 	duration           time.Duration
 	redBase            bool
 	trust              string
+	accept             bool     // what the task changes of protected paths
+	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
 	withheld           error // why the gate is not asked; nil where it is
 }
 
@@ -61,6 +68,7 @@ second interrupts them; their work is kept.`,
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	trust.Flag(c, &f.trust)
+	c.Flags().StringArrayVar(&f.allowed, "allow-protected", nil, "let a task change protected paths: `TASK`, or TASK:GLOB for some of them")
 	return c
 }
 
@@ -125,6 +133,9 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	if err != nil {
 		return err
 	}
+	if err := acceptAllowed(o, s.deps.AllowProtected); err != nil {
+		return errors.Join(err, w.GiveBack(ctx, o))
+	}
 	v.Begin(o)
 	requests, stop := signals(ctx)
 	err = o.Run(ctx, requests)
@@ -167,7 +178,10 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 		return prepared{}, err
 	}
 	f.apply(&deps.Limits)
-	deps.Withheld = f.withheld
+	deps.Withheld, deps.Protect, deps.Settings = f.withheld, w.Config.Protect, w.Origins.Values()
+	if deps.AllowProtected, err = allowances(f.allowed); err != nil {
+		return prepared{}, err
+	}
 	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 		return hooks.Decide(ctx, w.App, task, n, v, said, files)
 	}
@@ -178,6 +192,36 @@ func baseError(rev string, err error) error {
 	return &cli.Error{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: cli.ExitNotReady, Err: err,
 		Why: "an epic branch starts from a commit; a repository without one has nothing to start from",
 		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
+}
+
+// allowances reads what --allow-protected says. It fails for what is no glob.
+func allowances(words []string) (map[core.TaskID][]string, error) {
+	out := map[core.TaskID][]string{}
+	for _, word := range words {
+		task, glob, some := strings.Cut(word, ":")
+		if !some {
+			glob = "**"
+		}
+		if _, err := validation.CompileGlob(glob); err != nil || task == "" {
+			return nil, cli.Usage("--allow-protected takes TASK or TASK:GLOB, not %s", word)
+		}
+		out[core.TaskID(task)] = append(out[core.TaskID(task)], glob)
+	}
+	return out, nil
+}
+
+// acceptAllowed takes tasks up again that are parked for paths which they may change now.
+func acceptAllowed(o *orchestrator.Orchestrator, allowed map[core.TaskID][]string) error {
+	for _, id := range slices.Sorted(maps.Keys(allowed)) {
+		t := o.State().Task(id)
+		if t == nil || t.State != core.Parked || t.Code != core.Protected || len(protect.Allowed(t.Last().Files, allowed[id])) > 0 {
+			continue
+		}
+		if err := o.Accept(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readAhead is a tracker whose first survey has been made already.

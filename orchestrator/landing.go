@@ -104,6 +104,14 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 		case err != nil:
 			return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 		default:
+			refused, err := x.refuse(ctx, s.Task(id), top, c.Commit)
+			if err != nil {
+				return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
+			}
+			if refused != nil {
+				events = append(events, *refused)
+				continue
+			}
 			top = c.Commit
 			l.Tasks, l.Commits = append(l.Tasks, id), append(l.Commits, c.Commit)
 		}
@@ -186,7 +194,8 @@ func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []cor
 	if err == nil {
 		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		x.measure(ctx, done, l.Old, top)
-		return []core.Event{{Kind: core.TaskLanded, Land: done}}
+		noted := x.noted(l)
+		return []core.Event{{Kind: core.TaskLanded, Land: done, Reason: noted}}
 	}
 	lost := []core.Event{{Kind: core.LandingLost, Reason: err.Error()}}
 	if errors.Is(err, git.ErrRefMoved) && !x.leased(ctx) {

@@ -173,6 +173,8 @@ type Origin struct {
 	Value string
 	// From is "default", the file with the line, like project.yaml:7, or the variable.
 	From string
+	// Full is the value with all that is in it, where Value names only what it has.
+	Full string
 	// Repository says that the repository's own files say it, or a part of it.
 	Repository bool
 }
@@ -180,6 +182,15 @@ type Origin struct {
 // Said reports whether the repository itself says anything of a setting.
 func (o Origins) Said(key string) bool {
 	return slices.ContainsFunc(o, func(one Origin) bool { return one.Key == key && one.Repository })
+}
+
+// Values is each setting in full, by its key.
+func (o Origins) Values() map[string]string {
+	out := map[string]string{}
+	for _, one := range o {
+		out[one.Key] = one.Full
+	}
+	return out
 }
 
 // IsDefault reports whether nobody says anything of a setting.

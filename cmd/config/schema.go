@@ -65,6 +65,7 @@ func rules(name string, at *[]validation.Rule) *setting {
 	return &setting{
 		name: name,
 		form: asYAML,
+		data: func() any { return *at },
 		show: func() string {
 			names := []string{}
 			for _, r := range *at {

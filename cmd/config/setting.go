@@ -19,13 +19,26 @@ type setting struct {
 	name   string
 	read   func(n *yaml.Node, key string) *fault // nil for a section
 	show   func() string
-	within settings // of a section
-	form   form     // how a variable writes it
-	from   string   // where the value comes from; "" is the default
+	data   func() any // for full, where show leaves something out; nil where it does not
+	within settings   // of a section
+	form   form       // how a variable writes it
+	from   string     // where the value comes from; "" is the default
 	node   *yaml.Node
 	file   *File // that node is in
 	repo   bool  // the repository says it, or a part of it
 	adds   bool  // each file adds to it, instead of replacing what was said before
+}
+
+// full is the value with all that is in it.
+func (one *setting) full() string {
+	if one.data == nil {
+		return one.show()
+	}
+	text, err := json.Marshal(one.data())
+	if err != nil {
+		panic(err) // settings always have JSON
+	}
+	return string(text)
 }
 
 // form is how a variable writes a value.

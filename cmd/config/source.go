@@ -176,7 +176,7 @@ func (s settings) origins() (out Origins) {
 		if from == "" {
 			from = fromDefault
 		}
-		out = append(out, Origin{Key: key, Value: one.show(), From: from, Repository: one.repo})
+		out = append(out, Origin{Key: key, Value: one.show(), Full: one.full(), From: from, Repository: one.repo})
 	}
 	return out
 }

@@ -48,7 +48,9 @@ func runs(r validation.Rule) bool {
 
 // known reports whether a rule of the gate runs exactly the same.
 func (p place) known(r validation.Rule) bool {
-	return slices.ContainsFunc(p.Config.Gate, func(g validation.Rule) bool { return runs(g) && g.Command == r.Command && g.Dir == r.Dir && g.Type == r.Type })
+	return slices.ContainsFunc(p.Config.Gate, func(g validation.Rule) bool {
+		return runs(g) && g.Command == r.Command && g.Dir == r.Dir && g.Type == r.Type
+	})
 }
 
 func unknownCommand(r validation.Rule) error {

@@ -34,7 +34,7 @@ func Apply(s State, e Event) State {
 		if !e.Land.Passed {
 			s.Gate = GateRed
 		}
-	case LandingStarted, LandingConflicted, CandidateJudged, TaskLanded, LandingLost:
+	case LandingStarted, LandingConflicted, LandingRefused, CandidateJudged, TaskLanded, LandingLost:
 		return applyLanding(s, e)
 	case BreakerOpened:
 		return openBreaker(s, e)
@@ -136,6 +136,8 @@ func applyTask(s State, e Event) State {
 		return s
 	case TaskParked:
 		return park(s, e)
+	case TaskAccepted:
+		return accept(s, e)
 	case IterationStarted:
 		s.Run.Iterations++
 	}

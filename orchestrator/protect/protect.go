@@ -156,7 +156,7 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 				s.files[fold(file)] = true
 				if !read[file] && shellScript(file, text) {
 					read[file] = true
-					next.add(commandNames(string(text), "")) // it runs where its caller does,
+					next.add(commandNames(string(text), ""))             // it runs where its caller does,
 					next.add(commandNames(string(text), path.Dir(file))) // or goes to its own folder
 				}
 			}

@@ -217,6 +217,26 @@ func TestAllowed(t *testing.T) {
 	require.Empty(t, protect.Allowed([]string{"a", "b/c"}, []string{"**"}))
 }
 
+func TestTestsThatGo(t *testing.T) {
+	t.Parallel()
+	note := func(p, old, now string) string {
+		c := protect.Change{Path: p, OldMode: "100644", NewMode: "100644", Old: old, New: now}
+		if now == "" {
+			c.NewMode = "000000"
+		}
+		return protect.TestNote([]protect.Change{c}, func(id string) ([]byte, error) { return []byte(id), nil })
+	}
+	two := "func TestA(t *testing.T) {}\nfunc TestB(t *testing.T) {}\n"
+	require.Equal(t, "deletes 2 tests", note("a_test.go", two, ""))
+	require.Equal(t, "deletes 1 test, skips 1", note("a_test.go", two, "func TestA(t *testing.T) { t.Skip() }\n"))
+	require.Empty(t, note("a_test.go", two, two+"func TestC(t *testing.T) {}\n"))
+	require.Empty(t, note("a.go", two, ""))
+	require.Equal(t, "skips 1", note("tests/test_a.py", "def test_a():\n", "@pytest.mark.skip\ndef test_a():\n"))
+	require.Equal(t, "skips 2", note("src/a.test.ts", "it('a')\nit('b')\n", "it.skip('a')\nit('b')\nit('c')\nxit('d')\n"))
+	require.Equal(t, "skips 1", note("src/lib.rs", "#[test]\nfn a() {}", "#[test]\n#[ignore]\nfn a() {}"))
+	require.Equal(t, "deletes 1 test", note("src/lib.rs", "#[test]\nfn a() {}", "fn a() {}"))
+}
+
 func TestParse(t *testing.T) {
 	t.Parallel()
 	got, err := protect.Parse(":100644 000000 aa 00 D\x00a b\x00:000000 120000 00 bb A\x00c\nd\x00")
