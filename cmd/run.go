@@ -42,7 +42,7 @@ type runFlags struct {
 	trust              string
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
-	withheld           error // why the gate is not asked; nil where it is
+	withheld           error    // why the gate is not asked; nil where it is
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -138,7 +138,12 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	}
 	v.Begin(o)
 	requests, stop := signals(ctx)
-	err = o.Run(ctx, requests)
+	watched, unwatch := context.WithCancel(ctx)
+	both := make(chan orchestrator.Request)
+	go pass(watched, requests, both)
+	go w.watchSettings(watched, both)
+	err = o.Run(ctx, both)
+	unwatch()
 	sig := stop()
 	v.End()
 	sum := core.Summarize(o.State(), w.Now())
@@ -273,6 +278,22 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		}
 	}()
 	return out, func() syscall.Signal { signal.Stop(in); close(over); return <-first }
+}
+
+// pass hands requests on until the context ends.
+func pass(ctx context.Context, from <-chan orchestrator.Request, to chan<- orchestrator.Request) {
+	for {
+		select {
+		case r := <-from:
+			select {
+			case to <- r:
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func hostname() string {

@@ -282,6 +282,14 @@ func (q *Question) Answer(yes bool) error {
 	return err
 }
 
+// AnswerSettings keeps a yes to the settings alone, where they were shown in another way. It
+// fails as Answer does.
+func (q *Question) AnswerSettings() error {
+	settings := *q
+	settings.Plan = q.Plan.Of(plan.Settings)
+	return settings.Answer(true)
+}
+
 // Revoke forgets all answers about the repository, and says how many. It fails where one can
 // not be removed.
 func (q *Question) Revoke() (int, error) {
