@@ -141,7 +141,7 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	watched, unwatch := context.WithCancel(ctx)
 	both := make(chan orchestrator.Request)
 	go pass(watched, requests, both)
-	go w.watchSettings(watched, both)
+	go w.watchSettings(watched, both, "") // which looks at once at what has changed since they were read
 	err = o.Run(ctx, both)
 	unwatch()
 	sig := stop()

@@ -23,9 +23,9 @@ import (
 const settingsPause = 2 * time.Second
 
 // watchSettings tells the run of edits of its settings, which it does not go by. It looks at
-// the files' times and sizes, and reads them only when these have changed.
-func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Request) {
-	seen, known := w.settingsStamp(), w.Origins.Values()
+// the files' times and sizes, and reads them only when these are no longer as in seen.
+func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Request, seen string) {
+	known := w.Origins.Values()
 	tick := time.NewTicker(settingsPause)
 	defer tick.Stop()
 	for {
