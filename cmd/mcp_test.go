@@ -280,7 +280,7 @@ func TestMCPBadInput(t *testing.T) {
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "", "command": "true"}}}, "rules[0].name is empty"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "comand", "command": "true"}}}, "command"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "coverage", "path": "c.out"}}}, "min is needed"},
-		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "touch ran"}}}, `- {name: \\\"x\\\", type: command, command: \\\"touch ran\\\"}`},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "touch ran"}}}, `- {name: \"x\", type: command, command: \"touch ran\"}`},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "true "}}}, "UNTRUSTED"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "true", "dir": "sub"}}}, "UNTRUSTED"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "custom", "command": "true"}}}, "UNTRUSTED"},
