@@ -63,6 +63,7 @@ func TestFreshContext(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(f.dir, "project.yaml"))
 	require.NoError(t, err)
 	f.write(filepath.Join(f.dir, "project.yaml"), string(text)+"  agents: {me: {maxIterations: 30}}\n")
+	f.trust()
 	f.task("task one")
 	out, code := f.run(nil, "orch", "run", f.epic)
 	require.Zero(t, code, out)

@@ -55,6 +55,7 @@ func clientFixture(t *testing.T, name, agent string, answer func(modeltest.Reque
   gate: [{name: gate, type: command, command: "! grep -Hn wrong *.txt"}]
   agent: {harness: `+name+`, `+agent+`}
 `)
+	f.trust()
 	return f, model
 }
 

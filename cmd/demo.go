@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -104,6 +105,15 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 		return err
 	}
 	defer inner.End()
+	if keep { // what a person tries there later runs what is the demo's own
+		q, err := trust.Ask(ctx, w, "HEAD")
+		if err != nil {
+			return err
+		}
+		if err := q.Answer(true); err != nil {
+			return err
+		}
+	}
 	err = driver{w, a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	a.afterDemo(dir, repo, keep)
 	if !keep {
@@ -136,7 +146,7 @@ Next, in a repository of yours:
 
 // demoEnv is an environment in which a person's own git settings play no part.
 func (a demoCmd) demoEnv(stuck bool) []string {
-	env := append(a.Pick("PATH", "HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
+	env := append(a.Pick("PATH", "HOME", "XDG_STATE_HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=orch demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_COMMITTER_NAME=orch demo", "GIT_COMMITTER_EMAIL=demo@localhost")
 	if stuck {

@@ -29,7 +29,7 @@ branch back, or take it as it is.`,
 			Short: "put the branch back where the last landing left it; what is there now is kept",
 			Args:  cli.Exactly(1, "an epic"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return a.settle(c.Context(), core.TaskID(args[0]), "restored", (*orchestrator.Orchestrator).Restore)
+				return a.settle(c.Context(), core.TaskID(args[0]), "restored", (*orchestrator.Orchestrator).RestoreBranch)
 			},
 		},
 		&cobra.Command{
@@ -37,7 +37,7 @@ branch back, or take it as it is.`,
 			Short: "take the branch as it is; landed tasks whose work it does not hold are open again",
 			Args:  cli.Exactly(1, "an epic"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return a.settle(c.Context(), core.TaskID(args[0]), "accepted", (*orchestrator.Orchestrator).Accept)
+				return a.settle(c.Context(), core.TaskID(args[0]), "accepted", (*orchestrator.Orchestrator).AcceptBranch)
 			},
 		})
 	return c

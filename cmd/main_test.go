@@ -120,7 +120,14 @@ func newFixture(t *testing.T, agent, gate string) *fixture {
 	f.must("git", "add", "-A")
 	f.must("git", "commit", "-q", "-m", "base")
 	f.must("orch", "tasks", "create", "The epic", "--type", "epic", "--id", f.epic)
+	f.trust()
 	return f
+}
+
+// trust has a person allow what the repository wants to run now.
+func (f *fixture) trust() {
+	f.t.Helper()
+	f.must("orch", "trust", digestIn(f.must("orch", "trust", "--show", "--json")))
 }
 
 func (f *fixture) write(path, text string) {
@@ -143,9 +150,10 @@ func (f *fixture) settings(old, now string) {
 	}
 	if old == "" {
 		f.write(path, string(text)+now)
-		return
+	} else {
+		f.write(path, strings.Replace(string(text), old, now, 1))
 	}
-	f.write(path, strings.Replace(string(text), old, now, 1))
+	f.trust()
 }
 
 // task adds a task to the epic that waits for others of it.

@@ -146,6 +146,12 @@ func loopByTools(prefix string) func(modeltest.Request) modeltest.Reply {
 	return func(r modeltest.Request) modeltest.Reply { return steps[min(r.Turn(), len(steps)-1)] }
 }
 
+// allowLoop has a person set up what the loop of loopByTools runs.
+func allowLoop(f *fixture) {
+	f.must("orch", "tasks", "create", "mine", "--id", "mine")
+	f.settings("gate: [", `gate: [{name: tests, type: command, command: "grep right code.txt"}, {name: lint, type: command, command: "! grep -n tab code.txt"}, `)
+}
+
 // requireLoopDone: the loop was done in the repository, and its feedback reached the model.
 func requireLoopDone(t *testing.T, f *fixture, model *modeltest.Model, out string) {
 	t.Helper()
@@ -169,6 +175,7 @@ func TestEachClientUsesTheTools(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			f, model := clientFixture(t, k.Name, "permission_mode: ''", loopByTools(""))
+			allowLoop(f)
 			f.must("orch", "init", "--client", k.Name, "--yes")
 			out, code := f.run(nil, f.client(k.Name), sessionArgs(k.Name, "do the task")...)
 			require.Zero(t, code, out)
@@ -182,6 +189,7 @@ func TestEachClientUsesTheTools(t *testing.T) {
 func TestClaudeCodeUsesTheTools(t *testing.T) {
 	t.Parallel()
 	f, model := claudeFixture(t, loopByTools("mcp__orch__"))
+	allowLoop(f)
 	config := filepath.Join(t.TempDir(), "mcp.json")
 	f.write(config, `{"mcpServers": {"orch": {"command": "`+filepath.Join(f.bin, "orch")+`", "args": ["mcp"]}}}`)
 	out, code := f.session("do the task", "--mcp-config", config, "--allowedTools", "Bash,mcp__orch")
@@ -195,6 +203,8 @@ func TestMCPRules(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, "", "true")
 	f.task("task one")
+	f.must("orch", "tasks", "create", "mine", "--id", "mine")
+	f.settings("gate: [", `gate: [{name: tests_pass, type: command, command: "test -f done.txt"}, {name: own, type: custom, command: "sh answer.sh"}, `)
 	f.write(filepath.Join(f.dir, "cover.out"), "mode: set\nx/x.go:1.1,2.2 1 1\nx/x.go:3.1,4.2 1 0\n")
 	f.write(filepath.Join(f.dir, "answer.sh"), `grep -q '"iteration' && echo '{"passed": true, "reason": "asked"}' || echo '{"passed": true, "reason": "fine"}'`)
 	c := connect(t, f)
@@ -270,6 +280,12 @@ func TestMCPBadInput(t *testing.T) {
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "", "command": "true"}}}, "rules[0].name is empty"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "comand", "command": "true"}}}, "command"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "coverage", "path": "c.out"}}}, "min is needed"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "touch ran"}}}, `- {name: \"x\", type: command, command: \"touch ran\"}`},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "true "}}}, "UNTRUSTED"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "command": "true", "dir": "sub"}}}, "UNTRUSTED"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "custom", "command": "true"}}}, "UNTRUSTED"},
+		{"iteration_start", map[string]any{"taskId": "e-1.1", "validationRules": []any{map[string]any{"name": "x", "type": "content_pattern", "pattern": "x", "path": "../x"}}}, "path"},
+		{"iteration_start", map[string]any{"taskId": "nobody"}, "NOT_FOUND"},
 		{"iteration_validate", map[string]any{}, "taskId"},
 		{"iteration_start", map[string]any{"taskId": "e-1.1", "nonsense": 1}, "nonsense"},
 		{"checkpoint_resume", map[string]any{"taskId": "e-1.1"}, "orch checkpoint create e-1.1"},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/show"
+	"github.com/beadsorch/orch/cmd/trust"
+	"github.com/beadsorch/orch/cmd/trust/plan"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
@@ -35,6 +37,7 @@ to claim and nothing is under way, it says so.`,
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
+	trust.Flag(c, &f.trust)
 	return c
 }
 
@@ -53,6 +56,14 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
+	}
+	q, err := trust.Ask(ctx, w, startOf(ctx, w, epic, f))
+	if err != nil {
+		return err
+	}
+	untrusted := q.Require(f.trust, plan.Settings)
+	if untrusted != nil {
+		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
 	fresh := map[core.TaskID]bool{}
 	s, sum, err := driver{w, a.faults}.brief(ctx, epic, f, core.Hand, func(e core.Event, _ core.State) {
@@ -79,11 +90,14 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
 		return nil
 	}
 	for _, h := range tasks {
 		fmt.Fprintf(a.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
+	}
+	if untrusted != nil && !done {
+		fmt.Fprintf(a.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
 	}
 	if done {
 		fmt.Fprintf(a.Stdout, "nothing is left to hand out: %s\n", sum.Reason)
@@ -132,18 +146,23 @@ func refusal(s core.State, sum core.Summary) error {
 }
 
 func newLandCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var f runFlags
+	c := &cobra.Command{
 		Use:   "land TASK",
 		Short: "check what a session did for a task, land it and close it",
 		Long: `Land commits what is left uncommitted in the task's worktree, builds the commit
 that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
-		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0], f) },
 	}
+	f.base = "HEAD"
+	trust.Flag(c, &f.trust)
+	c.Flags().BoolVar(&f.accept, "accept-protected", false, "land it although it changes protected paths: look at orch diff TASK first")
+	return c
 }
 
-func (a *app) land(ctx context.Context, id string) error {
+func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err == nil {
 		err = p.Broken // the gate is in the settings
@@ -154,10 +173,29 @@ func (a *app) land(ctx context.Context, id string) error {
 	if task == nil {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
-	if !task.Last().Open() {
+	parked := task.State == core.Parked && task.Code == core.Protected
+	if parked && !f.accept {
+		return &cli.Error{Code: string(core.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
+			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
+	}
+	if f.accept && a.Getenv("ORCH_ATTEMPT") != "" {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
+	}
+	if !task.Last().Open() && !parked {
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
 	}
-	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error { return o.Land(ctx, task.ID) })
+	if err := trust.Check(ctx, p.Workspace, f.trust, plan.Settings); err != nil {
+		return err
+	}
+	if f.accept {
+		f.allowed = []string{string(task.ID)}
+	}
+	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+		if parked {
+			return o.Accept(task.ID)
+		}
+		return o.Land(ctx, task.ID)
+	})
 	if err != nil {
 		return err
 	}

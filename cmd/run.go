@@ -3,10 +3,14 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -17,11 +21,14 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/show"
+	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/protect"
+	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
@@ -33,6 +40,10 @@ type runFlags struct {
 	into, base         string
 	duration           time.Duration
 	redBase, takeOver  bool
+	trust              string
+	accept             bool     // what the task changes of protected paths
+	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
+	withheld           error    // why the gate is not asked; nil where it is
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -58,6 +69,8 @@ second interrupts them; their work is kept.`,
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
+	trust.Flag(c, &f.trust)
+	c.Flags().StringArrayVar(&f.allowed, "allow-protected", nil, "let a task change protected paths: `TASK`, or TASK:GLOB for some of them")
 	return c
 }
 
@@ -82,7 +95,19 @@ func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := trust.Start(ctx, w, f.trust, startOf(ctx, w, epic, f)); err != nil {
+		return err
+	}
 	return driver{w, a.faults}.drive(ctx, epic, f, nil)
+}
+
+// startOf is the revision that agents' worktrees begin from.
+func startOf(ctx context.Context, w *workspace.Workspace, epic core.TaskID, f runFlags) string {
+	branch := "refs/heads/epic/" + slug.Of(string(epic))
+	if _, err := w.Repo.Resolve(ctx, branch); err == nil {
+		return branch
+	}
+	return f.base
 }
 
 // driver runs epics of a workspace.
@@ -110,9 +135,17 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	if err != nil {
 		return err
 	}
+	if err := acceptAllowed(o, s.deps.AllowProtected); err != nil {
+		return errors.Join(err, w.GiveBack(ctx, o))
+	}
 	v.Begin(o)
 	requests, stop := signals(ctx)
-	err = o.Run(ctx, requests)
+	watched, unwatch := context.WithCancel(ctx)
+	both := make(chan orchestrator.Request)
+	go pass(watched, requests, both)
+	go w.watchSettings(watched, both, "") // which looks at once at what has changed since they were read
+	err = o.Run(ctx, both)
+	unwatch()
 	sig := stop()
 	v.End()
 	sum := core.Summarize(o.State(), w.Now())
@@ -156,6 +189,10 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 		return prepared{}, err
 	}
 	f.apply(&deps.Limits)
+	deps.Withheld, deps.Protect, deps.Settings = f.withheld, w.Config.Protect, w.Origins.Values()
+	if deps.AllowProtected, err = allowances(f.allowed); err != nil {
+		return prepared{}, err
+	}
 	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 		return hooks.Decide(ctx, w.Workspace, task, n, v, said, files)
 	}
@@ -170,6 +207,36 @@ func baseError(rev string, err error) error {
 	return &cli.Error{Code: "NO_BASE", What: fmt.Sprintf("%s names no commit", rev), Exit: cli.ExitNotReady, Err: err,
 		Why: "an epic branch starts from a commit; a repository without one has nothing to start from",
 		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
+}
+
+// allowances reads what --allow-protected says. It fails for what is no glob.
+func allowances(words []string) (map[core.TaskID][]string, error) {
+	out := map[core.TaskID][]string{}
+	for _, word := range words {
+		task, glob, some := strings.Cut(word, ":")
+		if !some {
+			glob = "**"
+		}
+		if _, err := validation.CompileGlob(glob); err != nil || task == "" {
+			return nil, cli.Usage("--allow-protected takes TASK or TASK:GLOB, not %s", word)
+		}
+		out[core.TaskID(task)] = append(out[core.TaskID(task)], glob)
+	}
+	return out, nil
+}
+
+// acceptAllowed takes tasks up again that are parked for paths which they may change now.
+func acceptAllowed(o *orchestrator.Orchestrator, allowed map[core.TaskID][]string) error {
+	for _, id := range slices.Sorted(maps.Keys(allowed)) {
+		t := o.State().Task(id)
+		if t == nil || t.State != core.Parked || t.Code != core.Protected || len(protect.Allowed(t.Last().Files, allowed[id])) > 0 {
+			continue
+		}
+		if err := o.Accept(id); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readAhead is a tracker whose first survey has been made already.
@@ -228,6 +295,22 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		}
 	}()
 	return out, func() syscall.Signal { signal.Stop(in); close(over); return <-first }
+}
+
+// pass hands requests on until the context ends.
+func pass(ctx context.Context, from <-chan orchestrator.Request, to chan<- orchestrator.Request) {
+	for {
+		select {
+		case r := <-from:
+			select {
+			case to <- r:
+			case <-ctx.Done():
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // exitOf is the exit code that tells how a run ended; sig is the signal that

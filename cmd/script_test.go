@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -38,7 +39,7 @@ func TestScripts(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile, "grepped": grepped},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile, "grepped": grepped, "trust": confirm},
 	})
 }
 
@@ -105,6 +106,24 @@ func makeRepo(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-q", "-m", "base"}} {
 		ts.Check(ts.Exec("git", args...))
 	}
+	confirm(ts, false, nil)
+}
+
+// confirm has a person allow what the repository wants to run now.
+func confirm(ts *testscript.TestScript, _ bool, _ []string) {
+	ts.Check(ts.Exec("orch", "trust", "--show", "--json"))
+	ts.Check(ts.Exec("orch", "trust", digestIn(ts.ReadFile("stdout"))))
+}
+
+// digestIn is the digest in the document of orch trust.
+func digestIn(document string) string {
+	var doc struct {
+		Digest string `json:"digest"`
+	}
+	if err := json.Unmarshal([]byte(document), &doc); err != nil {
+		return err.Error()
+	}
+	return doc.Digest
 }
 
 // grepped looks for a text in all files below a folder: ! grepped TEXT FOLDER.

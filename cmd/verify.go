@@ -7,23 +7,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/trust"
+	"github.com/beadsorch/orch/cmd/trust/plan"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 func newVerifyCmd(a *app) *cobra.Command {
-	return &cobra.Command{
+	var word string
+	c := &cobra.Command{
 		Use:   "verify TASK",
 		Short: "run the gate now, in a task's worktree",
 		Long: `Verify runs the rules of the gate in the worktree of the task's last attempt, as it
 is there now, uncommitted changes included, and says what each found. It changes
 nothing: what lands is judged again, on the tree that lands.`,
 		Args: cli.Exactly(1, "a task"),
-		RunE: func(c *cobra.Command, args []string) error { return a.verify(c.Context(), args[0]) },
+		RunE: func(c *cobra.Command, args []string) error { return a.verify(c.Context(), args[0], word) },
 	}
+	trust.Flag(c, &word)
+	return c
 }
 
-func (a *app) verify(ctx context.Context, id string) error {
+func (a *app) verify(ctx context.Context, id, word string) error {
 	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, 0)
 	if err == nil {
 		err = p.Broken // the gate is in the settings
@@ -39,6 +44,9 @@ func (a *app) verify(ctx context.Context, id string) error {
 	if !store.Exists(string(t.ID), attempt.Number) {
 		return &cli.Error{Code: "NO_WORKTREE", What: fmt.Sprintf("%s has no worktree now", t.ID), Exit: cli.ExitNotFound,
 			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + cli.Quote(t.ID)}}
+	}
+	if err := trust.Check(ctx, p.Workspace, word, plan.Settings); err != nil {
+		return err
 	}
 	var files []string
 	if head, err := p.Repo.Resolve(ctx, name.Branch); err == nil {

@@ -39,15 +39,20 @@ type Deps struct {
 	Marker   string            // what the environment of every process of this epic carries
 	Harness  harness.Harness   // the agent's client
 	Gate     []validation.Rule // what has to pass before work lands
-	AgentEnv []string          // the whole environment of an agent, but for the ORCH_ variables
-	GateEnv  []string          // the whole environment of a gate's command
-	Roles    map[string]Role   // by agent, as tasks' labels name them; "" for others
-	Hooks    Hooks             // of tasks; nil for none
-	Limits   core.Limits       // what Decide goes by
-	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
-	Patience Patience          // how long an agent may take
-	Tasks    string            // the command that agents and people use for the tracker, for the brief
-	Now      func() time.Time  // the clock
+	Withheld error             // why the gate may not run; nil where it may
+
+	Protect        []string                 // globs of paths that no task changes by itself, beside the defaults
+	AllowProtected map[core.TaskID][]string // globs of those that a task may change in this run
+	Settings       map[string]string        // all that the run goes by, for its journal
+	AgentEnv       []string                 // the whole environment of an agent, but for the ORCH_ variables
+	GateEnv        []string                 // the whole environment of a gate's command
+	Roles          map[string]Role          // by agent, as tasks' labels name them; "" for others
+	Hooks          Hooks                    // of tasks; nil for none
+	Limits         core.Limits              // what Decide goes by
+	Redact         *redact.Redactor         // takes secrets out of all that is kept; nil knows none
+	Patience       Patience                 // how long an agent may take
+	Tasks          string                   // the command that agents and people use for the tracker, for the brief
+	Now            func() time.Time         // the clock
 }
 
 // Hooks has the hooks of a task decide on a turn of its agent: iteration n, what the rules
@@ -82,6 +87,7 @@ type Effects struct {
 	guard    *tamper.Guard
 	lease    git.Ref
 	verify   sync.Mutex // the one worktree that the gate runs in
+	guarded  protection
 	mu       sync.Mutex // guards what follows
 	index    *beads.Index
 	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began

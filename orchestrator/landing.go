@@ -42,6 +42,9 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Sco
 	if len(gate) == 0 {
 		return validation.Verdict{Passed: true, Score: 100}, tree, nil
 	}
+	if x.Withheld != nil {
+		return validation.Verdict{}, "", x.Withheld
+	}
 	x.verify.Lock()
 	defer x.verify.Unlock()
 	dir, err := x.Store.Checkout(ctx, c)
@@ -113,6 +116,14 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 		case err != nil:
 			return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
 		default:
+			refused, err := x.refuse(ctx, s.Task(id), top, c.Commit)
+			if err != nil {
+				return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
+			}
+			if refused != nil {
+				events = append(events, *refused)
+				continue
+			}
 			top = c.Commit
 			l.Tasks, l.Commits = append(l.Tasks, id), append(l.Commits, c.Commit)
 		}
@@ -202,7 +213,7 @@ func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []cor
 		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		x.measure(ctx, done, l.Old, top)
 		done.Secrets = x.secretsIn(ctx, l.Old, top)
-		return []core.Event{{Kind: core.TaskLanded, Land: done}}
+		return []core.Event{{Kind: core.TaskLanded, Land: done, Reason: x.noted(l)}}
 	}
 	lost := core.Event{Kind: core.LandingLost, Reason: err.Error()}
 	if !errors.Is(err, git.ErrRefMoved) {

@@ -145,6 +145,16 @@ func (o *Orchestrator) Land(ctx context.Context, id core.TaskID) error {
 	return o.loop.record(o.fx.harvest(ctx, o.loop.State, d, e))
 }
 
+// Accept has the loop land what a parked task has done although it changes protected paths.
+// It fails where the task is not parked for these.
+func (o *Orchestrator) Accept(id core.TaskID) error {
+	e := core.Event{Kind: core.TaskAccepted, Task: id, Reason: "a person has accepted its changes of protected paths"}
+	if err := core.Check(o.loop.State, e); err != nil {
+		return err
+	}
+	return o.loop.record(e)
+}
+
 // Close gives the epic back: scratch worktrees, lease, journal, lock. What it
 // could not undo is in its error; nothing is lost by that.
 func (o *Orchestrator) Close(ctx context.Context) error {
@@ -236,5 +246,5 @@ func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
 	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
-	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits}, Text: o.remembered}
+	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
 }

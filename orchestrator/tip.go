@@ -208,9 +208,9 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[core.TaskID]core
 	return last, nil
 }
 
-// Restore puts the epic branch back where the last landing left it, as a person asks; only
+// RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
 // between Open and Run. It fails when it is there, and as the journal does.
-func (o *Orchestrator) Restore(ctx context.Context) (core.TipMove, error) {
+func (o *Orchestrator) RestoreBranch(ctx context.Context) (core.TipMove, error) {
 	m := o.loop.State.Moved
 	if !m.Pending() {
 		return core.TipMove{}, ErrInPlace
@@ -222,10 +222,10 @@ func (o *Orchestrator) Restore(ctx context.Context) (core.TipMove, error) {
 	return *e.Tip, o.loop.record(e)
 }
 
-// Accept takes the epic branch as it is, or where it is gone makes it at the base, as a person
+// AcceptBranch takes the epic branch as it is, or where it is gone makes it at the base, as a person
 // asks; only between Open and Run. What has landed and is not held there is open again. It
 // fails when the branch is where the last landing left it, and as git and the journal do.
-func (o *Orchestrator) Accept(ctx context.Context) (core.TipMove, error) {
+func (o *Orchestrator) AcceptBranch(ctx context.Context) (core.TipMove, error) {
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
 		return m, ErrInPlace

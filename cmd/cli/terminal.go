@@ -7,6 +7,13 @@ import (
 	"golang.org/x/term"
 )
 
+// CanAsk reports whether a person reads what is printed, and answers.
+func (p Process) CanAsk() bool {
+	in, isIn := p.Stdin.(*os.File)
+	out, isOut := p.Stdout.(*os.File)
+	return isIn && isOut && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
+}
+
 // Terminal reports how wide the terminal behind w is, in characters, and whether it is one
 // that can be redrawn.
 func (p Process) Terminal(w io.Writer) (width int, ok bool) {

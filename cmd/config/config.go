@@ -2,12 +2,15 @@
 // environment's variables.
 //
 // Each setting has a default, a key below workflow, and a variable: run.max_parallel is
-// ORCH_RUN_MAX_PARALLEL. A variable that is set and not empty wins over the file, the file
-// over the default. What is not understood is an [*Error], never passed over; other keys at
+// ORCH_RUN_MAX_PARALLEL. A variable that is set and not empty wins over the repository's file,
+// that over the person's own, which has the same keys, and that over the default. Globs of
+// protected paths are added up, and only the person's side may take one out. What is not understood is an [*Error], never passed over; other keys at
 // the top of project.yaml belong to other programs.
 package config
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -22,6 +25,9 @@ type Config struct {
 	// Gate is workflow.gate: the rules that all must pass on the tree that lands, each
 	// well-formed, each with a name of its own.
 	Gate []validation.Rule
+	// Protect is workflow.protect: globs of paths that no task may change by itself, beside
+	// those that are always protected; one with a ! before it takes such a one out.
+	Protect []string
 	// Agent is workflow.agent.
 	Agent Agent
 	// Agents is workflow.agents: definitions by the name that a task's label agent:<name> uses.
@@ -176,6 +182,41 @@ type Origin struct {
 	Value string
 	// From is "default", the file with the line, like project.yaml:7, or the variable.
 	From string
+	// Full is the value with all that is in it, where Value names only what it has.
+	Full string
+	// Repository says that the repository's own files say it, or a part of it.
+	Repository bool
+}
+
+// Said reports whether the repository itself says anything of a setting.
+func (o Origins) Said(key string) bool {
+	return slices.ContainsFunc(o, func(one Origin) bool { return one.Key == key && one.Repository })
+}
+
+// Values is each setting in full, by its key.
+func (o Origins) Values() map[string]string {
+	out := map[string]string{}
+	for _, one := range o {
+		out[one.Key] = one.Full
+	}
+	return out
+}
+
+// IsDefault reports whether nobody says anything of a setting.
+func (o Origins) IsDefault(key string) bool {
+	return slices.ContainsFunc(o, func(one Origin) bool { return one.Key == key && one.From == fromDefault })
+}
+
+const fromDefault = "default"
+
+// File is a file with settings.
+type File struct {
+	// Path is where it is, for errors.
+	Path string
+	// Name is what [Origin.From] calls it; "" is the last component of Path.
+	Name string
+	// Text is its content; nil when there is none.
+	Text []byte
 }
 
 // Load reads the settings from data, which is the content of the file path, or nil when there
@@ -183,6 +224,12 @@ type Origin struct {
 // what is said in data overrides. It fails with an [*Error] for the first thing that it
 // does not understand.
 func Load(path string, data []byte, env []string, agents ...AgentFile) (Config, Origins, error) {
+	return LoadBoth(File{}, File{Path: path, Text: data}, env, agents...)
+}
+
+// LoadBoth is [Load] where a person has settings of their own too, which those of the
+// repository override.
+func LoadBoth(own, repo File, env []string, agents ...AgentFile) (Config, Origins, error) {
 	c := defaults()
 	named := map[string][]string{} // the rules that agents' files name
 	for _, f := range agents {
@@ -192,19 +239,37 @@ func Load(path string, data []byte, env []string, agents ...AgentFile) (Config, 
 		}
 	}
 	s := schema(&c)
-	if len(named) > 0 {
-		s.named("agents").from = AgentsFolder
+	agentsOwn := s.named("agents")
+	if err := s.readFile(own, false); err != nil {
+		return Config{}, nil, err
 	}
-	if err := s.readFile(path, data); err != nil {
+	if len(named) > 0 {
+		agentsOwn.from, agentsOwn.repo = AgentsFolder, true
+	}
+	mine := len(c.Protect)
+	if err := s.readFile(repo, true); err != nil {
+		return Config{}, nil, err
+	}
+	if err := s.onlyAdds(c.Protect[mine:]); err != nil {
 		return Config{}, nil, err
 	}
 	if err := s.readEnv(env); err != nil {
 		return Config{}, nil, err
 	}
 	s.unattended(&c.Agent)
-	if err := s.check(c, path, data); err != nil {
+	if err := s.check(c); err != nil {
 		return Config{}, nil, err
 	}
 	c.keepKnown(named)
 	return c, s.origins(), nil
+}
+
+// onlyAdds holds the repository to protecting more than others do, never less.
+func (s settings) onlyAdds(globs []string) error {
+	for _, glob := range globs {
+		if strings.HasPrefix(glob, "!") {
+			return s.named("protect").fault("workflow.protect", "has "+quoted(glob)+", which takes protection away", "say this in your own file, where only you can: orch config explain protect")
+		}
+	}
+	return nil
 }

@@ -62,6 +62,7 @@ func TestFull(t *testing.T) {
 		{Name: "covered", Type: "coverage", Path: "cover.out", Min: 82.5, Format: "go"},
 		{Name: "no_todo", Type: "content_pattern", Pattern: "TODO", Target: "diff", Path: "**/*.go", Absent: true},
 	}
+	want.Protect = []string{"ci/**", "tools/check.py"}
 	want.Agent = config.Agent{Harness: "command", Command: []string{"my-agent", "--brief", "-"}, Model: "large", PermissionMode: "dontAsk", AllowedTools: []string{}, Env: []string{"MY_TOKEN", "CARGO_*"}}
 	want.Agents["qa"] = config.Definition{Enabled: true, MaxIterations: 3, ValidationRules: []string{"tests_pass"}}
 	want.Agents["scribe"] = config.Definition{MaxIterations: 15, CompletionPromises: []string{"COMPLETE"}}
@@ -82,7 +83,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"stop_hook.enabled": "false", "stop_hook.check_ready_tasks": "false", "stop_hook.check_in_progress": "0", "stop_hook.max_cycles": "9",
 		"stop_hook.allow_exit_on": "all_blocked, all_complete", "stop_hook.completion_promises": `["A, B"]`,
 		"run.max_parallel": "8", "run.attempts": "1", "run.into": "123", "run.max_duration": "2h", "run.max_iterations": "3", "run.max_consecutive_failures": "4",
-		"gate": "[{name: lint, type: command, command: make lint}]", "agent.harness": "command", "agent.command": "agent,-x", "agent.model": "null",
+		"gate": "[{name: lint, type: command, command: make lint}]", "protect": "ci/**,tools/*.py", "agent.harness": "command", "agent.command": "agent,-x", "agent.model": "null",
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
 		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
@@ -105,6 +106,42 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	require.Equal(t, "null", c.Agent.Model)
 	require.Equal(t, []validation.Rule{{Name: "lint", Type: "command", Command: "make lint"}}, c.Gate)
 	require.Equal(t, 2, c.Agents["qa"].MaxIterations)
+	require.Equal(t, []string{"ci/**", "tools/*.py"}, c.Protect)
+}
+
+// A person's own settings are below the repository's, but for what is only added up.
+func TestOwnSettings(t *testing.T) {
+	t.Parallel()
+	own := config.File{Path: "/home/p/.config/orch/config.yaml", Name: "~/.config/orch/config.yaml",
+		Text: []byte("workflow:\n  run: {attempts: 7, max_parallel: 9}\n  protect: [mine/**, '!.github/**']\n  agent: {model: small}\n  gate: [{name: own, type: command, command: own}]\n")}
+	repo := config.File{Path: "/repo/project.yaml", Text: []byte("workflow:\n  run: {attempts: 2}\n  protect: [theirs/**]\n")}
+	c, all, err := config.LoadBoth(own, repo, []string{"ORCH_AGENT_MODEL=large"})
+	require.NoError(t, err)
+	require.Equal(t, 2, c.Run.Attempts)
+	require.Equal(t, 9, c.Run.MaxParallel)
+	require.Equal(t, "large", c.Agent.Model)
+	require.Equal(t, "own", c.Gate[0].Command)
+	require.Equal(t, []string{"mine/**", "!.github/**", "theirs/**"}, c.Protect)
+	for key, from := range map[string]string{"run.attempts": "project.yaml:2", "run.max_parallel": "~/.config/orch/config.yaml:2", "agent.model": "ORCH_AGENT_MODEL",
+		"gate": "~/.config/orch/config.yaml:5", "protect": "~/.config/orch/config.yaml:3, project.yaml:3", "run.into": "default"} {
+		o := origin(t, all, key)
+		require.Equal(t, from, o.From)
+		require.Equal(t, strings.Contains(from, "project.yaml"), o.Repository, key)
+		require.Equal(t, o.Repository, all.Said(key))
+		require.Equal(t, from == "default", all.IsDefault(key))
+	}
+	_, _, err = config.LoadBoth(config.File{}, config.File{Path: "/repo/project.yaml", Text: []byte("workflow: {protect: ['!.github/**']}\n")}, nil)
+	require.ErrorContains(t, err, "takes protection away")
+	_, _, err = config.LoadBoth(config.File{Path: "/home/p/own.yaml", Text: []byte("workflow: {agent: {harness: command}}\n")}, repo, nil)
+	require.ErrorContains(t, err, "/home/p/own.yaml:1")
+}
+
+// What a run keeps of its settings has the commands of the gate too.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	_, all := load(t, "workflow: {gate: [{name: a, type: command, command: go test}]}")
+	require.Equal(t, `[{"name":"a","type":"command","command":"go test"}]`, all.Values()["gate"])
+	require.Equal(t, "4", all.Values()["run.max_parallel"])
 }
 
 func TestAnEmptyVariableIsNone(t *testing.T) {
@@ -130,18 +167,21 @@ func TestOrigins(t *testing.T) {
 	_, all := load(t, "workflow:\n  run:\n    attempts: 2\n    max_duration: 90m\n  gate: [{name: a, type: command, command: x}]\n  agent: {env: [A]}\n", "ORCH_RUN_ATTEMPTS=5")
 	for _, want := range []config.Origin{
 		{Key: "run.attempts", Value: "5", From: "ORCH_RUN_ATTEMPTS"},
-		{Key: "run.max_duration", Value: "1h30m", From: "project.yaml:4"},
+		{Key: "run.max_duration", Value: "1h30m", From: "project.yaml:4", Repository: true},
 		{Key: "run.max_parallel", Value: "4", From: "default"},
 		{Key: "run.into", Value: `""`, From: "default"},
 		{Key: "limits.task_time", Value: "45m", From: "default"},
 		{Key: "limits.cost_usd", Value: "0", From: "default"},
-		{Key: "gate", Value: `["a"]`, From: "project.yaml:5"},
-		{Key: "agent.env", Value: `["A"]`, From: "project.yaml:6"},
+		{Key: "gate", Value: `["a"]`, From: "project.yaml:5", Repository: true},
+		{Key: "agent.env", Value: `["A"]`, From: "project.yaml:6", Repository: true},
 		{Key: "agent.command", Value: `[]`, From: "default"},
 		{Key: "stop_hook.enabled", Value: "true", From: "default"},
 		{Key: "agents", Value: "{do: {maxIterations: 8}, doc: {maxIterations: 6}, me: {maxIterations: 15}, qa: {maxIterations: 10}, sec: {maxIterations: 10}}", From: "default"},
 	} {
-		require.Equal(t, want, origin(t, all, want.Key))
+		got := origin(t, all, want.Key)
+		require.NotEmpty(t, got.Full)
+		got.Full = ""
+		require.Equal(t, want, got)
 	}
 	require.Equal(t, "stop_hook.enabled", all[0].Key)
 }
@@ -365,7 +405,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 32)
+		require.Len(t, origins, 33)
 	})
 }
 

@@ -34,6 +34,7 @@ func schema(c *Config) settings {
 			whole("max_consecutive_failures", &c.Run.MaxConsecutiveFailures, 1, math.MaxInt32),
 		}},
 		rules("gate", &c.Gate),
+		globs("protect", &c.Protect),
 		{name: "agent", within: settings{
 			word("harness", &c.Agent.Harness, Harnesses()...),
 			list("command", &c.Agent.Command),
@@ -68,6 +69,7 @@ func rules(name string, at *[]validation.Rule) *setting {
 	return &setting{
 		name: name,
 		form: asYAML,
+		data: func() any { return *at },
 		show: func() string {
 			names := []string{}
 			for _, r := range *at {
@@ -178,35 +180,35 @@ func agentName() *regexp.Regexp    { return regexp.MustCompile(`\A[A-Za-z0-9][A-
 func variableName() *regexp.Regexp { return regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\*?\z`) }
 
 // check looks at settings that depend on each other.
-func (s settings) check(c Config, path string, data []byte) error {
+func (s settings) check(c Config) error {
 	names := []string{}
 	for _, r := range c.Gate {
 		names = append(names, r.Name)
 	}
 	agent := s.named("agent").within
 	if c.Agent.Harness == "command" && len(c.Agent.Command) == 0 {
-		return agent.named("harness").fault(path, data, "workflow.agent.harness", "is command, and agent.command does not say which",
+		return agent.named("harness").fault("workflow.agent.harness", "is command, and agent.command does not say which",
 			`set the program with its arguments: command: ["my-agent", "--brief"]`)
 	}
 	if known := clientOf(c.Agent.Harness).modes; known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
-		return agent.named("permission_mode").fault(path, data, "workflow.agent.permission_mode",
+		return agent.named("permission_mode").fault("workflow.agent.permission_mode",
 			fmt.Sprintf("is %s, which %s does not know", quoted(c.Agent.PermissionMode), c.Agent.Harness), "one of "+strings.Join(known, ", "))
 	}
 	for _, name := range c.Agent.Env {
 		if !variableName().MatchString(name) {
-			return agent.named("env").fault(path, data, "workflow.agent.env", fmt.Sprintf("has %s, which is no name of a variable", quoted(name)), "names only, without values")
+			return agent.named("env").fault("workflow.agent.env", fmt.Sprintf("has %s, which is no name of a variable", quoted(name)), "names only, without values")
 		}
 	}
 	for _, name := range c.Secrets {
 		if !variableName().MatchString(name) {
-			return s.named("secrets").fault(path, data, "workflow.secrets", fmt.Sprintf("has an entry of %d characters that is no name of a variable", len(name)),
+			return s.named("secrets").fault("workflow.secrets", fmt.Sprintf("has an entry of %d characters that is no name of a variable", len(name)),
 				"names of variables only: a secret itself must not stand in a file")
 		}
 	}
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {
 		for _, name := range c.Agents[agent].ValidationRules {
 			if !slices.Contains(names, name) {
-				return s.named("agents").fault(path, data, "workflow.agents."+agent+".validationRules",
+				return s.named("agents").fault("workflow.agents."+agent+".validationRules",
 					fmt.Sprintf("has %s, which is no rule of the gate", quoted(name)), meant(name, names))
 			}
 		}
@@ -215,10 +217,10 @@ func (s settings) check(c Config, path string, data []byte) error {
 }
 
 // fault is the error of a setting that is well-formed by itself.
-func (one *setting) fault(path string, data []byte, key, what, fix string) error {
+func (one *setting) fault(key, what, fix string) error {
 	f := &fault{one.node, key, what, fix}
 	if one.node == nil {
 		return f.inVariable(one.from)
 	}
-	return f.inFile(path, data)
+	return f.inFile(one.file.Path, one.file.Text)
 }

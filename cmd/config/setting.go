@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // setting is one key: a value, or a section with more of them.
@@ -17,10 +19,26 @@ type setting struct {
 	name   string
 	read   func(n *yaml.Node, key string) *fault // nil for a section
 	show   func() string
-	within settings // of a section
-	form   form     // how a variable writes it
-	from   string   // where the value comes from; "" is the default
+	data   func() any // for full, where show leaves something out; nil where it does not
+	within settings   // of a section
+	form   form       // how a variable writes it
+	from   string     // where the value comes from; "" is the default
 	node   *yaml.Node
+	file   *File // that node is in
+	repo   bool  // the repository says it, or a part of it
+	adds   bool  // each file adds to it, instead of replacing what was said before
+}
+
+// full is the value with all that is in it.
+func (one *setting) full() string {
+	if one.data == nil {
+		return one.show()
+	}
+	text, err := json.Marshal(one.data())
+	if err != nil {
+		panic(err) // settings always have JSON
+	}
+	return string(text)
 }
 
 // form is how a variable writes a value.
@@ -233,6 +251,28 @@ func list(name string, at *[]string, known ...string) *setting {
 	}}
 }
 
+// globs is a list of globs of paths, to which each file adds. A ! before one takes it out.
+func globs(name string, at *[]string) *setting {
+	return &setting{name: name, form: asList, adds: true, show: func() string { return shownList(*at) }, read: func(n *yaml.Node, key string) *fault {
+		out := slices.Clone(*at)
+		f := each(n, key, func(item *yaml.Node, key string) *fault {
+			text, f := scalar(item, key, "text", "!!str")
+			if f != nil {
+				return f
+			}
+			if _, err := validation.CompileGlob(strings.TrimPrefix(text, "!")); err != nil {
+				return &fault{item, key, err.Error(), "write a path from the top of the repository, such as ci/** or tools/check.py"}
+			}
+			out = append(out, text)
+			return nil
+		})
+		if f == nil {
+			*at = out
+		}
+		return f
+	}}
+}
+
 func shownList(list []string) string {
 	if list == nil {
 		list = []string{}
@@ -298,7 +338,11 @@ func (s settings) record(n *yaml.Node, key string, from func(*yaml.Node) string)
 		if one.read == nil {
 			return one.within.record(v, key+"."+name, from)
 		}
-		one.node, one.from = k, from(k)
+		where := from(k)
+		if one.adds && one.from != "" {
+			where = one.from + ", " + where
+		}
+		one.node, one.from = k, where
 		return one.read(v, key+"."+name)
 	})
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -19,8 +20,13 @@ const (
 	envPrefix    = "ORCH_"
 )
 
-// readFile takes what the file says. It fails with an *Error.
-func (s settings) readFile(path string, data []byte) error {
+// readFile takes what the file says; repo says that it is the repository's. It fails with an
+// *Error.
+func (s settings) readFile(file File, repo bool) error {
+	path, data, was := file.Path, file.Text, map[*setting]*yaml.Node{}
+	for _, one := range s.values() {
+		was[one] = one.node
+	}
 	if i := bytes.IndexByte(data, 0); i >= 0 {
 		line := 1 + bytes.Count(data[:i], []byte("\n"))
 		return &Error{File: path, Line: line, Column: i - bytes.LastIndexByte(data[:i], '\n'), What: "has a NUL in it, so it is no text"}
@@ -33,10 +39,15 @@ func (s settings) readFile(path string, data []byte) error {
 		return err
 	}
 	f := workflow(root, func(n *yaml.Node) *fault {
-		return s.record(n, topKey, func(k *yaml.Node) string { return fmt.Sprintf("%s:%d", filepath.Base(path), k.Line) })
+		return s.record(n, topKey, func(k *yaml.Node) string { return fmt.Sprintf("%s:%d", cmp.Or(file.Name, filepath.Base(path)), k.Line) })
 	})
 	if f != nil {
 		return f.inFile(path, data)
+	}
+	for _, one := range s.values() {
+		if one.node != was[one] {
+			one.file, one.repo = &file, repo || one.adds && one.repo
+		}
 	}
 	return nil
 }
@@ -128,7 +139,7 @@ func (s settings) readEnv(env []string) error {
 		if f := one.read(n, name); f != nil {
 			return f.inVariable(name)
 		}
-		one.node, one.from = nil, name
+		one.node, one.from, one.repo = nil, name, one.adds && one.repo
 	}
 	return nil
 }
@@ -163,9 +174,9 @@ func (s settings) origins() (out Origins) {
 	for key, one := range s.values() {
 		from := one.from
 		if from == "" {
-			from = "default"
+			from = fromDefault
 		}
-		out = append(out, Origin{Key: key, Value: one.show(), From: from})
+		out = append(out, Origin{Key: key, Value: one.show(), Full: one.full(), From: from, Repository: one.repo})
 	}
 	return out
 }

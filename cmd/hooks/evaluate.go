@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -133,6 +135,9 @@ func decide(ctx context.Context, w *workspace.Workspace, store registry.Store, t
 	if err != nil {
 		return e, false, err
 	}
+	if err := trusted(ctx, w, hooks); err != nil {
+		return e, false, err
+	}
 	env := w.GateEnv()
 	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -145,6 +150,19 @@ func decide(ctx context.Context, w *workspace.Workspace, store registry.Store, t
 		err = store.Keep(ctx, after)
 	}
 	return e, len(hooks) > 0, err
+}
+
+// trusted lets hooks be asked whose programs a person has confirmed; those without a program
+// need nothing. It fails with the error UNTRUSTED.
+func trusted(ctx context.Context, w *workspace.Workspace, hooks []registry.Hook) error {
+	if !slices.ContainsFunc(hooks, func(h registry.Hook) bool { return h.Enabled && len(trust.HookItems(h)) > 0 }) {
+		return nil
+	}
+	q, err := trust.Ask(ctx, w, "HEAD")
+	if err != nil {
+		return err
+	}
+	return q.RequireHooks(hooks)
 }
 
 func (a hookCmd) readContext(file string) (c registry.Context, err error) {

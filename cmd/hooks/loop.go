@@ -15,7 +15,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/trust"
+	"github.com/beadsorch/orch/cmd/trust/plan"
 	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
@@ -26,7 +29,7 @@ import (
 type loopCmd struct{ *cli.App }
 
 // loopCommands holds the commands that measure a loop's criteria, by criterion.
-const loopCommands = ".loop/commands.json"
+const loopCommands = trust.LoopCommands
 
 // criterionTime is how long the command of one criterion may take.
 const criterionTime = 10 * time.Minute
@@ -205,6 +208,9 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the loop's commands: %w", err)
 	}
+	if err := a.trusted(ctx, l, commands); err != nil {
+		return err
+	}
 	cfg, _, err := workspace.Settings(a.Process, project(a.App))
 	if err != nil {
 		return err
@@ -232,6 +238,36 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		l.Status = stophook.LoopCompleted
 	}
 	return nil
+}
+
+// trusted lets the commands of criteria run that a person has confirmed. It fails with the
+// error UNTRUSTED.
+func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[string]string) error {
+	var items []plan.Item
+	for _, name := range l.Criteria {
+		if commands[name] != "" {
+			items = append(items, trust.LoopItem(name, commands[name]))
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	w, err := workspace.Open(ctx, a.App)
+	if errors.Is(err, git.ErrNotRepository) {
+		q, err := trust.AskFolder(a.App, project(a.App))
+		if err != nil {
+			return err
+		}
+		return q.RequireItems(items)
+	}
+	if err != nil {
+		return err
+	}
+	q, err := trust.Ask(ctx, w, "HEAD")
+	if err != nil {
+		return err
+	}
+	return q.RequireItems(items)
 }
 
 func (a loopCmd) sayLoop(l stophook.Loop) error {

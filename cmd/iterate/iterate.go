@@ -116,6 +116,9 @@ func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Boo
 
 // judge asks the loop's rules, and then the task's hooks.
 func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
+	if err := p.mayRun(ctx, l.Config.ValidationRules); err != nil {
+		return v, hook, err
+	}
 	files, err := p.Changed(ctx, p.work)
 	if err != nil {
 		return v, hook, err

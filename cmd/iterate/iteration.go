@@ -11,9 +11,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
+	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -116,6 +119,9 @@ func startCommand(a commands) *cobra.Command {
 			return err
 		}
 		own = append(own, listed...)
+		if err := a.startable(ctx, args[0], own); err != nil {
+			return err
+		}
 		return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
 			c, err := p.Iteration(ctx, args[0])
 			if err != nil {
@@ -147,6 +153,26 @@ workflow.gate.`
 	c.Flags().StringArrayVar(&rules, "rule", nil, "a rule NAME=COMMAND, in place of the gate's")
 	c.Flags().StringVar(&file, "rules", "", "a `file` with rules of any type, a list as workflow.gate has it, in YAML or JSON; - is standard input")
 	return c
+}
+
+// startable refuses a loop on a task that the tracker does not know, and one whose rules run
+// what the settings do not.
+func (a commands) startable(ctx context.Context, task string, rules []validation.Rule) error {
+	p, err := a.place(ctx, task)
+	if err != nil {
+		return err
+	}
+	if err := p.knows(rules); err != nil {
+		return err
+	}
+	issues, err := p.Survey(ctx)
+	if err != nil {
+		return workspace.TrackerError(err)
+	}
+	if _, known := beads.NewIndex(issues).Issue(task); !known {
+		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + core.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.TasksCommand() + " list"}}
+	}
+	return nil
 }
 
 // listedRules are those of a file; none where there is none.

@@ -330,6 +330,7 @@ func addEpics(s *mcp.Server, call Call) {
 		Counts  any    `json:"counts" jsonschema:"how many tasks are where"`
 		Reason  string `json:"reason"`
 		Promise string `json:"promise,omitempty"`
+		Trust   any    `json:"trust" jsonschema:"needed: epic_land will be refused until a person has typed the command in fix; tell them before work is begun"`
 	}](s, call, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
 		l := command("next")
 		l.number("max-parallel", in.Parallel)

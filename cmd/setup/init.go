@@ -4,6 +4,7 @@ package setup
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/trust"
+	"github.com/beadsorch/orch/cmd/trust/plan"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/install"
@@ -54,9 +57,9 @@ those of all clients, or of one with --client.`,
 			case plugin != "":
 				return a.writePlugin(plugin)
 			case shim:
-				return a.initialize(k, yes, shimWants)
+				return a.initialize(c.Context(), k, yes, shimWants)
 			}
-			return a.initialize(k, yes, nil)
+			return a.initialize(c.Context(), k, yes, nil)
 		},
 	}
 	c.Flags().StringVar(&name, "client", "claude", "the `client`: "+workspace.HookedNames())
@@ -73,7 +76,7 @@ those of all clients, or of one with --client.`,
 // initFile is where init keeps what the files were.
 func initFile(common string) string { return filepath.Join(common, "orch", "init.json") }
 
-func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) ([]install.Want, error)) error {
+func (a initCmd) initialize(ctx context.Context, k client.Client, yes bool, wanted func(root string) ([]install.Want, error)) error {
 	root, common := session.Repository(a.Dir)
 	if root == "" {
 		return cli.NoRepository()
@@ -102,8 +105,14 @@ func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) 
 			return err
 		}
 	}
+	before := a.trusts(ctx)
 	if err := install.Write(root, initFile(common), edits); err != nil {
 		return err
+	}
+	if before && !a.JSON && a.Getenv("ORCH_ATTEMPT") == "" { // it was shown, and nothing else has changed
+		if err := a.trustShown(ctx); err != nil {
+			return err
+		}
 	}
 	var files []string
 	for _, e := range edits {
@@ -114,6 +123,29 @@ func (a initCmd) initialize(k client.Client, yes bool, wanted func(root string) 
 		text += "\nfirst, " + k.Trust
 	}
 	return a.sayInit(text, files)
+}
+
+// trusts reports whether all that this repository has run, or nothing, is allowed already.
+func (a initCmd) trusts(ctx context.Context) bool {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return false
+	}
+	q, err := trust.Ask(ctx, w, "HEAD")
+	return err == nil && q.State(plan.Settings) == trust.Trusted
+}
+
+// trustShown keeps as allowed what init has just shown and written.
+func (a initCmd) trustShown(ctx context.Context) error {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return err
+	}
+	q, err := trust.Ask(ctx, w, "HEAD")
+	if err != nil {
+		return err
+	}
+	return q.AnswerSettings()
 }
 
 func (a initCmd) undoInit(clients ...client.Client) error {

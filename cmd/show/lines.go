@@ -38,6 +38,12 @@ func lineOf(e core.Event, s core.State) (l line, ok bool) {
 		return gateLine(e)
 	case core.TaskLanded, core.TaskFound:
 		return landedLine(e), true
+	case core.LandingRefused:
+		return line{"refused", e.Task, e.Reason, true}, true
+	case core.TaskAccepted:
+		return line{"accepted", e.Task, e.Reason, false}, true
+	case core.SettingsChanged:
+		return line{"settings", "", e.Reason, true}, true
 	case core.LandingLost:
 		return line{"again", "", "landing starts over: " + e.Reason, true}, true
 	case core.TaskParked:
@@ -153,9 +159,12 @@ func gateLine(e core.Event) (line, bool) {
 
 func landedLine(e core.Event) line {
 	l := e.Land
-	text := cmp.Or(e.Reason, fmt.Sprintf("%d %s, +%d -%d", l.Files, cli.Plural(l.Files, "file", "files"), l.Added, l.Deleted))
 	if e.Kind == core.TaskFound {
 		return line{"landed", e.Task, e.Reason, false}
+	}
+	text := fmt.Sprintf("%d %s, +%d -%d", l.Files, cli.Plural(l.Files, "file", "files"), l.Added, l.Deleted)
+	if e.Reason != "" {
+		text += "; " + e.Reason
 	}
 	for _, id := range l.Tasks[1:] {
 		text += ", with " + id.String()

@@ -20,18 +20,23 @@ import (
 
 // Store is the epic's worktrees and branches. It fails when their folder can not be used.
 func (w *Workspace) Store(epic core.TaskID) (*worktree.Store, error) {
-	root := w.Config.Worktree.Dir
-	switch {
-	case root == "":
-		root = w.besides()
-	case !filepath.IsAbs(root):
-		root = filepath.Join(w.Root, root)
-	}
 	return worktree.Open(worktree.Options{
-		Repo: w.Repo, Root: filepath.Join(root, slug.Of(string(epic))), Epic: string(epic),
+		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epic))), Epic: string(epic),
 		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
 		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
 	})
+}
+
+// Worktrees is the folder that holds the worktrees of all epics.
+func (w *Workspace) Worktrees() string {
+	switch root := w.Config.Worktree.Dir; {
+	case root == "":
+		return w.besides()
+	case filepath.IsAbs(root):
+		return root
+	default:
+		return filepath.Join(w.Root, root)
+	}
 }
 
 // besides is the folder next to the repository that holds worktrees by default.

@@ -131,25 +131,87 @@ const maxSettings = 1 << 20
 // Settings reads the settings of the repository whose main work tree is root. It fails with
 // a [*config.Error] for what is not understood, and when a file can not be read.
 func Settings(p cli.Process, root string) (config.Config, config.Origins, error) {
-	path := filepath.Join(root, SettingsFile)
-	switch info, err := os.Stat(path); {
-	case err == nil && !info.Mode().IsRegular():
-		return config.Config{}, nil, &config.Error{File: path, What: "is no plain file", Fix: "put the settings into a file of that name, or take it away"}
-	case err == nil && info.Size() > maxSettings:
-		return config.Config{}, nil, &config.Error{File: path, What: fmt.Sprintf("has %d bytes, and settings have %d at most", info.Size(), maxSettings), Fix: "look what wrote it"}
+	repo, err := settingsFile(filepath.Join(root, SettingsFile))
+	if err != nil {
+		return config.Config{}, nil, err
 	}
-	data, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrPermission) {
-		return config.Config{}, nil, &config.Error{File: path, What: "can not be read: permission denied", Fix: "chmod u+r " + path}
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return config.Config{}, nil, fmt.Errorf("reading the settings: %w", err)
+	var own config.File
+	if path := OwnSettings(p, root); path != "" {
+		if own, err = settingsFile(path); err != nil {
+			return config.Config{}, nil, err
+		}
+		own.Name = path
 	}
 	agents, err := agentFiles(root)
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	return config.Load(path, data, p.Env, agents...)
+	return config.LoadBoth(own, repo, p.Env, agents...)
+}
+
+// OwnSettings is where a person has settings of their own, for all repositories; "" where
+// the environment does not say. A place within one of the repository's folders is not the
+// person's, and does not count.
+func OwnSettings(p cli.Process, root string) string {
+	dir := PersonDir(p, "XDG_CONFIG_HOME", ".config", root)
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(dir, "orch", "config.yaml")
+}
+
+// PersonDir is a folder of the person's: the value of a variable of the XDG base directories,
+// or the default below HOME; "" where neither is usable. What is not absolute, or lies below
+// one of the folders in not, once links are followed, is passed over.
+func PersonDir(p cli.Process, variable, below string, not ...string) string {
+	dirs := []string{p.Getenv(variable)}
+	if home := p.Getenv("HOME"); home != "" {
+		dirs = append(dirs, filepath.Join(home, below))
+	}
+	for _, dir := range dirs {
+		inside := slices.ContainsFunc(not, func(folder string) bool { return folder != "" && within(dir, folder) })
+		if filepath.IsAbs(dir) && !inside {
+			return filepath.Clean(dir)
+		}
+	}
+	return ""
+}
+
+// within reports whether a path is a folder, or is or will be below it.
+func within(path, folder string) bool {
+	path, folder = existing(path), existing(folder)
+	rel, err := filepath.Rel(folder, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// existing is a path with its links resolved, as far as it is there.
+func existing(path string) string {
+	path = filepath.Clean(path)
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	if up := filepath.Dir(path); up != path {
+		return filepath.Join(existing(up), filepath.Base(path))
+	}
+	return path
+}
+
+// settingsFile reads a file with settings, which need not be there.
+func settingsFile(path string) (config.File, error) {
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.Mode().IsRegular():
+		return config.File{}, &config.Error{File: path, What: "is no plain file", Fix: "put the settings into a file of that name, or take it away"}
+	case err == nil && info.Size() > maxSettings:
+		return config.File{}, &config.Error{File: path, What: fmt.Sprintf("has %d bytes, and settings have %d at most", info.Size(), maxSettings), Fix: "look what wrote it"}
+	}
+	data, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrPermission) {
+		return config.File{}, &config.Error{File: path, What: "cannot be read: permission denied", Fix: "chmod u+r " + path}
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return config.File{}, fmt.Errorf("reading the settings: %w", err)
+	}
+	return config.File{Path: path, Text: data}, nil
 }
 
 // maxAgentFile bounds the definition of an agent, in bytes.

@@ -44,7 +44,7 @@ func Apply(s State, e Event) State {
 		return applyTip(s, e)
 	case MachineFailed:
 		return machineFailed(s, e)
-	case LandingStarted, LandingConflicted, CandidateJudged, TaskLanded, LandingLost:
+	case LandingStarted, LandingConflicted, LandingRefused, CandidateJudged, TaskLanded, LandingLost:
 		return applyLanding(s, e)
 	case BreakerOpened:
 		return openBreaker(s, e)
@@ -154,6 +154,8 @@ func applyTask(s State, e Event) State {
 		return park(s, e)
 	case TaskSkipped, TaskFound:
 		s = s.dequeue(e.Task)
+	case TaskAccepted:
+		return accept(s, e)
 	case IterationStarted:
 		s.Run.Iterations++
 	}

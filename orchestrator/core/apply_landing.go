@@ -28,6 +28,12 @@ func applyLanding(s State, e Event) State {
 	case LandingConflicted:
 		s.Landing.Tasks = slices.DeleteFunc(slices.Clone(s.Landing.Tasks), func(id TaskID) bool { return id == e.Task })
 		return s.edit(e.Task, func(t *Task) { conflict(t, e, s.Run.Limits) })
+	case LandingRefused:
+		s.Landing.Tasks = slices.DeleteFunc(slices.Clone(s.Landing.Tasks), func(id TaskID) bool { return id == e.Task })
+		return s.edit(e.Task, func(t *Task) {
+			t.end(e.Code, e.Text, e.At)
+			t.last().Why, t.last().Files = e.Reason, e.Files
+		})
 	case CandidateJudged:
 		return judge(s, e)
 	case TaskLanded:
@@ -37,6 +43,15 @@ func applyLanding(s State, e Event) State {
 	s = s.requeue(e.At)
 	s.Landing.NotBefore, s.Landing.Why = e.At.Add(landingBackOff<<min(s.Landing.Lost-1, 8)), e.Reason
 	return s
+}
+
+// accept puts a parked attempt back into the queue: a person has seen exactly this commit.
+func accept(s State, e Event) State {
+	return s.edit(e.Task, func(t *Task) {
+		a := t.last()
+		a.Ended, a.Failure, a.Feedback, a.Why, a.Files, a.Accepted = time.Time{}, "", "", "", nil, a.Head
+		t.Code, t.Why = "", ""
+	}).toQueue(e.Task, e.At)
 }
 
 // conflict gives a conflicting attempt back to its agent once; the second time

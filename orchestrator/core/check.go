@@ -40,7 +40,7 @@ func missing(e Event) string {
 		if e.Task == "" || e.Agent == nil || e.Agent.Iteration < 1 {
 			return "task and number of iterations"
 		}
-	case AttemptHanded, AttemptStopped, AttemptCleaned, AgentExited, CleanStarted, TaskParked, TaskRetried, TaskSkipped:
+	case AttemptHanded, AttemptStopped, AttemptCleaned, AgentExited, CleanStarted, TaskParked, TaskRetried, TaskSkipped, TaskAccepted, LandingRefused:
 		if e.Task == "" {
 			return "task"
 		}
@@ -154,7 +154,7 @@ func checkTask(s State, t *Task, e Event) error {
 		if t.State != Waiting {
 			return forbid(e, "%s is %s", t.ID, t.State)
 		}
-	case IterationStarted, AgentEnded, AttemptStopped, AttemptLost, AttemptHanded, LandingConflicted:
+	case IterationStarted, AgentEnded, AttemptStopped, AttemptLost, AttemptHanded, LandingConflicted, LandingRefused:
 		if !last.Open() || e.Attempt != last.Number {
 			return forbid(e, "attempt %d of %s is not open", e.Attempt, t.ID)
 		}
@@ -173,6 +173,10 @@ func checkTask(s State, t *Task, e Event) error {
 		}
 		if t.State == Validating {
 			return forbid(e, "%s is being landed", t.ID)
+		}
+	case TaskAccepted:
+		if t.State != Parked || t.Code != Protected || last.Head == "" {
+			return forbid(e, "%s is not parked for protected paths", t.ID)
 		}
 	case TaskRetried:
 		if t.State != Parked && t.State != Skipped {

@@ -191,6 +191,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
 	case unseen && a.Failure == Question:
 		return Question, harness.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
+	case unseen && a.Failure == Protected:
+		return Protected, a.Why
 	case unseen && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
 		return a.Failure, a.Why
 	case unseen && a.Failure == MaxIterations:

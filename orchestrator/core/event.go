@@ -32,6 +32,7 @@ const (
 	AttemptCleaned    EventKind = "attempt_cleaned"    // worktree and branch are gone; with a Reason: they could not be removed
 	LandingStarted    EventKind = "landing_started"    // the intent: candidates, gate
 	LandingConflicted EventKind = "landing_conflicted" //
+	LandingRefused    EventKind = "landing_refused"    // the gate is not asked, for Code; Files are why
 	CandidateJudged   EventKind = "candidate_judged"   // the gate's word on a tree
 	MoveStarted       EventKind = "move_started"       // the intent: the epic branch moves
 	TaskLanded        EventKind = "task_landed"        // the epic branch has it, durably
@@ -40,6 +41,7 @@ const (
 	TaskParked        EventKind = "task_parked"        // not without a person
 	TaskRetried       EventKind = "task_retried"       // a person
 	TaskSkipped       EventKind = "task_skipped"       // a person
+	TaskAccepted      EventKind = "task_accepted"      // a person: what a parked attempt has done lands, if the gate passes it
 	TaskLimited       EventKind = "task_limited"       // a person: its attempts may have Agent.Iteration iterations
 	RequestRefused    EventKind = "request_refused"    // what a person asked for is not possible now
 	BreakerOpened     EventKind = "breaker_opened"     // the agent does not start
@@ -80,7 +82,7 @@ func (k EventKind) Journaled() bool {
 // Personal reports whether a person may ask for the event.
 func (k EventKind) Personal() bool {
 	switch k {
-	case TaskRetried, TaskSkipped, TaskLimited, DrainStarted, KillStarted, RunPaused, RunContinued:
+	case TaskRetried, TaskSkipped, TaskLimited, TaskAccepted, DrainStarted, KillStarted, RunPaused, RunContinued:
 		return true
 	}
 	return false

@@ -120,7 +120,7 @@ func applyTip(s State, e Event) State {
 		s.Moved = Moved{TipMove: *e.Tip, During: s.unguarded(), Gate: s.Gate}
 		s.tip.looking, s.tip.gone, s.tip.fresh = false, false, false
 	case BranchAccepted:
-		s = accept(s, e)
+		s = acceptTip(s, e)
 	case RestoreStarted:
 		s.Moved.Restoring = true
 	case BranchRestored:
@@ -141,8 +141,8 @@ func (s State) hold(e Event) State {
 	return s
 }
 
-// accept takes the branch as it is. Landed tasks whose work it does not hold are open again.
-func accept(s State, e Event) State {
+// acceptTip takes the branch as it is. Landed tasks whose work it does not hold are open again.
+func acceptTip(s State, e Event) State {
 	s.Tip = e.Tip.To
 	s.Moved = Moved{TipMove: *e.Tip, Accepted: true, During: s.Moved.During, Gate: s.Gate}
 	if e.Tip.From == "" || len(s.Landings()) == 0 && s.Base == e.Tip.From {

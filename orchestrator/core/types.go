@@ -93,6 +93,7 @@ type Attempt struct {
 	Why       string                  `json:"why,omitempty"`        // of the failure, in one clause
 	Files     []string                `json:"files,omitempty"`      // in conflict
 	Conflict  Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with
+	Accepted  Commit                  `json:"accepted,omitempty"`   // the Head whose protected paths a person has accepted
 	Session   string                  `json:"session,omitempty"`    // the client's id of the conversation
 	Counted   int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
 	InSession bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
@@ -216,6 +217,8 @@ type Run struct {
 	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
 	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
 	Promise    string     `json:"promise,omitempty"`    // how it ended
+
+	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
 }
 
 // ReadAt is when the tracker's newest reading that differed from what was known

@@ -13,6 +13,10 @@ var (
 	errGlobClass = errors.New("has a [ without its ]")
 )
 
+// CompileGlob makes a matcher of whole slash-separated paths, as the globs of rules are. It
+// fails for a glob that can match nothing.
+func CompileGlob(glob string) (*regexp.Regexp, error) { return compileGlob(glob) }
+
 // compileGlob makes a matcher of whole slash-separated paths. It fails for a glob that can
 // match nothing.
 func compileGlob(glob string) (*regexp.Regexp, error) {

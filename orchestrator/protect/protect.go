@@ -1,0 +1,266 @@
+// Package protect says which changes of a task touch what settles how work is judged, or what
+// runs on people's machines: settings, continuous integration, hooks, and the files that the
+// gate's commands name. It does no I/O: what it has to read it is handed.
+package protect
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// Defaults are the globs of paths that are always protected.
+func Defaults() []string {
+	return []string{
+		"project.yaml",
+		// continuous integration
+		".github/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".circleci/**", ".ci/**", "azure-pipelines*.yml", ".azure-pipelines/**", "Jenkinsfile", ".buildkite/**",
+		".travis.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".forgejo/**", ".gitea/**", ".teamcity/**", "cloudbuild.yaml", "buildspec.yml",
+		// agents and their hooks
+		".claude/**", ".mcp.json", ".codex/**", ".gemini/**", ".opencode/**", "opencode.json", "opencode.jsonc", ".copilot/**", ".cursor/**", ".loop/**",
+		// what git, editors and shells run for a person
+		"**/.gitattributes", ".gitmodules", ".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook.yaml", ".envrc", ".vscode/**", ".devcontainer/**",
+	}
+}
+
+// Change is one path that differs between two trees. Modes are git's, as "100644"; "000000"
+// where there is nothing.
+type Change struct {
+	// Path is where it is, from the top, with slashes.
+	Path string
+	// OldMode is what was there.
+	OldMode string
+	// NewMode is what is there now.
+	NewMode string
+	// Old is the object that was there.
+	Old string
+	// New is the object that is there now.
+	New string
+}
+
+// nothing is the mode of what is not there.
+const nothing = "000000"
+
+// link reports whether a mode is one of a symbolic link or a submodule.
+func link(mode string) bool { return mode == "120000" || mode == "160000" }
+
+// Parse reads what git diff-tree -r -z --raw --no-renames --no-abbrev prints.
+func Parse(out string) (changes []Change, err error) {
+	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
+	for n := 0; n < len(fields) && fields[n] != ""; n += 2 {
+		about := strings.Fields(strings.TrimPrefix(fields[n], ":"))
+		if len(about) != 5 || n+1 >= len(fields) || fields[n+1] == "" {
+			return nil, fmt.Errorf("git diff-tree printed %q", fields[n])
+		}
+		changes = append(changes, Change{Path: fields[n+1], OldMode: about[0], NewMode: about[1], Old: about[2], New: about[3]})
+	}
+	return changes, nil
+}
+
+// Files reads files of the tree that is protected. Found is false for a path that is no
+// plain file there.
+type Files func(paths []string) (found map[string][]byte, err error)
+
+// Blob reads an object of either tree.
+type Blob func(id string) ([]byte, error)
+
+// Set is all that is protected.
+type Set struct {
+	globs   []pattern
+	files   map[string]bool // that the gate's commands name, and are there, as folded paths
+	recipes []recipe
+}
+
+// pattern is a glob.
+type pattern struct {
+	re    *regexp.Regexp
+	parts []string // the components before the first **; nil where it begins so
+}
+
+// New makes a set of the defaults, of more globs, and of what the gate's commands name; a !
+// before a glob takes the default of that text away. It fails for a glob that is none, and
+// as files does.
+func New(globs []string, gate []validation.Rule, files Files) (*Set, error) {
+	all := Defaults()
+	for _, glob := range globs {
+		if out, not := strings.CutPrefix(glob, "!"); not {
+			all = slices.DeleteFunc(all, func(g string) bool { return g == out })
+			continue
+		}
+		all = append(all, glob)
+	}
+	s := &Set{files: map[string]bool{}}
+	for _, glob := range all {
+		p, err := compile(glob)
+		if err != nil {
+			return nil, err
+		}
+		s.globs = append(s.globs, p)
+	}
+	return s, s.follow(gate, files)
+}
+
+func compile(glob string) (pattern, error) {
+	re, err := validation.CompileGlob(fold(glob))
+	if err != nil {
+		return pattern{}, fmt.Errorf("protected path %q %w", glob, err)
+	}
+	var parts []string
+	for _, part := range strings.Split(fold(glob), "/") {
+		if strings.Contains(part, "**") {
+			break
+		}
+		parts = append(parts, part)
+	}
+	return pattern{re, parts}, nil
+}
+
+// maxDepth is how many files are followed one out of another: a recipe that names a script.
+const maxDepth = 4
+
+// follow finds the files that commands name, those that these name in turn, and the recipes.
+func (s *Set) follow(gate []validation.Rule, files Files) error {
+	var now names
+	for _, r := range gate {
+		if !r.Off && (r.Type == validation.Command || r.Type == validation.Custom) {
+			now.add(commandNames(r.Command, r.Dir))
+		}
+	}
+	read := map[string]bool{}
+	for depth := 0; depth < maxDepth && (len(now.files) > 0 || len(now.always) > 0 || len(now.recipes) > 0); depth++ {
+		var paths []string
+		for _, file := range now.files {
+			paths = append(paths, file)
+		}
+		for _, r := range now.recipes {
+			paths = append(paths, r.paths()...)
+		}
+		slices.Sort(paths)
+		paths = slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == "" })
+		found, err := files(paths)
+		if err != nil {
+			return err
+		}
+		var next names
+		for _, file := range now.always {
+			s.files[fold(file)] = true
+		}
+		for _, file := range now.files {
+			if text, there := found[file]; there {
+				s.files[fold(file)] = true
+				if !read[file] && shellScript(file, text) {
+					read[file] = true
+					next.add(commandNames(string(text), ""))             // it runs where its caller does,
+					next.add(commandNames(string(text), path.Dir(file))) // or goes to its own folder
+				}
+			}
+		}
+		for _, r := range now.recipes {
+			if slices.ContainsFunc(s.recipes, func(other recipe) bool { return other.same(r) }) {
+				continue
+			}
+			s.recipes = append(s.recipes, r)
+			for _, at := range slices.Sorted(maps.Keys(found)) {
+				if slices.Contains(r.paths(), at) {
+					next.add(r.names(at, found[at]))
+				}
+			}
+		}
+		now = next
+	}
+	return nil
+}
+
+// Touched lists the changed paths that are protected. It fails as blob does, which is asked
+// about files with recipes alone.
+func (s *Set) Touched(changes []Change, blob Blob) (paths []string, err error) {
+	for _, c := range changes {
+		touched := s.covers(c)
+		for _, r := range s.recipes {
+			if touched {
+				break
+			}
+			if touched, err = r.touched(c, blob); err != nil {
+				return nil, err
+			}
+		}
+		if touched {
+			paths = append(paths, c.Path)
+		}
+	}
+	return paths, nil
+}
+
+// covers reports whether a change is one of what globs match, or of a file that is named.
+func (s *Set) covers(c Change) bool {
+	folded := fold(c.Path)
+	if slices.ContainsFunc(s.globs, func(p pattern) bool { return p.re.MatchString(folded) || p.above(folded) }) {
+		return true
+	}
+	if s.files[folded] {
+		return true
+	}
+	if c.NewMode == nothing {
+		return false
+	}
+	for file := range s.files { // what takes the place of a folder that a file was in
+		if strings.HasPrefix(file, folded+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// above reports whether a path takes the place of a folder that the glob looks into.
+func (p pattern) above(folded string) bool {
+	parts := strings.Split(folded, "/")
+	if len(parts) > len(p.parts) {
+		return false
+	}
+	for n, part := range parts {
+		if ok, err := path.Match(p.parts[n], part); err != nil || !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// fold is a path as file systems know it that tell neither case nor characters without width
+// apart, and drop dots and spaces at the end of a name.
+func fold(p string) string {
+	p = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:
+			return -1
+		case r == '\u017f': // long s
+			return 's'
+		case r == '\u212a': // kelvin
+			return 'k'
+		}
+		return r
+	}, strings.ToLower(p))
+	parts := strings.Split(p, "/")
+	for n, part := range parts {
+		parts[n] = cmp.Or(strings.TrimRight(part, ". "), part)
+	}
+	return strings.Join(parts, "/")
+}
+
+// Allowed takes out of paths those that one of the globs matches.
+func Allowed(paths, globs []string) (left []string) {
+	for _, p := range paths {
+		if !slices.ContainsFunc(globs, func(glob string) bool {
+			re, err := validation.CompileGlob(glob)
+			return err == nil && re.MatchString(p)
+		}) {
+			left = append(left, p)
+		}
+	}
+	return left
+}
