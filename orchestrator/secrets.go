@@ -45,6 +45,11 @@ func WithoutSecrets(r *redact.Redactor, e core.Event) core.Event {
 		l.Secrets, l.Rules = cleanAll(r, l.Secrets), cleanRules(r, l.Rules)
 		e.Land = &l
 	}
+	if e.Tip != nil {
+		tip := *e.Tip
+		tip.Foreign = cleanAll(r, tip.Foreign)
+		e.Tip = &tip
+	}
 	if e.Agent != nil {
 		a := *e.Agent
 		a.Session, a.Signal, a.Unmerged = r.String(a.Session), r.String(a.Signal), cleanAll(r, a.Unmerged)

@@ -27,12 +27,13 @@ func knowing() *redact.Redactor {
 func TestEveryTextOfAnEventIsRedacted(t *testing.T) {
 	stays := []string{
 		"Kind", "Task", "Code", "Epic",
-		"Run.Mode", "Run.Drain", "Run.DrainWhy", "Run.Promise", "Run.FastExits.Task", "Run.FastExits.Why", // a run that starts has none of these
+		"Run.Mode", "Run.Drain", "Run.DrainWhy", "Run.Promise", "Run.FastExits.Task", "Run.FastExits.Why", "Run.FaultWhy", // a run that starts has none of these
 		"Run.Limits.Into", "Run.Limits.Actor",
 		"Read.Nodes.ID", "Read.Nodes.Parent", "Read.Nodes.Status", "Read.Nodes.Assignee", "Read.Nodes.Agent", "Read.Nodes.ClosedBy", "Read.Nodes.Needs", "Read.Removed", // the tracker is read without secrets
 		"Wrote.ID", "Wrote.Kind", "Wrote.Status", "Wrote.By",
 		"Land.Tasks", "Land.Old", "Land.Commits", "Land.Tree", "Land.Log", "Land.Rules.Rule",
 		"Agent.Base", "Agent.Head", "Agent.End",
+		"Tip.From", "Tip.To", "Tip.Kept", "Tip.Lost",
 		"Round.Entry.Signal", "Round.Entry.Rules.Rule",
 	}
 	var e core.Event

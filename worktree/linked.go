@@ -39,7 +39,12 @@ func (s *Store) linked(dir string) linked {
 // git runs git on the files, with an index. Neither the worktree's .git file nor its admin
 // directory is read.
 func (l linked) git(ctx context.Context, index string, stdin []byte, args ...string) (proc.Result, error) {
-	return l.repo.Do(ctx, git.Call{Args: args, Stdin: stdin, WorkTree: l.dir, Index: index})
+	at, err := l.trees.OpenFolder(l.dir) // held, so that a link that takes its place leads git nowhere
+	if err != nil {
+		return proc.Result{}, err
+	}
+	defer at.Close()
+	return l.repo.Do(ctx, git.Call{Args: args, Stdin: stdin, WorkTree: l.dir, At: at, Index: index})
 }
 
 // index is the index of whoever works here.

@@ -1,11 +1,11 @@
 package git
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -21,6 +21,9 @@ type Call struct {
 	// WorkTree is the work tree, and the working directory; empty means that there is none, and git
 	// refuses what needs one.
 	WorkTree string
+	// At, where it is set, is the work tree, open: git works in that very directory, whatever is at
+	// its path by then.
+	At *os.File
 	// Index is the index file; empty means one that does not exist.
 	Index string
 	// Env is added to the environment; it may set what the package itself has set.
@@ -35,17 +38,25 @@ func (r *Repo) Do(ctx context.Context, c Call) (proc.Result, error) {
 	if err != nil {
 		return proc.Result{}, err
 	}
-	args := []string{"--git-dir=" + dir}
-	if c.WorkTree != "" {
-		args = append(args, "--work-tree="+c.WorkTree)
+	args, cwd := []string{"--git-dir=" + dir}, filepath.Join(dir, ownFolder)
+	switch {
+	case c.At != nil && handles:
+		cwd, args = fmt.Sprintf("/proc/self/fd/%d", c.At.Fd()), append(args, "--work-tree=.")
+	case c.WorkTree != "":
+		cwd, args = c.WorkTree, append(args, "--work-tree="+c.WorkTree)
 	}
 	index := c.Index
 	if index == "" {
 		index = filepath.Join(dir, ownFolder, "no-index")
 	}
 	env := append(slices.Concat(base, c.Env), "GIT_INDEX_FILE="+index)
-	return r.start(ctx, proc.Cmd{Dir: cmp.Or(c.WorkTree, filepath.Join(dir, ownFolder)), Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
+	res, err := r.start(ctx, proc.Cmd{Dir: cwd, Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
+	runtime.KeepAlive(c.At)
+	return res, err
 }
+
+// handles says that a process can be started in a directory that is open.
+const handles = runtime.GOOS == "linux"
 
 // start is the one place where a command line of git is made.
 func (r *Repo) start(ctx context.Context, c proc.Cmd, args ...string) (proc.Result, error) {

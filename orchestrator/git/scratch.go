@@ -41,7 +41,7 @@ var owner = sync.OnceValue(func() string {
 	return fmt.Sprintf("%d-%d-%s-", pid, proc.Born(pid), cmp.Or(proc.Here(), "0"))
 })
 
-var ownedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-([0-9]+)-([0-9]+)-([0-9a-f]+)-[0-9]+$`) })
+var ownedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`-([0-9]+)-([0-9]+)-([0-9a-f]+)-[0-9A-Za-z]+$`) })
 
 // scratchLife is how long a directory counts as in use when its process cannot be asked for.
 const scratchLife = time.Hour

@@ -381,6 +381,21 @@ func (d *Dir) ReadDir(name string) (entries []fs.DirEntry, err error) {
 	return entries, errors.Join(err, f.Close())
 }
 
+// OpenFolder opens a folder, and no link to one. It fails with an [*UnsafeError] where something
+// else is there.
+func (d *Dir) OpenFolder(name string) (*os.File, error) {
+	at, last, err := d.walk(name, false)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := enterPlain(at, last)
+	if err := errors.Join(err, at.Close()); err != nil {
+		return nil, err
+	}
+	f, err := folder.Open(".")
+	return f, errors.Join(err, folder.Close())
+}
+
 // Lstat says what stands at name.
 func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 	at, last, err := d.walk(name, false)

@@ -185,6 +185,9 @@ func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
 	if known && !gone && was.equal(is) || !known && gone {
 		return Change{}, nil
 	}
+	if !known && g.comesLater(path) {
+		return Change{}, nil
+	}
 	c := Change{Path: path, What: how(known, gone, was, is)}
 	if gone && strings.HasPrefix(path, "worktrees/") {
 		return Change{}, nil // somebody has removed a worktree of theirs
@@ -209,6 +212,15 @@ func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
 		return c, nil
 	}
 	return g.restore(c, was, known, gone)
+}
+
+// comesLater reports whether a path is in the admin directory of a worktree that was not there
+// when the repository was remembered: a person's, or one of orch's that is being made.
+func (g *Guard) comesLater(path string) bool {
+	rest, ok := strings.CutPrefix(path, "worktrees/")
+	name, _, below := strings.Cut(rest, "/")
+	_, known := g.was.Files["worktrees/"+name+"/commondir"]
+	return ok && below && !known
 }
 
 // how says what has become of a file.
