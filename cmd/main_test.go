@@ -40,7 +40,15 @@ func asOrch() {
 	os.Exit(run(context.Background(), Process{
 		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
 		Children: proc.NewChildren(),
-	}, killAt(os.Getenv("ORCH_TEST_KILL"))))
+	}, testFaults()))
+}
+
+// testFaults are what the environment asks for.
+func testFaults() faults {
+	if f := pauseAt(os.Getenv("ORCH_TEST_PAUSE")); f != nil {
+		return f
+	}
+	return killAt(os.Getenv("ORCH_TEST_KILL"))
 }
 
 // killAt makes orch kill itself, as SIGKILL from outside would, at the n-th
