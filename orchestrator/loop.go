@@ -72,6 +72,9 @@ func (l *Loop) Run(ctx context.Context) error {
 		timer := time.NewTimer(l.untilWake())
 		select {
 		case events := <-l.answers:
+			for i, e := range events {
+				events[i] = core.Current(l.State, e)
+			}
 			err = l.record(events...)
 		case r := <-l.Requests:
 			err = l.request(r)

@@ -130,6 +130,9 @@ func landed(s State, e Event) State {
 	s = s.machineWorks()
 	s.Tip = e.Land.Commits[len(e.Land.Commits)-1]
 	s.tip = tipState{seen: e.At}
+	if s.Moved.Accepted { // the gate has judged all of it
+		s.Moved = Moved{}
+	}
 	s.Landing, s.Run.Failures = Landing{}, 0
 	s.Window = min(s.Window*2, maxWindow)
 	s.tracker.stale = true

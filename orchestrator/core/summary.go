@@ -91,6 +91,9 @@ func Summarize(s State, now time.Time) Summary {
 		sum.Promise = LoopError
 	case s.Run.Drain == RunActive:
 	case s.Moved.Pending():
+		if s.Run.Drain == "" {
+			sum.Code, sum.Reason = EpicMoved, s.Moved.String()
+		}
 	case c.Total == 0 && s.vanished() > 0:
 		sum.Code = TrackerDrift
 		sum.Reason = fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())

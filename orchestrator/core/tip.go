@@ -20,6 +20,21 @@ type TipMove struct {
 	Kept    string   `json:"kept,omitempty"`    // the reference that keeps what is no longer on the branch
 }
 
+// Current is e as it is once the state has gone on since its worker began: a branch that was
+// found elsewhere meanwhile is where it belongs when a landing of orch's own has moved it there,
+// or when that was settled.
+func Current(s State, e Event) Event {
+	if e.Kind != BranchMoved || e.Tip == nil {
+		return e
+	}
+	l := s.Landing
+	ours := l.Moving && len(l.Commits) > 0 && e.Tip.To == l.Commits[len(l.Commits)-1]
+	if ours || e.Tip.To == s.Tip || e.Tip.From != s.Tip || s.Moved.Pending() && e.Tip.To == s.Moved.To {
+		return Event{Kind: TipSeen, Reason: s.tip.held}
+	}
+	return e
+}
+
 // holds reports whether the branch has all work that has landed.
 func (m TipMove) holds() bool { return m.To != "" && len(m.Lost) == 0 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -105,19 +104,49 @@ func (c *child) read(o launchOptions) {
 	<-done
 }
 
-// pump ends at any error: the end of the file, the deadline, and a broken pipe mean the same here.
-func pump(r io.Reader, sink func([]byte)) {
+// pump ends at any error: the end of the file, the deadline, and a broken pipe mean the same
+// here. What is in the pipe when the deadline comes is read all the same: on a machine under
+// load a reader may not have had its turn before.
+func pump(r *os.File, sink func([]byte)) {
 	buf := make([]byte, chunkBytes)
 	for {
 		n, err := r.Read(buf)
 		if n > 0 {
 			sink(buf[:n])
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			rest(r, buf, sink)
+		}
 		if err != nil {
 			return
 		}
 	}
 }
+
+// rest reads what a pipe holds, and waits for nothing; at most maxRest bytes of somebody who
+// goes on writing.
+func rest(r *os.File, buf []byte, sink func([]byte)) {
+	raw, err := r.SyscallConn()
+	if err != nil {
+		return
+	}
+	for left := maxRest; left > 0; {
+		n := 0
+		var readErr error
+		err := raw.Control(func(fd uintptr) { n, readErr = syscall.Read(int(fd), buf) })
+		if errors.Is(readErr, syscall.EINTR) {
+			continue
+		}
+		if err != nil || readErr != nil || n <= 0 {
+			return
+		}
+		sink(buf[:n])
+		left -= n
+	}
+}
+
+// maxRest is the most that a pipe holds (fcntl(2), F_SETPIPE_SZ without privileges).
+const maxRest = 1 << 20
 
 func (c *child) wait() {
 	defer close(c.exited)

@@ -1,0 +1,81 @@
+package core_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator/core"
+)
+
+// moved is the epic branch found at to.
+func moved(to Commit, lost ...TaskID) Event {
+	return Event{Kind: BranchMoved, Code: EpicMoved, Tip: &TipMove{From: "c", To: to, Lost: lost}}
+}
+
+// onBranch is a state with a landed task, an agent at work on another where wanted, and the
+// branch where it belongs.
+func onBranch(t *testing.T, more ...Event) State {
+	t.Helper()
+	return after(t, after(t, idle(t, open("e.1"), open("e.2")), landedOne...), more...)
+}
+
+// TestMovedBranch: what becomes of an epic branch that others have moved.
+func TestMovedBranch(t *testing.T) {
+	t.Parallel()
+	later := noon.Add(time.Minute)
+	agent := startOf("e.2", 1)
+	agent.At = noon.Add(10 * time.Second)
+	find := func(e Event) Event { e.At = noon.Add(20 * time.Second); return e }
+	cases := map[string]struct {
+		events []Event
+		want   []string
+	}{
+		"with all work is taken as it is":             {[]Event{find(moved("x"))}, []string{"pin"}},
+		"without landed work ends the run":            {[]Event{find(moved("x", "e.1"))}, []string{"drain_started"}},
+		"that is gone ends the run":                   {[]Event{find(moved(""))}, []string{"drain_started"}},
+		"while an agent works is put back":            {[]Event{agent, find(moved("x", "e.1"))}, []string{"restore"}},
+		"that is gone while an agent works, too":      {[]Event{agent, find(moved(""))}, []string{"restore"}},
+		"with all work, while an agent works, is not": {[]Event{agent, find(moved("x"))}, []string{"pin"}},
+		"that was taken is judged": {[]Event{find(moved("x")), find(Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x"}})},
+			[]string{"check_base"}},
+		"that is red ends the run": {[]Event{find(moved("x")), find(Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x"}}),
+			find(Event{Kind: BaseChecked, Land: &Land{}})}, []string{"drain_started"}},
+		"that is red, while an agent works, is put back": {[]Event{agent, find(moved("x")), find(Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x"}}),
+			find(Event{Kind: BaseChecked, Land: &Land{}})}, []string{"restore"}},
+	}
+	for name, tt := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, acts(onBranch(t, tt.events...), later))
+		})
+	}
+}
+
+// TestAcceptedBranchOpensWhatItLost: only then, and the tracker is told.
+func TestAcceptedBranchOpensWhatItLost(t *testing.T) {
+	t.Parallel()
+	s := onBranch(t, Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Kind: "close", Status: "closed"}}}, moved("x", "e.1"))
+	require.Equal(t, Landed, s.Task("e.1").State)
+	require.Equal(t, LoopBlocked, Summarize(s, noon).Promise)
+	s = after(t, s, Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x", Lost: []TaskID{"e.1"}}})
+	require.Equal(t, Waiting, s.Task("e.1").State)
+	require.Equal(t, Commit("x"), s.Tip)
+	s = after(t, s, green, startOf("e.2", 1))
+	require.False(t, s.Moved.Pending())
+	require.Contains(t, told(s, noon.Add(time.Minute)), "e.1 open")
+}
+
+// TestCurrent: a worker that began before a landing moved the branch has seen that landing.
+func TestCurrent(t *testing.T) {
+	t.Parallel()
+	s := after(t, onBranch(t), startOf("e.2", 1), endOf("e.2", 1, Agent{Changed: true, Head: "h"}),
+		Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.2"}, Old: "c"}},
+		Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"d"}, Old: "c", Passed: true}}, Event{Kind: MoveStarted})
+	require.Equal(t, TipSeen, Current(s, moved("d")).Kind, "it is moving")
+	require.Equal(t, BranchMoved, Current(s, moved("x")).Kind)
+	s = after(t, s, Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"d"}}})
+	require.Equal(t, TipSeen, Current(s, moved("d")).Kind, "it has moved")
+	require.Equal(t, TipSeen, Current(s, moved("c")).Kind, "seen before that")
+}
