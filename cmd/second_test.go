@@ -71,9 +71,9 @@ git commit -q -m "$ORCH_TASK"
 	out, code := ref.run(nil, "orch", "run", ref.epic)
 	require.Equal(t, 0, code, out)
 	events := countEvents(t, ref)
-	step := 1
-	if testing.Short() {
-		step = 5
+	step := 3
+	if os.Getenv("ORCH_TEST_LONG") != "" {
+		step = 1
 	}
 	for n := 1; n <= events; n += step {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {

@@ -52,9 +52,9 @@ func Explain(err error) *Error {
 	case errors.As(err, &refused):
 		return &Error{Code: "REPOSITORY", What: refused.Reason, Exit: ExitNotReady, Err: err, Fix: []string{refused.Fix}}
 	case errors.As(err, &out):
-		return &Error{Code: "EPIC_CHECKED_OUT", What: out.Error(), Exit: ExitNotReady, Err: err,
+		return &Error{Code: string(core.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
-			Fix: []string{"git -C " + out.Path + " switch --detach"}}
+			Fix: []string{"git -C " + Quote(out.Path) + " switch --detach"}}
 	case errors.Is(err, git.ErrNotRepository):
 		return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}

@@ -91,9 +91,12 @@ func (s *sessions) stops(id string) bool {
 func TestUnboundSessionsAreNeverBlocked(t *testing.T) {
 	t.Parallel()
 	s := newSessions(t)
-	events := 100_000
-	if testing.Short() {
+	events := 20_000
+	switch {
+	case testing.Short():
 		events = 5_000
+	case os.Getenv("ORCH_TEST_LONG") != "":
+		events = 100_000
 	}
 	rnd := rand.New(rand.NewPCG(1, 2))
 	bound, still := map[string]bool{}, map[string]int{}

@@ -322,14 +322,15 @@ func (q *Question) Text() string {
 // Interactive reports whether a person can be asked here.
 func (q *Question) Interactive() bool { return q.app.CanAsk() && !q.app.JSON }
 
-// Confirm shows the plan and asks; the answer is kept. It fails where it can not be.
+// Confirm shows the plan and asks; an answer is kept. It fails where it cannot be.
 func (q *Question) Confirm() (yes bool, err error) {
 	fmt.Fprintf(q.app.Stdout, "%s\nNothing of it has run. The files that these commands name are yours to look at.\nTrust these? [y/N] ", q.Text())
 	answer, err := bufio.NewReader(q.app.Stdin).ReadString('\n')
 	word := strings.ToLower(strings.TrimSpace(answer))
 	yes = err == nil && (word == "y" || word == "yes")
-	if err != nil {
+	if err != nil { // the end of the input is no answer, and nothing is remembered
 		fmt.Fprintln(q.app.Stdout)
+		return false, nil
 	}
 	return yes, q.Answer(yes)
 }
