@@ -89,6 +89,9 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epic), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
+	if len(tasks) > 0 {
+		sum.Promise, sum.Reason = core.LoopContinue, fmt.Sprintf("%d %s handed out", len(tasks), cli.Plural(len(tasks), "task is", "tasks are"))
+	}
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
 		return nil

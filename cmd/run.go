@@ -193,6 +193,11 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 	if deps.AllowProtected, err = allowances(f.allowed); err != nil {
 		return prepared{}, err
 	}
+	for id := range deps.AllowProtected {
+		if _, known := beads.NewIndex(found.Issues).Issue(string(id)); !known {
+			return prepared{}, cli.Usage("--allow-protected names %s, and there is no such task", id)
+		}
+	}
 	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 		return hooks.Decide(ctx, w.Workspace, task, n, v, said, files)
 	}

@@ -170,7 +170,9 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 		// As an older orch left it, which had no reference for the tip: all landings hold.
 		e.Reason = "first run with a reference for the tip: " + e.Reason
 	}
-	if e.Kind == core.TipSeen && e.Code == "" {
+	if e.Kind == core.TipSeen && e.Code != "" { // gone, and not needed: what it had is kept, where it is there still
+		_ = land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip)
+	} else if e.Kind == core.TipSeen {
 		if err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip); err != nil {
 			return fmt.Errorf("keeping the tip of the epic branch: %w", err)
 		}
@@ -211,11 +213,15 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[core.TaskID]core
 // RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
 // between Open and Run. It fails when it is there, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (core.TipMove, error) {
-	m := o.loop.State.Moved
-	if !m.Pending() {
-		return core.TipMove{}, ErrInPlace
+	m := o.loop.State.Moved.TipMove
+	if !o.loop.State.Moved.Pending() {
+		at, err := o.fx.tip(ctx, o.fx.Store.EpicBranch())
+		if err != nil || at != "" {
+			return core.TipMove{}, errors.Join(err, ErrInPlace)
+		}
+		m = core.TipMove{From: o.loop.State.Tip} // gone after all was done
 	}
-	e := o.fx.restore(ctx, o.loop.State, m.TipMove, "")
+	e := o.fx.restore(ctx, o.loop.State, m, "")
 	if e.Kind != core.BranchRestored {
 		return core.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
@@ -28,9 +29,14 @@ func Explain(err error) *Error {
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
 	)
-	switch {
-	case errors.As(err, &u):
+	if errors.As(err, &u) {
 		return u
+	}
+	if why, ok := fault.Machine(err); ok {
+		r, _ := core.ReasonOf(core.Machine)
+		return &Error{Code: string(core.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+	}
+	switch {
 	case errors.As(err, &setting):
 		return settingError(setting)
 	case errors.As(err, &held):

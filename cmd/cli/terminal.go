@@ -10,21 +10,25 @@ import (
 // CanAsk reports whether a person reads what is printed, and answers.
 func (p Process) CanAsk() bool {
 	in, isIn := p.Stdin.(*os.File)
-	out, isOut := p.Stdout.(*os.File)
+	out, isOut := behind(p.Stdout).(*os.File)
 	return isIn && isOut && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
+}
+
+// behind is what a writer writes to in the end.
+func behind(w io.Writer) io.Writer {
+	for {
+		outer, ok := w.(interface{ Unwrap() io.Writer })
+		if !ok {
+			return w
+		}
+		w = outer.Unwrap()
+	}
 }
 
 // Terminal reports how wide the terminal behind w is, in characters, and whether it is one
 // that can be redrawn.
 func (p Process) Terminal(w io.Writer) (width int, ok bool) {
-	for {
-		behind, ok := w.(interface{ Unwrap() io.Writer })
-		if !ok {
-			break
-		}
-		w = behind.Unwrap()
-	}
-	f, isFile := w.(*os.File)
+	f, isFile := behind(w).(*os.File)
 	if !isFile || p.Getenv("TERM") == "dumb" || p.Getenv("TERM") == "" || !term.IsTerminal(int(f.Fd())) {
 		return 80, false
 	}

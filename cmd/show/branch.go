@@ -32,8 +32,10 @@ func branchText(b workspace.Standing, s core.State) string {
 	var out strings.Builder
 	id := cli.Quote(s.Epic)
 	switch m := b.Moved; {
-	case b.Gone:
+	case b.Gone && b.Kept:
 		fmt.Fprintf(&out, "\nThe epic branch is gone, after all was done; its last tip is kept at %s\n", land.TipRef(string(s.Epic)))
+	case b.Gone:
+		fmt.Fprintf(&out, "\nThe epic branch is gone, after all was done; its last tip was %.12s\n", s.Tip)
 	case m.From != "" && m.To != "" && len(m.Lost) == 0:
 		fmt.Fprintf(&out, "\nEpic branch\n  · %s\n    the next run has the gate judge it\n", harness.Clause(m.String(), 1000))
 	case m.From != "":
@@ -48,7 +50,7 @@ func branchText(b workspace.Standing, s core.State) string {
 
 // branchDocument is the same for a program.
 func branchDocument(b workspace.Standing) map[string]any {
-	doc := map[string]any{"moved": b.Moved.From != "", "gone": b.Gone}
+	doc := map[string]any{"moved": b.Moved.From != "", "gone": b.Gone, "tip_kept": b.Kept}
 	if b.Moved.From != "" {
 		doc["move"] = b.Moved
 	}

@@ -32,6 +32,7 @@ func (p page) text(now time.Time, all bool) string {
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	b.WriteString(branchText(p.branch, s))
+	b.WriteString(p.drainText())
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *core.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *core.Task) (string, bool) { return "", s.IsReady(t, now) })
@@ -47,6 +48,25 @@ func (p page) text(now time.Time, all bool) string {
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
 	return b.String()
+}
+
+// drainText is why the newest run took no more work, where only a person can mend that.
+func (p page) drainText() string {
+	if !p.stopped() {
+		return ""
+	}
+	r, _ := core.ReasonOf(p.State.Run.Drain)
+	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, harness.Clause(p.State.Run.DrainWhy, 1000), r.Do)
+}
+
+// stopped reports whether the newest run ended for something that no task is to blame for, and
+// that the next run meets again.
+func (p page) stopped() bool {
+	switch p.State.Run.Drain {
+	case core.BaseRed, core.Machine, core.RunActive, core.AgentAuth:
+		return !p.Held && core.Count(p.State, p.Now()).Done < core.Count(p.State, p.Now()).Total
+	}
+	return false
 }
 
 func (p page) runText(now time.Time) string {
@@ -208,6 +228,10 @@ func nextFor(t *core.Task) []next {
 		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
 	case core.GateFailed:
 		return []next{{"orch logs " + id + " --gate", "the failing output"}, {"orch diff " + id, "what it changed"}, retry, skip}
+	case core.Protected:
+		return []next{{"orch diff " + id, "what it changes of protected paths"}, {"orch land " + id + " --accept-protected", "land it all the same"}, retry, skip}
+	case core.TooLarge:
+		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"}, skip}
 	case core.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}

@@ -65,7 +65,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return nil
 	}
 	switch {
-	case p.branch.NeedsYou():
+	case p.branch.NeedsYou(), p.stopped():
 		return cli.ExitWith(cli.ExitNeedsYou)
 	case sum.Promise == core.LoopDone:
 		return nil

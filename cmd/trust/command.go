@@ -35,7 +35,6 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 	c.Flags().BoolVar(&show, "show", false, "only show it")
 	c.Flags().BoolVar(&revoke, "revoke", false, "forget all that was said of this repository")
 	c.Flags().StringVar(&base, "base", "HEAD", "the `revision` that agents will start from, where it is another one")
-	c.MarkFlagsMutuallyExclusive("show", "revoke")
 	return c
 }
 
@@ -54,6 +53,9 @@ func question(ctx context.Context, app *cli.App, base string) (*Question, error)
 func command(ctx context.Context, app *cli.App, args []string, base string, show, revoke bool) error {
 	if !show && app.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not say what is trusted", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
+	}
+	if show && revoke {
+		return cli.Usage("--show and --revoke do not go together")
 	}
 	q, err := question(ctx, app, base)
 	if err != nil {

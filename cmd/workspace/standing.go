@@ -18,6 +18,8 @@ type Standing struct {
 	Held string
 	// Gone says that it is gone, after all work was done.
 	Gone bool
+	// Kept says that a reference keeps the last tip.
+	Kept bool
 }
 
 // Standing compares the epic branch with the state and changes nothing. While a run goes on, which
@@ -37,11 +39,14 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 	if p.Held || p.State.Tip == "" {
 		return out, nil
 	}
-	if pinned, err := p.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic))); err == nil && len(p.State.Landing.Commits) > 0 && pinned != p.State.Tip {
-		return out, nil // a landing was cut off between git and the journal; the next run finds it
-	} else if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+	pinned, err := p.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic)))
+	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return out, err
 	}
+	if pinned != "" && len(p.State.Landing.Commits) > 0 && pinned != p.State.Tip {
+		return out, nil // a landing was cut off between git and the journal; the next run finds it
+	}
+	out.Kept = pinned == p.State.Tip
 	m, err := orchestrator.CompareTip(ctx, p.Repo, store.EpicBranch(), p.State)
 	if err == nil && m.To == "" && m.From != "" && p.State.Ended() {
 		out.Gone = true

@@ -254,7 +254,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	for _, e := range entries {
 		dir := filepath.Join(w.Home, "epics", e.Name())
 		info, err := os.Lstat(filepath.Join(dir, journal.File))
-		if err != nil {
+		if err != nil || info.Mode().IsRegular() && info.Size() == 0 { // a run that got no further
 			continue
 		}
 		dirs = append(dirs, dir)

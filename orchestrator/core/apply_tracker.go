@@ -64,7 +64,7 @@ func read(s State, e Event) State {
 		i, known := s.index[n.ID]
 		if !known {
 			t := &Task{Node: n, State: Waiting, Since: e.At}
-			t.follow(Node{}, e.At)
+			t.follow(Node{}, s.Run.Limits.Actor, e.At)
 			s.index[n.ID] = len(s.Tasks)
 			s.Tasks = append(s.Tasks, t)
 			continue
@@ -72,7 +72,7 @@ func read(s State, e Event) State {
 		t := *s.Tasks[i]
 		was := t.Node
 		t.Node, t.Deleted = n, false
-		t.follow(was, e.At)
+		t.follow(was, s.Run.Limits.Actor, e.At)
 		s.Tasks[i] = &t
 	}
 	for _, id := range e.Read.Removed {
@@ -91,7 +91,7 @@ func read(s State, e Event) State {
 
 // follow brings a task's state in line with what a person did in the tracker.
 // What the tracker has from us (Told) is no news.
-func (t *Task) follow(was Node, at time.Time) {
+func (t *Task) follow(was Node, actor string, at time.Time) {
 	if !t.Dispatchable() || t.Status == t.Told && t.Told != "" {
 		return
 	}
@@ -99,7 +99,7 @@ func (t *Task) follow(was Node, at time.Time) {
 	told := t.Told
 	t.Told = ""
 	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.Give == "" // by whom, the tracker told later
-	t.Doubted = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent()
+	t.Doubted = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent(actor)
 	switch {
 	case t.State == Skipped && t.Doubted:
 		t.release(at) // no person closed it after all
@@ -116,11 +116,12 @@ func (t *Task) follow(was Node, at time.Time) {
 // closedByAgent reports whether an agent, rather than a person, closed the task
 // in the tracker: it was closed under the name that agents are given; or the
 // tracker tells no name, and an attempt was open then. A session's model has the
-// name of its person.
-func (t *Task) closedByAgent() bool {
+// name of its person; the orch of another clone has one of its own, and closes what has landed there.
+func (t *Task) closedByAgent(actor string) bool {
 	during := slices.ContainsFunc(t.Attempts, func(a Attempt) bool {
 		began, ended := a.Started.Add(-time.Second), a.Ended.Add(time.Second) // the tracker rounds to whole seconds, up or down
 		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(ended))
 	})
-	return during || strings.HasPrefix(t.ClosedBy, ActorPrefix)
+	otherClone := strings.Contains(t.ClosedBy, ":") && t.ClosedBy != actor
+	return during || strings.HasPrefix(t.ClosedBy, ActorPrefix) && !otherClone
 }

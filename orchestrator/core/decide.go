@@ -369,7 +369,10 @@ func (s State) start(t *Task) Decision {
 	}
 	why := "ready"
 	if last.Number > 0 {
-		why = fmt.Sprintf("attempt %d, after %s", last.Number+1, last.Failure)
+		why = fmt.Sprintf("attempt %d", last.Number+1)
+		if last.Failure != "" {
+			why += ", after " + string(last.Failure)
+		}
 	}
 	return Decision{Act: Start, Event: Event{Kind: AttemptStarted, Task: t.ID, Attempt: last.Number + 1, Reason: why, Agent: a}}
 }

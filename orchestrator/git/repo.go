@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -72,6 +73,9 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
+		}
+		if _, machine := fault.Machine(err); machine {
+			return fmt.Errorf("starting git: %w", err)
 		}
 		return &UnsupportedError{Reason: "git does not run: " + err.Error(), Fix: fix}
 	}
