@@ -66,7 +66,11 @@ func (x *Effects) protection(ctx context.Context, tip core.Commit) (*protect.Set
 	if x.guarded.set != nil {
 		return x.guarded.set, nil
 	}
-	set, err := protect.New(x.Protect, x.Gate, func(paths []string) (map[string][]byte, error) { return x.filesAt(ctx, tip, paths) })
+	links, err := x.linksAt(ctx, tip)
+	if err != nil {
+		return nil, err
+	}
+	set, err := protect.New(x.Protect, x.Gate, links, func(paths []string) (map[string][]byte, error) { return x.filesAt(ctx, tip, paths) })
 	if err == nil {
 		x.guarded.set = set
 	}
@@ -102,6 +106,31 @@ func (x *Effects) filesAt(ctx context.Context, c core.Commit, paths []string) (m
 		}
 	}
 	return found, nil
+}
+
+// maxLinks is how many symbolic links of a tree are looked at.
+const maxLinks = 2000
+
+// linksAt are the symbolic links in a commit, with what they contain.
+func (x *Effects) linksAt(ctx context.Context, c core.Commit) (map[string]string, error) {
+	out, err := x.Repo.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", string(c))
+	if err != nil {
+		return nil, fmt.Errorf("looking for links: %w", err)
+	}
+	links := map[string]string{}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		about, name, _ := strings.Cut(entry, "\t")
+		fields := strings.Fields(about)
+		if len(fields) != 3 || fields[0] != "120000" || len(links) == maxLinks {
+			continue
+		}
+		to, err := x.blob(ctx, fields[2])
+		if err != nil {
+			return nil, err
+		}
+		links[name] = string(to)
+	}
+	return links, nil
 }
 
 func (x *Effects) blob(ctx context.Context, id string) ([]byte, error) {

@@ -75,6 +75,7 @@ type Set struct {
 	globs   []pattern
 	files   map[string]bool // that the gate's commands name, and are there, as folded paths
 	recipes []recipe
+	links   map[string]string
 }
 
 // pattern is a glob.
@@ -86,7 +87,10 @@ type pattern struct {
 // New makes a set of the defaults, of more globs, and of what the gate's commands name; a !
 // before a glob takes the default of that text away. It fails for a glob that is none, and
 // as files does.
-func New(globs []string, gate []validation.Rule, files Files) (*Set, error) {
+//
+// links are the symbolic links of the tree, by path, with what each contains: a file that is
+// named by way of one is protected where it is.
+func New(globs []string, gate []validation.Rule, links map[string]string, files Files) (*Set, error) {
 	all := Defaults()
 	for _, glob := range globs {
 		if out, not := strings.CutPrefix(glob, "!"); not {
@@ -95,7 +99,7 @@ func New(globs []string, gate []validation.Rule, files Files) (*Set, error) {
 		}
 		all = append(all, glob)
 	}
-	s := &Set{files: map[string]bool{}}
+	s := &Set{files: map[string]bool{}, links: links}
 	for _, glob := range all {
 		p, err := compile(glob)
 		if err != nil {
@@ -134,10 +138,13 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 	}
 	read := map[string]bool{}
 	for depth := 0; depth < maxDepth && (len(now.files) > 0 || len(now.always) > 0 || len(now.recipes) > 0); depth++ {
-		var paths []string
 		for _, file := range now.files {
-			paths = append(paths, file)
+			if at := s.resolve(file); at != file {
+				now.files = append(now.files, at)
+				s.files[fold(file)] = true
+			}
 		}
+		paths := slices.Clone(now.files)
 		for _, r := range now.recipes {
 			paths = append(paths, r.paths()...)
 		}
@@ -175,6 +182,29 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 		now = next
 	}
 	return nil
+}
+
+// maxLinks bounds how many links lead from a path to a file.
+const maxLinks = 16
+
+// resolve is where a path leads to in the tree.
+func (s *Set) resolve(file string) string {
+	for range maxLinks {
+		parts, again := strings.Split(file, "/"), false
+		for n := range parts {
+			at := strings.Join(parts[:n+1], "/")
+			to, link := s.links[at]
+			if !link || path.IsAbs(to) {
+				continue
+			}
+			file, again = path.Join(path.Dir(at), to, strings.Join(parts[n+1:], "/")), true
+			break
+		}
+		if !again {
+			break
+		}
+	}
+	return file
 }
 
 // Touched lists the changed paths that are protected. It fails as blob does, which is asked

@@ -71,7 +71,7 @@ func touched(t *testing.T, s *protect.Set, old, now tree) []string {
 
 func TestGlobs(t *testing.T) {
 	t.Parallel()
-	s, err := protect.New([]string{"deploy/**", "!.envrc"}, nil, tree{}.files)
+	s, err := protect.New([]string{"deploy/**", "!.envrc"}, nil, nil, tree{}.files)
 	require.NoError(t, err)
 	for path, want := range map[string]bool{
 		"project.yaml": true, "PROJECT.yaml": true, "project.yaml. ": true, "pro\u200cject.yaml": true, "sub/project.yaml": false,
@@ -83,7 +83,7 @@ func TestGlobs(t *testing.T) {
 		require.Equal(t, want, len(got) == 1, path)
 		require.Equal(t, want, len(touched(t, s, tree{path: "old"}, tree{})) == 1, "deleted: %s", path)
 	}
-	_, err = protect.New([]string{"/abs"}, nil, tree{}.files)
+	_, err = protect.New([]string{"/abs"}, nil, nil, tree{}.files)
 	require.Error(t, err)
 }
 
@@ -101,7 +101,7 @@ func TestNamedFiles(t *testing.T) {
 		"test -f data.txt": nil, "! grep -q x main.go": nil, "go vet ./... && go test ./...": nil, "x() { sh gate.sh; }; x": {"gate.sh"}, "sh gate.sh 'unclosed": {"gate.sh"},
 		"sh ../gate.sh": nil, "sh /etc/gate.sh": nil, "sh no.sh": nil,
 	} {
-		s, err := protect.New([]string{}, command(cmd), base.files)
+		s, err := protect.New([]string{}, command(cmd), nil, base.files)
 		require.NoError(t, err)
 		now := tree{}
 		for p, text := range base {
@@ -110,7 +110,7 @@ func TestNamedFiles(t *testing.T) {
 		slices.Sort(want)
 		require.Equal(t, want, touched(t, s, base, now), cmd)
 	}
-	s, err := protect.New(nil, command("sh tools/deep/gate.sh"), tree{"tools/deep/gate.sh": "true"}.files)
+	s, err := protect.New(nil, command("sh tools/deep/gate.sh"), nil, tree{"tools/deep/gate.sh": "true"}.files)
 	require.NoError(t, err)
 	was := tree{"tools/deep/gate.sh": "true"}
 	require.Equal(t, []string{"tools/deep/gate.sh"}, touched(t, s, was, tree{"moved.sh": "true"}), "renamed")
@@ -125,7 +125,7 @@ func TestNamedFiles(t *testing.T) {
 func TestScriptsNameScripts(t *testing.T) {
 	t.Parallel()
 	base := tree{"gate.sh": "set -e\n. \"$(dirname \"$0\")/ci/one.sh\"\n", "ci/one.sh": "cd ci && ./two\n", "ci/two": "#!/bin/sh\npython3 three.py\n", "ci/three.py": "", "four.py": ""}
-	s, err := protect.New(nil, command("sh gate.sh"), base.files)
+	s, err := protect.New(nil, command("sh gate.sh"), nil, base.files)
 	require.NoError(t, err)
 	now := tree{}
 	for p := range base {
@@ -152,7 +152,7 @@ lint: ; golint
 func TestMake(t *testing.T) {
 	t.Parallel()
 	base := tree{"Makefile": sampleMakefile, "ci/check.sh": ""}
-	s, err := protect.New(nil, command("make -s test V=1"), base.files)
+	s, err := protect.New(nil, command("make -s test V=1"), nil, base.files)
 	require.NoError(t, err)
 	change := func(old, now string) tree {
 		require.Contains(t, sampleMakefile, old)
@@ -175,10 +175,10 @@ func TestMake(t *testing.T) {
 	require.Equal(t, []string{"GNUmakefile"}, touched(t, s, base, tree{"Makefile": sampleMakefile, "ci/check.sh": "", "GNUmakefile": "test:"}), "which counts first")
 	require.Equal(t, []string{"ci/check.sh"}, touched(t, s, base, tree{"Makefile": sampleMakefile, "ci/check.sh": "x"}), "what the recipe names")
 	require.Equal(t, []string{"Makefile"}, touched(t, s, base, tree{"Makefile": "->x", "ci/check.sh": ""}))
-	other, err := protect.New(nil, command("make -C sub -f my.mk test"), tree{"sub/my.mk": "test: ; true\n"}.files)
+	other, err := protect.New(nil, command("make -C sub -f my.mk test"), nil, tree{"sub/my.mk": "test: ; true\n"}.files)
 	require.NoError(t, err)
 	require.Equal(t, []string{"sub/my.mk"}, touched(t, other, tree{"sub/my.mk": "test: ; true\n"}, tree{"sub/my.mk": "test: ; false\n"}))
-	first, err := protect.New(nil, command("make"), base.files)
+	first, err := protect.New(nil, command("make"), nil, base.files)
 	require.NoError(t, err)
 	require.Equal(t, []string{"Makefile"}, touched(t, first, base, change("build -o", "version")))
 	require.Empty(t, touched(t, first, base, change("golint", "x")))
@@ -188,7 +188,7 @@ func TestJust(t *testing.T) {
 	t.Parallel()
 	text := "go := \"go\"\n\ntest: vet\n    {{go}} test\n\nvet:\n    go vet\n\nother arg='x':\n    echo\n"
 	base := tree{"justfile": text}
-	s, err := protect.New(nil, command("just test"), base.files)
+	s, err := protect.New(nil, command("just test"), nil, base.files)
 	require.NoError(t, err)
 	for old, want := range map[string]bool{"{{go}} test": true, "go vet": true, `"go"`: true, "echo": false} {
 		got := touched(t, s, base, tree{"justfile": strings.Replace(text, old, "changed", 1)})
@@ -201,7 +201,7 @@ func TestScriptsOfAPackage(t *testing.T) {
 	text := `{"name":"a","version":"1","scripts":{"test":"node tools/run.js","build":"tsc"},"dependencies":{}}`
 	base := tree{"package.json": text, "tools/run.js": ""}
 	for _, cmd := range []string{"npm test", "npm run test -- --ci", "pnpm test", "yarn test", "npm --silent t"} {
-		s, err := protect.New(nil, command(cmd), base.files)
+		s, err := protect.New(nil, command(cmd), nil, base.files)
 		require.NoError(t, err)
 		require.Equal(t, []string{"package.json"}, touched(t, s, base, tree{"package.json": strings.Replace(text, "node", "true", 1), "tools/run.js": ""}), cmd)
 		require.Equal(t, []string{"tools/run.js"}, touched(t, s, base, tree{"package.json": text, "tools/run.js": "x"}), cmd)
@@ -256,10 +256,36 @@ func FuzzNew(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, makefile string) {
 		base := tree{"Makefile": makefile, "justfile": makefile, "package.json": makefile, "x": text, "gate.sh": makefile}
-		s, err := protect.New(nil, command(text), base.files)
+		s, err := protect.New(nil, command(text), nil, base.files)
 		if err != nil {
 			t.Fatal(err)
 		}
 		touched(t, s, base, tree{"Makefile": makefile + "\nx:\n\ty\n", "justfile": "", "package.json": "{}", "x": ""})
 	})
+}
+
+// TestByWayOfALink: a script that is named through a link of the tree is protected where it is,
+// and the link too.
+func TestByWayOfALink(t *testing.T) {
+	t.Parallel()
+	s, err := protect.New(nil, command("sh ci/check.sh"), map[string]string{"ci": "tools/now", "tools/now": "v2"}, tree{"tools/v2/check.sh": "true"}.files)
+	require.NoError(t, err)
+	for _, p := range []string{"tools/v2/check.sh", "ci", "ci/check.sh"} {
+		touched, err := s.Touched([]protect.Change{{Path: p, OldMode: "100644", NewMode: "100644", Old: "a", New: "b"}}, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{p}, touched, p)
+	}
+	round, err := protect.New(nil, command("sh a/x"), map[string]string{"a": "b", "b": "a"}, tree{}.files)
+	require.NoError(t, err)
+	require.NotNil(t, round)
+}
+
+// TestIncludedLater: a file that a Makefile includes where it is there is protected before it is.
+func TestIncludedLater(t *testing.T) {
+	t.Parallel()
+	s, err := protect.New(nil, command("make test"), nil, tree{"Makefile": "-include local.mk\ntest:\n\ttrue\n"}.files)
+	require.NoError(t, err)
+	touched, err := s.Touched([]protect.Change{{Path: "local.mk", OldMode: "000000", NewMode: "100644", New: "b"}}, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"local.mk"}, touched)
 }

@@ -160,6 +160,7 @@ func (r recipe) names(at string, text []byte) (out names) {
 		if rest, ok := cutWord(line, "include", "-include", "sinclude"); ok {
 			for _, file := range strings.Fields(rest) {
 				out.files = append(out.files, clean(dir, file))
+				out.always = append(out.always, clean(dir, file)) // one that is not there yet is read as soon as it is
 			}
 			continue
 		}
