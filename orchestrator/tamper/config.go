@@ -146,7 +146,7 @@ func executes(key string) bool {
 	section, name := key[:first], key[strings.LastIndex(key, ".")+1:]
 	switch section {
 	case "alias", "filter", "include", "includeif", "pager", "gpg", "credential", "extensions", "protocol", "url", "http", "safe",
-		"mergetool", "difftool", "browser", "man", "guitool", "trailer", "sendemail", "tar", "uploadpack", "imap", "instaweb", "transfer", "fsck", "receive":
+		"mergetool", "difftool", "browser", "man", "guitool", "trailer", "sendemail", "tar", "uploadpack", "imap", "instaweb", "transfer", "fsck", "receive", "gc", "maintenance", "hook":
 		return true
 	case "core":
 		switch name {
