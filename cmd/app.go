@@ -5,6 +5,7 @@ package cmd
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/core"
@@ -58,6 +59,9 @@ func execute(ctx context.Context, a *app) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
+		if strings.HasPrefix(err.Error(), "if any flags in the group") { // cobra's words for flags that do not go together
+			err = cli.Usage("%s", err)
+		}
 		a.JSON = a.JSON || asksJSON(p.Args)
 		return a.Report(err)
 	}

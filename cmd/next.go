@@ -31,7 +31,12 @@ a brief for each, and prints them. A session's model gives each to a subagent,
 and calls orch land TASK when that has committed its work. When nothing is left
 to claim and nothing is under way, it says so.`,
 		Args: cli.Exactly(1, "an epic"),
-		RunE: func(c *cobra.Command, args []string) error { return a.next(c.Context(), core.TaskID(args[0]), f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(c); err != nil {
+				return err
+			}
+			return a.next(c.Context(), core.TaskID(args[0]), f)
+		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ func newRoot(a *app) *cobra.Command {
 		},
 		RunE: func(*cobra.Command, []string) error { return a.intro() },
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+				return cli.Usage("-C %s: there is no such folder", dir)
+			}
 			if dir != "" {
 				a.Dir = dir
 			}

@@ -60,7 +60,12 @@ The first ctrl-c lets the agents that work finish, and starts no more. The
 second interrupts them; their work is kept.`,
 		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
 		Args:    cli.Exactly(1, "an epic"),
-		RunE:    func(c *cobra.Command, args []string) error { return a.run(c.Context(), core.TaskID(args[0]), f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := f.check(c); err != nil {
+				return err
+			}
+			return a.run(c.Context(), core.TaskID(args[0]), f)
+		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
 	c.Flags().IntVar(&f.attempts, "attempts", 0, "tries before a task is parked (workflow.run.attempts)")
@@ -72,6 +77,20 @@ second interrupts them; their work is kept.`,
 	trust.Flag(c, &f.trust)
 	c.Flags().StringArrayVar(&f.allowed, "allow-protected", nil, "let a task change protected paths: `TASK`, or TASK:GLOB for some of them")
 	return c
+}
+
+// check holds what was given to the bounds of the settings.
+func (f runFlags) check(c *cobra.Command) error {
+	given := c.Flags().Changed
+	switch {
+	case given("max-parallel") && (f.parallel < 1 || f.parallel > 64):
+		return cli.Usage("--max-parallel is %d, not a number from 1 to 64", f.parallel)
+	case given("attempts") && (f.attempts < 1 || f.attempts > 100):
+		return cli.Usage("--attempts is %d, not a number from 1 to 100", f.attempts)
+	case given("max-duration") && f.duration <= 0:
+		return cli.Usage("--max-duration is %s, not a time over 0", f.duration)
+	}
+	return nil
 }
 
 func (f runFlags) apply(l *core.Limits) {

@@ -184,7 +184,11 @@ func (x *Effects) issue(id core.TaskID) beads.Issue {
 // write tells the tracker, and answers with what it has now.
 func (x *Effects) write(ctx context.Context, s core.State, changes []beads.Change) []core.Event {
 	if slices.ContainsFunc(changes, func(c beads.Change) bool { return c.Kind == beads.Close }) {
-		if e := x.look(ctx, s); e.Kind != core.TipSeen { // closed means landed, and still there
+		switch e := x.look(ctx, s); e.Kind { // closed means landed, and still there
+		case core.TipSeen:
+		case core.MachineFailed:
+			return []core.Event{{Kind: core.TrackerFailed, Code: core.Machine, Reason: e.Reason}}
+		default:
 			return []core.Event{{Kind: core.TrackerWritten}, e}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/fault"
@@ -100,6 +101,16 @@ func (x *Effects) restore(ctx context.Context, s core.State, m core.TipMove, cod
 	case held:
 		return core.Event{Kind: core.BranchHeld, Code: core.CheckedOut, Reason: heldBy(at)}
 	}
+	now, err := x.tip(ctx, x.Store.EpicBranch())
+	if err == nil && now == m.From { // an older look said that it was elsewhere
+		return core.Event{Kind: core.TipSeen}
+	}
+	if err == nil && now == "" {
+		err = errors.Join(land.Clear(ctx, x.Repo, x.Store.EpicBranch()), land.Clear(ctx, x.Repo, land.TipRef(string(s.Epic))))
+	}
+	if err != nil {
+		return machineFailed("putting the epic branch back", err)
+	}
 	kept := ""
 	if m.To != "" {
 		if kept, err = land.Keep(ctx, x.Repo, string(s.Epic), m.To); err != nil {
@@ -182,11 +193,14 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 
 // tip is what a reference points at; empty when there is none.
 func (x *Effects) tip(ctx context.Context, ref string) (core.Commit, error) {
-	c, err := x.Repo.Resolve(ctx, ref)
-	if errors.Is(err, git.ErrNoSuchRef) {
-		return "", nil
+	if strings.HasSuffix(ref, "/lease") { // which is no commit
+		c, err := x.Repo.Resolve(ctx, ref)
+		if errors.Is(err, git.ErrNoSuchRef) {
+			return "", nil
+		}
+		return c, err
 	}
-	return c, err
+	return land.Tip(ctx, x.Repo, ref)
 }
 
 // newest is the commit that landed last: the one that no other has among its ancestors.
@@ -222,6 +236,9 @@ func (o *Orchestrator) RestoreBranch(ctx context.Context) (core.TipMove, error) 
 		m = core.TipMove{From: o.loop.State.Tip} // gone after all was done
 	}
 	e := o.fx.restore(ctx, o.loop.State, m, "")
+	if e.Kind == core.TipSeen {
+		return m, errors.Join(o.loop.record(e), ErrInPlace)
+	}
 	if e.Kind != core.BranchRestored {
 		return core.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
 	}
@@ -237,6 +254,9 @@ func (o *Orchestrator) AcceptBranch(ctx context.Context) (core.TipMove, error) {
 		return m, ErrInPlace
 	}
 	if m.To == "" {
+		if err := land.Clear(ctx, o.fx.Repo, o.fx.Store.EpicBranch()); err != nil {
+			return m, fmt.Errorf("making the epic branch: %w", err)
+		}
 		if err := o.fx.Repo.UpdateRefs(ctx, []git.RefChange{{Name: o.fx.Store.EpicBranch(), New: o.base}}); err != nil {
 			return m, fmt.Errorf("making the epic branch: %w", err)
 		}

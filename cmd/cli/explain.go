@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // Explain sorts every error that the packages below return into what a
@@ -28,6 +29,7 @@ func Explain(err error) *Error {
 		version *beads.VersionError
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
+		root    *worktree.RootError
 	)
 	if errors.As(err, &u) {
 		return u
@@ -57,6 +59,9 @@ func Explain(err error) *Error {
 			Fix: []string{"install bd 1.0.4 or later, or use the embedded tracker: workflow.tracker.kind: file"}}
 	case errors.As(err, &refused):
 		return &Error{Code: "REPOSITORY", What: refused.Reason, Exit: ExitNotReady, Err: err, Fix: []string{refused.Fix}}
+	case errors.As(err, &root):
+		return &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
+			Fix: []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}}
 	case errors.As(err, &out):
 		return &Error{Code: string(core.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",

@@ -335,6 +335,7 @@ func Summary(s core.State, sum core.Summary) string {
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
 	case s.Into.Why != "":
 		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, cli.Quote(s.Epic), s.Run.Limits.Into)
+	case sum.Promise == core.LoopDone && s.BranchGone():
 	case sum.Promise == core.LoopDone && c.Landed > 0:
 		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, cli.Quote(s.Epic))
 	case sum.Promise == core.LoopContinue:

@@ -228,7 +228,11 @@ func identity(ctx context.Context, repo *git.Repo, dir string) (string, error) {
 		}
 		return "", fmt.Errorf("looking for the first commits of the repository: %w", err)
 	}
-	return "commits " + strings.Join(slices.Sorted(strings.FieldsSeq(string(res.Stdout))), " "), nil
+	id := "commits " + strings.Join(slices.Sorted(strings.FieldsSeq(string(res.Stdout))), " ")
+	if top := repo.WorkTree(); top != "" && filepath.Dir(repo.CommonDir()) != top {
+		id += " at " + top // whose .git points elsewhere: anybody can write such a file
+	}
+	return id, nil
 }
 
 // plural is n of something, in words.

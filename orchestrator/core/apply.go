@@ -40,7 +40,7 @@ func Apply(s State, e Event) State {
 		if s.Moved.Accepted && (e.Land.Passed || s.Run.Limits.AllowRedBase) {
 			s.Moved = Moved{}
 		}
-	case BranchMoved, BranchAccepted, BranchRestored, BranchHeld, TipLookStarted, TipSeen, RestoreStarted:
+	case BranchMoved, BranchAccepted, BranchRestored, BranchHeld, TipLookStarted, TipLookEnded, TipSeen, RestoreStarted:
 		return applyTip(s, e)
 	case MachineFailed:
 		return machineFailed(s, e)
@@ -76,6 +76,7 @@ func applyRun(s State, e Event) State {
 		}
 	}
 	s.Moved, s.tip = Moved{}, tipState{seen: e.At}
+	s.Landing.Lost, s.Landing.NotBefore, s.Landing.Why = 0, time.Time{}, ""
 	if s.Gate == GateChecking || s.Gate == GateRed {
 		s.Gate = GateUnknown
 	}

@@ -66,6 +66,7 @@ const (
 	AgentExited   EventKind = "agent_exited" // its process; what it left is being looked at
 
 	TipLookStarted EventKind = "tip_look_started" // the epic branch is being looked at
+	TipLookEnded   EventKind = "tip_look_ended"   // with nothing that was not known
 	TipSeen        EventKind = "tip_seen"         // it is where it belongs; Reason names who has it checked out, Code says that there is none and none is needed
 	RestoreStarted EventKind = "restore_started"  // it is being put back
 )
@@ -73,7 +74,7 @@ const (
 // Journaled reports whether the kind is written into the journal.
 func (k EventKind) Journaled() bool {
 	switch k {
-	case TrackerBusy, TrackerFailed, CleanStarted, AgentExited, TipLookStarted, TipSeen, RestoreStarted:
+	case TrackerBusy, TrackerFailed, CleanStarted, AgentExited, TipLookStarted, TipLookEnded, TipSeen, RestoreStarted:
 		return false
 	}
 	return true

@@ -85,7 +85,7 @@ func Summarize(s State, now time.Time) Summary {
 	case s.gaveUp() && !s.Run.Kill:
 		sum.Promise, sum.Code, sum.Reason = LoopError, TrackerDown, "the tracker does not answer: "+s.tracker.why
 		if s.tracker.code != "" {
-			sum.Code = s.tracker.code
+			sum.Code, sum.Reason = s.tracker.code, s.tracker.why
 		}
 	case s.Run.Drain == Machine:
 		sum.Promise = LoopError

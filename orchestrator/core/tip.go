@@ -29,7 +29,10 @@ func Current(s State, e Event) Event {
 	}
 	l := s.Landing
 	ours := l.Moving && len(l.Commits) > 0 && e.Tip.To == l.Commits[len(l.Commits)-1]
-	if ours || e.Tip.To == s.Tip || e.Tip.From != s.Tip || s.Moved.Pending() && e.Tip.To == s.Moved.To {
+	switch {
+	case s.Moved.Pending() && e.Tip.To == s.Moved.To:
+		return Event{Kind: TipLookEnded} // as is known
+	case ours, e.Tip.To == s.Tip, e.Tip.From != s.Tip:
 		return Event{Kind: TipSeen, Reason: s.tip.held}
 	}
 	return e
@@ -117,15 +120,21 @@ type tipState struct {
 	since   time.Time // that it is held
 }
 
+// BranchGone reports whether there is no epic branch, and none was needed.
+func (s State) BranchGone() bool { return s.tip.gone }
+
 // Held says which work tree has the epic branch checked out, so that nothing lands; "" for none.
 func (s State) Held() string { return s.tip.held }
 
 func applyTip(s State, e Event) State {
 	switch e.Kind {
-	case TipLookStarted:
-		s.tip.looking = true
+	case TipLookStarted, TipLookEnded:
+		s.tip.looking = e.Kind == TipLookStarted
 	case TipSeen:
 		s.tip.looking, s.tip.fresh, s.tip.seen, s.tip.gone = false, true, e.At, e.Code == EpicMoved
+		if !s.Moved.Accepted {
+			s.Moved = Moved{}
+		}
 		s = s.hold(e)
 	case BranchHeld:
 		s = s.hold(e)

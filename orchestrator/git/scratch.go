@@ -49,6 +49,9 @@ const scratchLife = time.Hour
 // Abandoned lists what Scratch has made and nobody needs: where the process that made it has ended,
 // or by its age where that cannot be known. It fails when the directories cannot be listed.
 func (r *Repo) Abandoned(now time.Time) (paths []string, err error) {
+	if info, err := os.Lstat(r.ScratchDir()); err != nil || !info.IsDir() {
+		return nil, nil // there is none; what stands in its place is not waited for
+	}
 	entries, err := os.ReadDir(r.ScratchDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("looking for scratch files: %w", err)

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -34,8 +38,8 @@ const maxForeign = 20
 // Compare says how a branch that was left at from differs from that now; landings are the
 // commits that landed, by any names. It fails as git does.
 func Compare(ctx context.Context, repo *git.Repo, branch string, from git.Commit, landings map[string]git.Commit) (d Difference, err error) {
-	d.To, err = repo.Resolve(ctx, branch)
-	if errors.Is(err, git.ErrNoSuchRef) {
+	d.To, err = Tip(ctx, repo, branch)
+	if err == nil && d.To == "" {
 		for name := range landings {
 			d.Lost = append(d.Lost, name)
 		}
@@ -65,6 +69,36 @@ func Compare(ctx context.Context, repo *git.Repo, branch string, from git.Commit
 		d.Lost, err = Lost(ctx, repo, d.To, landings)
 	}
 	return d, err
+}
+
+// Tip is the commit that a branch is at; empty where there is none, or the reference is broken:
+// it holds garbage, or names what is no commit here. It fails as git does.
+func Tip(ctx context.Context, repo *git.Repo, branch string) (git.Commit, error) {
+	c, err := repo.Resolve(ctx, branch)
+	if err == nil {
+		if _, treeErr := repo.Tree(ctx, c); treeErr != nil {
+			c, err = "", treeErr
+		}
+	}
+	var exit *proc.ExitError
+	_, machine := fault.Machine(err)
+	if errors.Is(err, git.ErrNoSuchRef) || errors.As(err, &exit) && !machine {
+		return "", nil
+	}
+	return c, err
+}
+
+// Clear takes a broken reference away, so that it can be written again; one that is whole
+// stays. It fails when its file cannot be removed.
+func Clear(ctx context.Context, repo *git.Repo, ref string) error {
+	if c, err := Tip(ctx, repo, ref); err != nil || c != "" {
+		return err
+	}
+	path := filepath.Join(repo.CommonDir(), filepath.FromSlash(ref))
+	if info, err := os.Lstat(path); err != nil || info.IsDir() {
+		return nil // there is none, or one below it
+	}
+	return os.Remove(path)
 }
 
 // Lost lists the landings whose work tip does not hold, in order of their names. One is held
@@ -176,6 +210,9 @@ func Keep(ctx context.Context, repo *git.Repo, epic string, c git.Commit) (ref s
 func Pin(ctx context.Context, repo *git.Repo, epic string, c git.Commit) error {
 	if now, err := repo.Resolve(ctx, TipRef(epic)); err == nil && now == c {
 		return nil
+	}
+	if err := Clear(ctx, repo, TipRef(epic)); err != nil {
+		return err
 	}
 	return repo.UpdateRefs(ctx, []git.RefChange{{Name: TipRef(epic), New: c, Old: git.AnyOld}})
 }
