@@ -60,7 +60,7 @@ func (p *privateDir) ready() (dir string, env []string, err error) {
 		return "", nil, errClosed
 	}
 	if p.dir != "" && !p.sealed() {
-		if err := os.RemoveAll(p.dir); err != nil {
+		if err := removeBelow(p.dir); err != nil {
 			return "", nil, fmt.Errorf("removing a git directory that somebody has changed: %w", err)
 		}
 		p.dir = ""
@@ -169,6 +169,15 @@ func (p *privateDir) close() error {
 	}
 	dir := p.dir
 	p.dir = ""
+	return removeBelow(dir)
+}
+
+// removeBelow removes a directory from the folder that it was made in. What stands in that
+// folder's place by now is not waited for, and not followed.
+func removeBelow(dir string) error {
+	if info, err := os.Lstat(filepath.Dir(dir)); err != nil || !info.IsDir() {
+		return nil
+	}
 	return os.RemoveAll(dir)
 }
 
