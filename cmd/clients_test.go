@@ -139,6 +139,7 @@ func TestClientsIterate(t *testing.T) {
 			t.Parallel()
 			f, model := clientFixture(t, name, agent, wrongThenRight)
 			f.write(filepath.Join(f.dir, ".claude/agents/me.md"), "---\nname: me\niteration: {maxIterations: 4, validationRules: [gate]}\n---\nYou count twice.\n")
+			f.trust()
 			f.task("task two")
 			out, code := f.run(nil, "orch", "run", f.epic)
 			require.Zero(t, code, "%s\n%s", out, f.must("orch", "logs", "e-1.1"))

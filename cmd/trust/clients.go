@@ -116,6 +116,9 @@ func filesOf(ctx context.Context, w *workspace.Workspace, rev string) (items []p
 	if err != nil {
 		return nil, nil // which whoever needs it says
 	}
+	if _, err := w.Repo.Tree(ctx, commit); err != nil {
+		return nil, nil // a broken reference; likewise
+	}
 	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, clientFiles()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the clients' files: %w", err)
