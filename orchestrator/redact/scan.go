@@ -170,7 +170,7 @@ func (s *scanner) try(p *pattern, data []byte, i int, final bool) (n int, open b
 		n, v = literal(p.lit, rest, final)
 		return n, false, v
 	}
-	if n, v = literal(p.lit, rest, final); v != yes {
+	if _, v = literal(p.lit, rest, final); v != yes {
 		return 0, false, v
 	}
 	if p.shape.alone && !s.boundary(data, i) {
