@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/fault"
@@ -211,8 +212,11 @@ func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []cor
 	err := land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: l.Old, To: top, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
 	if err == nil {
 		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
-		x.measure(ctx, done, l.Old, top)
-		done.Secrets = x.secretsIn(ctx, l.Old, top)
+		var looks sync.WaitGroup // what people are told of it; the dependants wait
+		looks.Go(func() { x.measure(ctx, done, l.Old, top) })
+		secrets := x.secretsIn(ctx, l.Old, top)
+		looks.Wait()
+		done.Secrets = secrets
 		return []core.Event{{Kind: core.TaskLanded, Land: done, Reason: x.noted(l)}}
 	}
 	lost := core.Event{Kind: core.LandingLost, Reason: err.Error()}
