@@ -21,6 +21,9 @@ func applyTracker(s State, e Event) State {
 		s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
 		s.tip.fresh = false
 		for _, w := range e.Wrote {
+			if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
+				s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
+			}
 			s = wrote(s, w)
 		}
 	case TrackerRead:

@@ -120,3 +120,24 @@ func TestTrackerThatDoesNotAnswer(t *testing.T) {
 	}
 	t.Fatal("the run does not end")
 }
+
+// TestTakeOver: the clone that had the epic is given time to see that it was taken over before an
+// agent starts here.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.TakeOver, limits.SurveyEvery = true, time.Hour
+	theirs := Event{Kind: TrackerRead, Read: &Reading{Nodes: []Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/e/other:1"}, open("e.1")}}}
+	s := after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, theirs)
+	require.Equal(t, []string{"write e open"}, acts(s, noon.Add(time.Minute)))
+	at := noon.Add(time.Minute)
+	s = after(t, s, Event{Kind: TrackerWritten, At: at, Wrote: []Wrote{{ID: "e", Kind: "status", Status: "open"}}},
+		Event{Kind: TrackerWritten, At: at, Wrote: []Wrote{{ID: "e", Kind: "claim", Status: "in_progress", By: "orch/e"}}},
+		Event{Kind: TrackerRead, At: at, Read: &Reading{}})
+	require.NotContains(t, acts(s, at.Add(limits.SurveyEvery)), "start e.1")
+	require.Contains(t, acts(s, at.Add(2*limits.SurveyEvery)), "start e.1")
+
+	limits.TakeOver = false
+	s = after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, theirs)
+	require.Equal(t, []string{"drain_started"}, acts(s, noon.Add(time.Minute)))
+}

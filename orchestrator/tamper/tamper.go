@@ -196,6 +196,11 @@ func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
 	case base == "config" || base == "config.worktree":
 		return g.checkConfig(ctx, c, was, is)
 	case path == "HEAD":
+		if branch, ok := strings.CutPrefix(strings.TrimSpace(string(is.Data)), "ref: "); ok && is.isHead() && g.unborn(ctx, branch) {
+			c.What, c.Fix = "names the branch "+branch+", which does not exist", "git symbolic-ref HEAD "+strings.TrimSpace(strings.TrimPrefix(string(was.Data), "ref: "))
+			g.was.Files[path] = is
+			return c, nil
+		}
 		if is.isHead() {
 			return Change{}, nil // a person who switches
 		}
@@ -212,6 +217,12 @@ func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
 		return c, nil
 	}
 	return g.restore(c, was, known, gone)
+}
+
+// unborn reports whether there is no such branch.
+func (g *Guard) unborn(ctx context.Context, ref string) bool {
+	_, err := g.Repo.Resolve(ctx, ref)
+	return errors.Is(err, git.ErrNoSuchRef)
 }
 
 // comesLater reports whether a path is in the admin directory of a worktree that was not there
