@@ -114,10 +114,30 @@ func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	if w, err = a.putBack(ctx, w, epic); err != nil {
+		return err
+	}
 	if err := trust.Start(ctx, w, f.trust, startOf(ctx, w, epic, f)); err != nil {
 		return err
 	}
 	return driver{w, a.faults}.drive(ctx, epic, f, nil)
+}
+
+// putBack puts back what a killed run's agents have changed of the repository, before a person
+// is asked about any of it, and opens the workspace anew where there was something.
+func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epic core.TaskID) (*workspace.Workspace, error) {
+	store, err := w.Store(epic)
+	if err != nil {
+		return nil, err
+	}
+	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Dir: w.EpicDir(epic), Repo: w.Repo, Store: store, Now: a.Now})
+	for _, line := range said {
+		fmt.Fprintf(a.Stderr, "tampered, while the run before went on: %s\n", line)
+	}
+	if err != nil || len(said) == 0 {
+		return w, err
+	}
+	return workspace.Open(ctx, a.App)
 }
 
 // startOf is the revision that agents' worktrees begin from.

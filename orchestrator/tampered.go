@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -37,6 +38,38 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 		return nil, nil
 	}
 	return []core.Event{tampering(found, "while the run before went on")}, nil
+}
+
+// PutBack puts back what was changed of the repository in a run that was killed, and says in a
+// line each what that was: before a person is asked what the repository may run. It does nothing
+// while somebody holds the epic. It fails as the journal does, and when the repository cannot
+// be read or written.
+func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
+	if _, held, err := HeldBy(deps.Dir); held || err != nil {
+		return nil, err
+	}
+	rec, err := journal.Read(deps.Dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := ReplayIn(deps.Dir, rec.Records)
+	if err != nil || s.Run.Number == 0 || !s.Run.Ended.IsZero() {
+		return nil, err
+	}
+	files, err := openFiles(deps.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	guard := tamper.New(tamper.Options{Repo: deps.Repo, Files: files, Dir: deps.Dir, Attic: deps.Store.AtticPrefix(), Now: deps.Now})
+	found, err := guard.Restore(ctx, lastRemembered(rec.Records))
+	for _, c := range found {
+		said = append(said, c.String())
+	}
+	return said, err
 }
 
 // lastRemembered is the digest in the newest start of a run.

@@ -106,6 +106,23 @@ func (g *Guard) Begin(ctx context.Context, before string) (found []Change, diges
 	return found, digest, err
 }
 
+// Restore puts back what has changed since a run began that was killed, as Begin does, and
+// remembers nothing. The record has to have the digest; without it nothing is done. It fails
+// when the repository cannot be read or written.
+func (g *Guard) Restore(ctx context.Context, digest string) (found []Change, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	old, ok := g.load(digest)
+	if digest == "" || !ok {
+		return nil, nil
+	}
+	g.was = old
+	for path := range old.Files {
+		g.sigs[path] = "not looked at"
+	}
+	return g.check(ctx)
+}
+
 // Check compares the repository with what is remembered, puts back what has one right value,
 // and returns all that had changed, each once. It fails when something cannot be read or put
 // back; what was found by then is returned.
