@@ -36,9 +36,9 @@ func (f *fixture) stop(id string, extra ...string) (stdout, stderr string, code 
 // and no more do than may.
 func TestStopsAtOnce(t *testing.T) {
 	t.Parallel()
-	count := 200
-	if testing.Short() {
-		count = 40
+	count := 40
+	if os.Getenv("ORCH_TEST_LONG") != "" {
+		count = 200
 	}
 	f := newFixture(t, "true", "true")
 	f.task("one")

@@ -55,7 +55,7 @@ func childrenOf(t *testing.T, pid int) (found []string) {
 // gone when the attempt is reported as ended.
 func TestADeadGuardLeavesNothing(t *testing.T) {
 	t.Parallel()
-	for _, agent := range []string{"betray 1", "betray 40", "betray-hopping 10", "kill-guard"} {
+	for _, agent := range []string{"betray 1", "betray 40", "kill-guard"} {
 		t.Run(agent, func(t *testing.T) {
 			t.Parallel()
 			_, marker := system(t, 0)

@@ -122,12 +122,6 @@ func hostile(what string, args []string) int {
 		}
 		syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		forever()
-	case "betray-hopping": // the same, with daemons that are another process each moment
-		for range number(args[0]) {
-			below(false, "hop", "3000")
-		}
-		syscall.Kill(os.Getppid(), syscall.SIGKILL)
-		forever()
 	case "who":
 		markers := []string{}
 		for _, a := range proc.GuardsAbove("guard") {
@@ -137,11 +131,6 @@ func hostile(what string, args []string) int {
 	case "double-who":
 		below(true, "double", "who")
 		forever() // a daemon ends with its agent
-	case "hop": // so often, since nobody else can end it
-		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-		if left := number(args[0]); left > 0 {
-			below(false, "hop", strconv.Itoa(left-1))
-		}
 	case "run-adopting": // an orch: marker, and the agents to start, a / between them
 		adopting(args[0], strings.Split(strings.Join(args[1:], " "), " / "))
 	case "run-concealed": // prints its own number, and waits
