@@ -59,6 +59,13 @@ func newWorld(t *testing.T, seed uint64, tasks int) *world {
 // chance is true once in n times, while the world is unkind.
 func (w *world) chance(n int) bool { return w.unkind && w.rnd.IntN(n) == 0 }
 
+// locked is chance for who does not hold the lock.
+func (w *world) locked(n int) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.chance(n)
+}
+
 func (w *world) pause(most time.Duration) {
 	w.mu.Lock()
 	d := time.Duration(w.rnd.Int64N(int64(most)))
@@ -73,7 +80,7 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 	case Write:
 		return w.write(d.Changes)
 	case CheckBase:
-		if w.chance(20) {
+		if w.locked(20) {
 			return []Event{{Kind: MachineFailed, Code: Machine, Reason: "no space left"}}
 		}
 		return []Event{{Kind: BaseChecked, Land: &Land{Passed: true}}}
@@ -82,7 +89,7 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 	case PinTip:
 		return nil
 	case RestoreTip:
-		if w.chance(4) {
+		if w.locked(4) {
 			return []Event{{Kind: MachineFailed, Code: Machine, Reason: "cannot lock ref"}}
 		}
 		return []Event{{Kind: BranchRestored, Code: d.Code, Tip: &TipMove{From: d.Tip.From, To: d.Tip.To}}}
