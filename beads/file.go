@@ -106,7 +106,7 @@ func issuesOf(records []record) []Issue {
 	return issues
 }
 
-// Survey returns every issue. It fails when the file can not be read or does
+// Survey returns every issue. It fails when the file cannot be read or does
 // not parse.
 func (f *File) Survey(context.Context) ([]Issue, error) {
 	records, err := f.read()

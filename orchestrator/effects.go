@@ -57,7 +57,7 @@ type Deps struct {
 
 // Hooks has the hooks of a task decide on a turn of its agent: iteration n, what the rules
 // said, what the agent said, and which files have changed. The zero Hook is of a task that
-// has none. It fails when they can not be asked.
+// has none. It fails when they cannot be asked.
 type Hooks func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error)
 
 // Role is what an agent of one name is to be.

@@ -56,7 +56,7 @@ var errInterrupted = errors.New("interrupted")
 
 // Run decides, writes down, and acts until the run is over; then no worker is
 // left. A context that ends interrupts everything, as a second Ctrl-C does. It
-// fails when the journal can not be written, and then nothing more was begun.
+// fails when the journal cannot be written, and then nothing more was begun.
 func (l *Loop) Run(ctx context.Context) error {
 	l.answers = make(chan []core.Event, 64)
 	l.cancels = map[work]context.CancelCauseFunc{}

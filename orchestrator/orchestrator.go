@@ -45,7 +45,7 @@ type Options struct {
 // Open takes the epic over from whoever had it: it takes the lock and the journal,
 // ends what a killed run left running, mends what it left in git, and takes the
 // lease. It fails with *HeldError when another orch holds the epic, and with
-// *ForeignError, *ReplayError and the errors of the journal when that can not be
+// *ForeignError, *ReplayError and the errors of the journal when that cannot be
 // trusted; nothing is touched then.
 func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	me := Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
@@ -101,7 +101,7 @@ func (o *Orchestrator) Activity(id core.TaskID) string { return o.fx.Activity(id
 
 // Run drives the epic until the run is over. Requests are what signals ask for;
 // those of other commands are taken from the epic's folder. It fails when the
-// journal can not be written, and with *FencedError when the epic was taken away.
+// journal cannot be written, and with *FencedError when the epic was taken away.
 func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	inner, end := context.WithCancel(ctx)
 	defer end()

@@ -49,7 +49,7 @@ type Purged struct {
 }
 
 // Do forgets. It holds the epic, and fails with *HeldError while somebody else does, and when
-// the journal can not be read or something can not be removed.
+// the journal cannot be read or something cannot be removed.
 func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	rec, err := journal.Read(p.Dir)
 	if err != nil {

@@ -133,7 +133,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 }
 
 // since is where the epic branch left the person's own history, "" when it
-// can not be told.
+// cannot be told.
 func (o *Orchestrator) since(ctx context.Context) core.Commit {
 	if o.base == "" {
 		return o.loop.State.Base

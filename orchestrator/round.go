@@ -76,7 +76,7 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 }
 
 // mark makes a checkpoint of a turn that has ended, for a fresh session that goes on, and for
-// a person. Nothing of a run rests on it. It fails when it can not be written.
+// a person. Nothing of a run rests on it. It fails when it cannot be written.
 func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e core.Event) error {
 	if e.Agent.End != core.EndedItself {
 		return nil

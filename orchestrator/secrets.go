@@ -132,7 +132,7 @@ const (
 )
 
 // secretsIn lists what looks secret in the lines that come between two commits, as
-// "FILE (NAME)". Commits stay as they are: a person has to know. What can not be looked
+// "FILE (NAME)". Commits stay as they are: a person has to know. What cannot be looked
 // through, or is too much, is said too.
 func (x *Effects) secretsIn(ctx context.Context, from, to core.Commit) (found []string) {
 	if x.Redact == nil {

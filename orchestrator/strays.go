@@ -14,7 +14,7 @@ import (
 
 // clearStrays removes worktrees and branches that nothing will need: those of attempts which the
 // journal does not know, having been cut or taken away, and those of tasks that are over, which an
-// earlier run could not remove. Their work is made reachable first. What can not be removed is said,
+// earlier run could not remove. Their work is made reachable first. What cannot be removed is said,
 // and is no reason not to run.
 func (o *Orchestrator) clearStrays(ctx context.Context) ([]core.Event, error) {
 	list, err := o.fx.Store.List(ctx)
@@ -61,7 +61,7 @@ func (o *Orchestrator) neededBranches() map[string]bool {
 const Unremoved = "could not be removed"
 
 // leftovers are the events that say what of a killed run was found, but for what an earlier run
-// has named already: it could not be removed, and still can not.
+// has named already: it could not be removed, and still cannot.
 func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []core.Event) {
 	for _, l := range found {
 		if e := leftoverEvent(l); !o.named[e.Text] {
@@ -94,7 +94,7 @@ func UnremovedIn(records []journal.Record) (events []core.Event) {
 	return events
 }
 
-// closeStore removes the last of the worktrees. What it can not, it writes down once, and keeps
+// closeStore removes the last of the worktrees. What it cannot, it writes down once, and keeps
 // for those who ask: nothing is lost by it, and the run is no worse for it.
 func (o *Orchestrator) closeStore(ctx context.Context) error {
 	err := o.fx.Store.Close(ctx)

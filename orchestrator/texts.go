@@ -40,7 +40,7 @@ func longTexts(e *core.Event) map[string]*string {
 }
 
 // shelve puts the long texts of an event into files, and gives the event as the journal has
-// it. It fails when a file can not be written.
+// it. It fails when a file cannot be written.
 func shelve(dir string, e core.Event) (core.Event, error) {
 	if e.Round != nil {
 		round := *e.Round

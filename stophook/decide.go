@@ -57,7 +57,7 @@ type Facts struct {
 	Client   Limits          // of the client
 }
 
-// Limits is what a client can not do, or can do besides.
+// Limits is what a client cannot do, or can do besides.
 type Limits struct {
 	MaxBlocks int  // how often it sends a session back for one prompt; 0: as often as asked
 	Fresh     bool // it can drop the conversation when it does
@@ -131,7 +131,7 @@ func block(v Verdict, why string, s session.Session, fresh bool) Answer {
 	return Answer{Block: true, Fresh: fresh, Verdict: v, Why: why, Session: s}
 }
 
-// decideUnknown is for a tracker that can not be read: the session is asked to look
+// decideUnknown is for a tracker that cannot be read: the session is asked to look
 // for itself, not for ever.
 func decideUnknown(s session.Session, set Settings) Answer {
 	if s.Unknown >= maxUnknown || s.Cycles >= set.MaxCycles {

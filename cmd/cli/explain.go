@@ -79,7 +79,7 @@ func Explain(err error) *Error {
 // mends is the way out of most that can be wrong with a journal.
 const mends = "orch doctor --fix mends it: it keeps the file as it is beside it, cuts it to what is sound, and the next run finds by git and the tracker what is missing then"
 
-// journalError is for a journal that can not be trusted, or not be had.
+// journalError is for a journal that cannot be trusted, or not be had.
 func journalError(err error) *Error {
 	var (
 		foreign *orchestrator.ForeignError

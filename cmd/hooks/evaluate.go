@@ -112,7 +112,7 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 
 // Decide has a task's hooks decide on iteration n of the work at it; the zero Hook where it
 // has none. Their programs see the environment of a gate's command, and carry the marker of the
-// workspace. It fails outside of a repository, and when the hooks can not be read or kept.
+// workspace. It fails outside of a repository, and when the hooks cannot be read or kept.
 func Decide(ctx context.Context, w *workspace.Workspace, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
 	store, err := hookCmd{w.App}.hooks()
 	if err != nil {

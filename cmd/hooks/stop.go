@@ -187,7 +187,7 @@ func (a sessionCmd) caller(name, project string) (k client.Client, ok bool, err 
 	return k, err == nil, err
 }
 
-// limits is what a client can not do, or can besides.
+// limits is what a client cannot do, or can besides.
 func limits(k client.Client) stophook.Limits {
 	return stophook.Limits{MaxBlocks: k.MaxBlocks, Fresh: k.Fresh}
 }

@@ -149,7 +149,7 @@ func TestHookNeverHangs(t *testing.T) {
 	require.Contains(t, errs, "may end")
 }
 
-// TestHookGoesByItsSnapshot when the tracker can not be read, and by nothing when that is old.
+// TestHookGoesByItsSnapshot when the tracker cannot be read, and by nothing when that is old.
 func TestHookGoesByItsSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newSessions(t)
@@ -174,7 +174,7 @@ func TestHookGoesByItsSnapshot(t *testing.T) {
 	require.Equal(t, 2, blocked, "sent to look for itself, twice")
 }
 
-// TestDamagedBindingHoldsNobody: what can not be read is left as it is.
+// TestDamagedBindingHoldsNobody: what cannot be read is left as it is.
 func TestDamagedBindingHoldsNobody(t *testing.T) {
 	t.Parallel()
 	s := newSessions(t)

@@ -56,7 +56,7 @@ func booksBelow(dir string) []string {
 	return books
 }
 
-// mendBook repairs the journal of an iteration loop, where it can not be read.
+// mendBook repairs the journal of an iteration loop, where it cannot be read.
 func (w doctor) mendBook(dir string) []finding {
 	if _, err := journal.Read(dir); err == nil || errors.Is(err, os.ErrNotExist) {
 		return nil

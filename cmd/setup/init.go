@@ -181,7 +181,7 @@ func (a initCmd) undoInit(clients ...client.Client) error {
 	return a.sayInit("the files are as they were before orch init", back)
 }
 
-// initError says how to go on when a file can not be changed; all are left as they are.
+// initError says how to go on when a file cannot be changed; all are left as they are.
 func initError(err error) error {
 	var file *install.FileError
 	switch {

@@ -23,7 +23,7 @@ import (
 
 // gather makes the plan of a workspace: of its settings, of what clients would run by the
 // files in its main work tree and in HEAD, of git's own configuration, of the hooks of its
-// tasks, and of the loop in the work tree. It fails where one of these can not be read.
+// tasks, and of the loop in the work tree. It fails where one of these cannot be read.
 func gather(ctx context.Context, w *workspace.Workspace) (plan.Plan, error) {
 	items := slices.Concat(gateItems(w.Config, w.Origins), agentItems(w.Config, w.Origins), pathItems(w.Config, w.Origins))
 	files, err := clientItems(ctx, w)

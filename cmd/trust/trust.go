@@ -41,7 +41,7 @@ type Question struct {
 
 // Ask makes the question of a workspace. Of the agent clients' files those in the main work
 // tree and in HEAD count, and those in base, the revision that agents start from, as far as
-// they were never confirmed. It fails where the plan or the answers can not be read.
+// they were never confirmed. It fails where the plan or the answers cannot be read.
 func Ask(ctx context.Context, w *workspace.Workspace, base string) (*Question, error) {
 	id, err := identity(ctx, w.Repo, w.Root)
 	if err != nil {
@@ -261,7 +261,7 @@ func (q *Question) refusal(state State, word string) error {
 	return e
 }
 
-// Answer keeps what a person has said of the plan. It fails where that can not be written.
+// Answer keeps what a person has said of the plan. It fails where that cannot be written.
 func (q *Question) Answer(yes bool) error {
 	version, _ := cli.Version()
 	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: person(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan}

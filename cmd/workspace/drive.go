@@ -18,7 +18,7 @@ import (
 	"github.com/beadsorch/orch/worktree"
 )
 
-// Store is the epic's worktrees and branches. It fails when their folder can not be used.
+// Store is the epic's worktrees and branches. It fails when their folder cannot be used.
 func (w *Workspace) Store(epic core.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epic))), Epic: string(epic),
@@ -43,7 +43,7 @@ func (w *Workspace) Worktrees() string {
 func (w *Workspace) besides() string { return w.Root + ".worktrees" }
 
 // GiveBack closes the epic, and takes the default folder of worktrees away when that was the
-// last one in it. What can not be removed it says on standard error, and does not fail for. It
+// last one in it. What cannot be removed it says on standard error, and does not fail for. It
 // fails as closing does.
 func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) error {
 	err := o.Close(ctx)
@@ -69,7 +69,7 @@ func (w *Workspace) warnLeft(path, why, fix string) {
 }
 
 // Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as
-// Store does, and when orch's folder can not be made.
+// Store does, and when orch's folder cannot be made.
 func (w *Workspace) Deps(ctx context.Context, epic core.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
 	store, err := w.Store(epic)
 	if err != nil {

@@ -123,7 +123,7 @@ func (p *Picture) find(id core.TaskID) *core.Task {
 	return found
 }
 
-// Picture replays the journal in an epic's folder. It fails when that can not be read.
+// Picture replays the journal in an epic's folder. It fails when that cannot be read.
 func (w *Workspace) Picture(dir string) (*Picture, error) {
 	rec, err := journal.Read(dir)
 	if err != nil {

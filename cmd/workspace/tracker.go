@@ -65,7 +65,7 @@ const hastyBytes = 32 << 20
 // process holds its database.
 const BDTimeout = 60 * time.Second
 
-// Files opens the embedded tracker. It fails when its file can not be read.
+// Files opens the embedded tracker. It fails when its file cannot be read.
 func (w *Workspace) Files() (*beads.File, error) {
 	beadsDir, _, _ := beads.Find(w.Root)
 	if beadsDir == "" {

@@ -33,7 +33,7 @@ type Workspace struct {
 	Config config.Config
 	// Origins says where each setting comes from.
 	Origins config.Origins
-	// Broken is why the settings are not those that somebody wrote: they can not be read, and
+	// Broken is why the settings are not those that somebody wrote: they cannot be read, and
 	// Config has what holds without any. It is nil where they can be.
 	Broken error
 	// Root is where project.yaml and .beads are: the main work tree, or a bare repository
@@ -56,7 +56,7 @@ func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	return w, w.Broken
 }
 
-// Read is Open for a command that runs nothing by the settings: those that can not be read do
+// Read is Open for a command that runs nothing by the settings: those that cannot be read do
 // not keep it from its work, and it says so on standard error.
 func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
 	w, err := open(ctx, a)
@@ -67,7 +67,7 @@ func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
 	return w, nil
 }
 
-// warnBroken says that the settings can not be read, and why.
+// warnBroken says that the settings cannot be read, and why.
 func (w *Workspace) warnBroken() {
 	if w.Broken != nil {
 		fmt.Fprintf(w.Stderr, "warning: the settings are broken, and this goes by none: %s\n", cli.FirstLine(cli.Explain(w.Broken).What))
@@ -129,7 +129,7 @@ const SettingsFile = "project.yaml"
 const maxSettings = 1 << 20
 
 // Settings reads the settings of the repository whose main work tree is root. It fails with
-// a [*config.Error] for what is not understood, and when a file can not be read.
+// a [*config.Error] for what is not understood, and when a file cannot be read.
 func Settings(p cli.Process, root string) (config.Config, config.Origins, error) {
 	repo, err := settingsFile(filepath.Join(root, SettingsFile))
 	if err != nil {
@@ -240,7 +240,7 @@ func (w *Workspace) EpicDir(epic core.TaskID) string {
 }
 
 // Epics lists the folders of the epics that orch has a journal of, newest first. It fails
-// when they can not be listed.
+// when they cannot be listed.
 func (w *Workspace) Epics() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
 	if errors.Is(err, os.ErrNotExist) {

@@ -45,7 +45,7 @@ const maxProduct = 64 << 20
 const productFolder = "products"
 
 // Keep keeps a product beside the loop of a book's folder, where a content_pattern rule can
-// look into it and a person can read it. It fails when it can not be written.
+// look into it and a person can read it. It fails when it cannot be written.
 func Keep(book string, p Product) (path string, err error) {
 	doc, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -63,7 +63,7 @@ func Keep(book string, p Product) (path string, err error) {
 }
 
 // Products is the text of all work products that were kept beside a book since a time, oldest
-// first. It fails when one can not be read.
+// first. It fails when one cannot be read.
 func Products(book string, since time.Time) (string, error) {
 	paths, err := filepath.Glob(filepath.Join(book, productFolder, "*.json"))
 	var all strings.Builder

@@ -32,7 +32,7 @@ var ErrNotFound = errors.New("no such hook")
 const lockTime = 5 * time.Second
 
 // All lists the hooks of a task in the order of their registration, or all with "". It
-// fails when the file can not be read.
+// fails when the file cannot be read.
 func (s Store) All(task string) ([]Hook, error) {
 	hooks, err := s.read()
 	return slices.DeleteFunc(hooks, func(h Hook) bool { return task != "" && h.TaskID != task }), err
@@ -53,7 +53,7 @@ func (s Store) read() (hooks []Hook, err error) {
 }
 
 // Change replaces the hooks by what change makes of them, under the lock. A file that
-// can not be read is never replaced.
+// cannot be read is never replaced.
 func (s Store) Change(ctx context.Context, change func([]Hook) ([]Hook, error)) error {
 	files, err := private.OpenAbove(s.Path, levels)
 	if err == nil {
