@@ -22,8 +22,17 @@ type boundedLog struct {
 	lost  int64    // bytes that were not written because of err
 	err   error
 
-	filter io.WriteCloser // before all this; nil for none
+	joined  io.WriteCloser         // the filter before all this; nil for none
+	streams map[stream]io.WriteCloser // a filter for each stream, before joined
 }
+
+// stream is one of the two that a log joins.
+type stream int
+
+const (
+	stdout stream = iota
+	stderr
+)
 
 // Files makes and removes files of which nobody knows what stands at their paths by now.
 type Files interface {
@@ -59,11 +68,15 @@ func openLog(files Files, path string, limit int64) (*boundedLog, error) {
 	return l, err
 }
 
-// filterBy has all that is written from now on go through a filter; nil is none.
+// filterBy has all that is written from now on go through filters; nil is none. Each stream has
+// one of its own, since what came in pieces may have the other stream between them in the log,
+// and behind them is one for what came partly from either.
 func (l *boundedLog) filterBy(filter func(io.Writer) io.WriteCloser) {
-	if filter != nil && l.head != nil {
-		l.filter = filter(logSink{l})
+	if filter == nil || l.head == nil {
+		return
 	}
+	l.joined = filter(logSink{l})
+	l.streams = map[stream]io.WriteCloser{stdout: filter(l.joined), stderr: filter(l.joined)}
 }
 
 // logSink is where a filter writes to. It never fails: the log itself counts what is lost.
@@ -77,15 +90,15 @@ func (s logSink) Write(p []byte) (int, error) {
 
 func (l *boundedLog) tailPath() string { return l.path + ".tail" }
 
-// write keeps what the filter leaves of p.
-func (l *boundedLog) write(p []byte) {
+// write keeps what the filters leave of p, which came from s.
+func (l *boundedLog) write(s stream, p []byte) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.filter == nil {
+	if l.joined == nil {
 		l.keep(p)
 		return
 	}
-	_, err := l.filter.Write(p)
+	_, err := l.streams[s].Write(p)
 	l.fail(err, 0)
 }
 
@@ -148,9 +161,9 @@ func (l *boundedLog) close() error {
 	if l.head == nil {
 		return nil
 	}
-	if l.filter != nil {
-		l.fail(l.filter.Close(), 0)
-		l.filter = nil
+	if l.joined != nil {
+		l.fail(errors.Join(l.streams[stdout].Close(), l.streams[stderr].Close(), l.joined.Close()), 0)
+		l.joined, l.streams = nil, nil
 	}
 	err := l.err
 	if l.tail != nil {

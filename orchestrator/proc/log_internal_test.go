@@ -36,7 +36,7 @@ func TestLogAgainstItsRule(t *testing.T) {
 			for i := range piece {
 				piece[i] = byte(random.IntN(256))
 			}
-			l.write(piece)
+			l.write(stdout, piece)
 			all = append(all, piece...)
 		}
 		require.NoError(t, l.close())
@@ -55,8 +55,8 @@ func TestLogGoesOnWhenTheDiskDoesNot(t *testing.T) {
 	}
 	l, err := openLog(nil, "/dev/full", 100)
 	require.NoError(t, err)
-	l.write([]byte("lost"))
-	l.write(make([]byte, 200))
+	l.write(stdout, []byte("lost"))
+	l.write(stdout, make([]byte, 200))
 	require.Error(t, l.close())
 	require.EqualValues(t, 204, l.dropped())
 }
@@ -65,7 +65,7 @@ func TestLogWithoutAPath(t *testing.T) {
 	t.Parallel()
 	l, err := openLog(nil, "", 0)
 	require.NoError(t, err)
-	l.write([]byte("gone"))
+	l.write(stdout, []byte("gone"))
 	require.NoError(t, l.close())
 	require.EqualValues(t, 4, l.dropped())
 }
@@ -81,6 +81,22 @@ func (g *gather) Write(p []byte) (int, error) { g.all = append(g.all, p...); ret
 func (g *gather) Close() error {
 	_, err := g.to.Write(bytes.ReplaceAll(g.all, []byte("secret"), []byte("-")))
 	return err
+}
+
+// What one stream writes in pieces is whole for its filter, whatever the other says in between.
+func TestLogFiltersEachStream(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "log")
+	l, err := openLog(nil, path, 100)
+	require.NoError(t, err)
+	l.filterBy(func(w io.Writer) io.WriteCloser { return &gather{to: w} })
+	l.write(stdout, []byte("a sec"))
+	l.write(stderr, []byte("x"))
+	l.write(stdout, []byte("ret b"))
+	require.NoError(t, l.close())
+	got, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, "a - bx", string(got))
 }
 
 // Both streams go through one filter, in the order in which they come, and the bound counts
@@ -106,6 +122,6 @@ func TestLogThroughAFilter(t *testing.T) {
 	l, err := openLog(nil, "", 8) // a log that nobody keeps
 	require.NoError(t, err)
 	l.filterBy(func(io.Writer) io.WriteCloser { t.Error("asked for a filter of nothing"); return nil })
-	l.write([]byte("x"))
+	l.write(stdout, []byte("x"))
 	require.NoError(t, l.close())
 }

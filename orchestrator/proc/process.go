@@ -20,8 +20,9 @@ type Spec struct {
 	// LogMaxBytes bounds Log: its first and its last half are kept, with a line
 	// "... N bytes dropped ..." between them; 0 means 64 MiB.
 	LogMaxBytes int64
-	// Filter, where it is set, stands before Log: it gets all that is for the log, stdout and stderr
-	// as they come, and writes what is kept to w. It is closed, once, when there is no more.
+	// Filter, where it is set, makes what stands before Log: one filter for each of the two streams,
+	// and one for both as they come, which writes what is kept to w. Each is closed, once, when
+	// there is no more.
 	Filter func(w io.Writer) io.WriteCloser
 	// Output is given each piece of stdout as it comes, from one goroutine, and must not keep it. It
 	// slows the process down when it is slow. May be nil.
@@ -122,15 +123,17 @@ func (s *System) Start(ctx context.Context, sp Spec) (*Process, error) {
 
 func (o *output) takeStdout(p []byte) {
 	o.stdout.Add(int64(len(p)))
-	o.takeStderr(p)
+	o.take(stdout, p)
 	if o.reader != nil {
 		o.reader(p)
 	}
 }
 
-func (o *output) takeStderr(p []byte) {
+func (o *output) takeStderr(p []byte) { o.take(stderr, p) }
+
+func (o *output) take(from stream, p []byte) {
 	o.all.Add(int64(len(p)))
-	o.log.write(p)
+	o.log.write(from, p)
 }
 
 func (o *output) exit(end ending) Exit {
