@@ -1,13 +1,9 @@
 package harness
 
 import (
-	"fmt"
 	"strings"
-	"syscall"
 	"unicode"
 	"unicode/utf8"
-
-	"golang.org/x/sys/unix"
 )
 
 // Clean makes text from outside safe to show: terminal escape sequences, control and
@@ -52,14 +48,6 @@ func FirstLine(text, otherwise string) string {
 		}
 	}
 	return otherwise
-}
-
-// ExitWords says how a process ended: "exit 3", or "ended by SIGKILL" for 128+9.
-func ExitWords(exitCode int) string {
-	if name := unix.SignalName(syscall.Signal(exitCode - 128)); exitCode > 128 && name != "" {
-		return "ended by " + name
-	}
-	return fmt.Sprintf("exit %d", exitCode)
 }
 
 func shownRune(r rune, rest string) (rune, bool) {
