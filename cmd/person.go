@@ -14,8 +14,8 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -96,7 +96,7 @@ func attemptOf(p cli.Process) string {
 	if task == "" || n == "" {
 		return "what orch started for an attempt or its gate"
 	}
-	return fmt.Sprintf("attempt %s of %s", harness.Clause(n, 10), harness.Clause(task, 80))
+	return fmt.Sprintf("attempt %s of %s", text.Clause(n, 10), text.Clause(task, 80))
 }
 
 // belowRun reports whether the process is below one that drives an epic here: orphans of a guard

@@ -16,7 +16,7 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // settingsPause is between two looks at the files of the settings.
@@ -75,15 +75,15 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 		return e, now
 	}
 	var keys []string
-	var text strings.Builder
+	var body strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(began)) {
 		if began[key] != now[key] {
 			keys = append(keys, key)
-			fmt.Fprintf(&text, "- %s: %s\n+ %s: %s\n", key, began[key], key, now[key])
+			fmt.Fprintf(&body, "- %s: %s\n+ %s: %s\n", key, began[key], key, now[key])
 		}
 	}
-	e.Reason = fmt.Sprintf("%s %s edited; this run goes on by what it began with, the next one takes it", harness.Clause(strings.Join(keys, ", "), 120), cli.Plural(len(keys), "was", "were"))
-	e.Text = text.String()
+	e.Reason = fmt.Sprintf("%s %s edited; this run goes on by what it began with, the next one takes it", text.Clause(strings.Join(keys, ", "), 120), cli.Plural(len(keys), "was", "were"))
+	e.Text = body.String()
 	return e, now
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook"
 )
 
@@ -134,7 +135,7 @@ func withLastWords(files *private.Dir, reason, log string) string {
 	}
 	last := ""
 	for line := range strings.Lines(string(end[:n])) {
-		if line = harness.Clause(line, 160); line != "" && line[0] != '{' {
+		if line = text.Clause(line, 160); line != "" && line[0] != '{' {
 			last = line
 		}
 	}

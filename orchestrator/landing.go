@@ -12,9 +12,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -70,7 +70,7 @@ func (x *Effects) starved(v validation.Verdict, err error) (why string, ok bool)
 func why(v validation.Verdict) string {
 	for _, c := range v.Checks {
 		if !c.Passed {
-			return fmt.Sprintf("%s: %s", c.Rule, cmp.Or(telling(c.Output), harness.FirstLine(c.Why, "failed")))
+			return fmt.Sprintf("%s: %s", c.Rule, cmp.Or(telling(c.Output), text.FirstLine(c.Why, "failed")))
 		}
 	}
 	return ""
@@ -85,14 +85,14 @@ func telling(output string) string {
 		lower := strings.ToLower(line)
 		for _, word := range []string{"error", "fail", "panic", "want", "expect", "missing", "undefined"} {
 			if strings.Contains(lower, word) {
-				return harness.FirstLine(line, "")
+				return text.FirstLine(line, "")
 			}
 		}
 		if line != "" {
 			last = line
 		}
 	}
-	return harness.FirstLine(last, "")
+	return text.FirstLine(last, "")
 }
 
 // gate stacks the candidates of a landing on the epic branch and has the last
@@ -168,13 +168,13 @@ func failedText(v validation.Verdict) string {
 // keepVerdict writes the gate's output beside each attempt's log, for people;
 // the path of the first is returned, "" when it could not be written.
 func (x *Effects) keepVerdict(s core.State, tasks []core.TaskID, v validation.Verdict) (first string) {
-	var text strings.Builder
+	var body strings.Builder
 	for _, c := range v.Checks {
-		fmt.Fprintf(&text, "== %s: %s (%s)\n%s\n", c.Rule, passedWord(c), c.Why, c.Output)
+		fmt.Fprintf(&body, "== %s: %s (%s)\n%s\n", c.Rule, passedWord(c), c.Why, c.Output)
 	}
 	for i, id := range tasks {
 		path := filepath.Join(x.attemptDir(id, s.Task(id).Last().Number), "gate.log")
-		if err := x.files.WriteFile(path, []byte(x.Redact.String(text.String()))); err == nil && i == 0 {
+		if err := x.files.WriteFile(path, []byte(x.Redact.String(body.String()))); err == nil && i == 0 {
 			first = path
 		}
 	}

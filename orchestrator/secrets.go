@@ -9,9 +9,9 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/redact"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // WithoutSecrets is the event with all text in it redacted that comes from agents, gates,
@@ -120,8 +120,8 @@ func IssuesWithoutSecrets(r *redact.Redactor, issues []beads.Issue) []beads.Issu
 }
 
 func withoutSecretsIn(r *redact.Redactor, i beads.Issue) beads.Issue {
-	for _, text := range []*string{&i.Title, &i.Description, &i.Design, &i.AcceptanceCriteria, &i.Notes, &i.CloseReason, &i.Assignee, &i.ClosedBy} {
-		*text = r.String(*text)
+	for _, body := range []*string{&i.Title, &i.Description, &i.Design, &i.AcceptanceCriteria, &i.Notes, &i.CloseReason, &i.Assignee, &i.ClosedBy} {
+		*body = r.String(*body)
 	}
 	return i
 }
@@ -141,7 +141,7 @@ func (x *Effects) secretsIn(ctx context.Context, from, to core.Commit) (found []
 	out, err := x.Repo.Out(ctx, "diff-tree", "-r", "-p", "--unified=0", "--no-color", "--no-renames", "--no-ext-diff", "--no-textconv", "--text", "--src-prefix=a/", "--dst-prefix=b/",
 		"--end-of-options", string(from), string(to), "--")
 	if err != nil {
-		return []string{"not looked through for secrets: " + harness.FirstLine(err.Error(), "git failed")}
+		return []string{"not looked through for secrets: " + text.FirstLine(err.Error(), "git failed")}
 	}
 	cut := len(out) > maxScanned
 	found = addedSecrets(x.Redact, out[:min(len(out), maxScanned)])
@@ -201,8 +201,8 @@ func hunkLines(head string) (n int) {
 	fields := strings.Fields(head)
 	for _, field := range fields[1:min(3, len(fields))] {
 		count := 1
-		if _, text, ok := strings.Cut(field, ","); ok {
-			if c, err := strconv.Atoi(text); err == nil {
+		if _, body, ok := strings.Cut(field, ","); ok {
+			if c, err := strconv.Atoi(body); err == nil {
 				count = c
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // What agents and gates said at length is kept in files of its own, each named by the hash of
@@ -47,19 +47,19 @@ func shelve(dir string, e core.Event) (core.Event, error) {
 		e.Round = &round
 	}
 	e.Kept = nil
-	for name, text := range longTexts(&e) {
-		if len(*text) <= maxInline {
+	for name, body := range longTexts(&e) {
+		if len(*body) <= maxInline {
 			continue
 		}
-		sum := sha256.Sum256([]byte(*text))
+		sum := sha256.Sum256([]byte(*body))
 		hash := hex.EncodeToString(sum[:])
-		if err := keepText(dir, hash, *text); err != nil {
+		if err := keepText(dir, hash, *body); err != nil {
 			return e, fmt.Errorf("keeping a text: %w", err)
 		}
 		if e.Kept == nil {
 			e.Kept = map[string]string{}
 		}
-		e.Kept[name], *text = hash, harness.Clause(*text, maxInline)
+		e.Kept[name], *body = hash, text.Clause(*body, maxInline)
 	}
 	return e, nil
 }
@@ -69,14 +69,14 @@ func shelve(dir string, e core.Event) (core.Event, error) {
 func unshelve(dir string, e core.Event) core.Event {
 	texts := longTexts(&e)
 	for name, hash := range e.Kept {
-		text := texts[name]
-		if text == nil {
+		body := texts[name]
+		if body == nil {
 			continue
 		}
 		if full, err := readText(dir, hash); err == nil {
-			*text = full
+			*body = full
 		} else {
-			*text += purged
+			*body += purged
 		}
 	}
 	e.Kept = nil
@@ -115,8 +115,8 @@ func readText(dir, hash string) (string, error) {
 }
 
 // keepText writes a text, durably, unless it is there.
-func keepText(dir, hash, text string) error {
-	if was, err := readText(dir, hash); err == nil && was == text {
+func keepText(dir, hash, body string) error {
+	if was, err := readText(dir, hash); err == nil && was == body {
 		return nil
 	}
 	root, err := os.OpenRoot(dir)
@@ -132,7 +132,7 @@ func keepText(dir, hash, text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteString(text)
+	_, err = f.WriteString(body)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = root.Rename(tmp, textFolder+"/"+hash)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -22,12 +22,12 @@ func WriteJSON(w io.Writer, v any) {
 }
 
 // Print prints a document where JSON was asked for, else the text.
-func (a *App) Print(doc map[string]any, text string) {
+func (a *App) Print(doc map[string]any, body string) {
 	if a.JSON {
 		WriteJSON(a.Stdout, doc)
 		return
 	}
-	fmt.Fprint(a.Stdout, text)
+	fmt.Fprint(a.Stdout, body)
 }
 
 // PrintVerdict tells a person what each rule found.
@@ -38,14 +38,14 @@ func (a *App) PrintVerdict(v validation.Verdict) {
 	for _, c := range v.Checks {
 		mark, why := "✓", ""
 		if !c.Passed {
-			mark, why = "✗", "  "+harness.Clean(c.Why)
+			mark, why = "✗", "  "+text.Clean(c.Why)
 		}
 		fmt.Fprintf(a.Stdout, " %s %s  %s%s\n", mark, c.Rule, c.Took.Round(10*time.Millisecond), why)
 		if c.Passed {
 			continue
 		}
 		for line := range strings.Lines(c.Output) {
-			fmt.Fprintf(a.Stdout, "     %s\n", harness.Clean(strings.TrimSuffix(line, "\n")))
+			fmt.Fprintf(a.Stdout, "     %s\n", text.Clean(strings.TrimSuffix(line, "\n")))
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
 )
@@ -69,7 +69,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if debug {
 		doc["asked"] = append([]registry.Asked{}, e.Asked...)
 		for _, asked := range e.Asked {
-			fmt.Fprintf(a.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), harness.Clause(asked.Reason, 200))
+			fmt.Fprintf(a.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), text.Clause(asked.Reason, 200))
 		}
 	}
 	if e.NextPrompt != "" {
@@ -81,7 +81,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if e.Metadata != nil {
 		doc["metadata"] = e.Metadata
 	}
-	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, harness.Clause(e.Reason, 1000), harness.Clean(e.NextPrompt))
+	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, text.Clause(e.Reason, 1000), text.Clean(e.NextPrompt))
 }
 
 // fromLoop fills in what a context leaves open, from the task's iteration loop where it has

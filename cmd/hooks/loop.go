@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/cmd/trust/plan"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -100,7 +100,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	case err != nil:
 		return loopError(err)
 	case l.Status == stophook.LoopInProgress && !force:
-		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + cli.Clip(harness.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
+		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + cli.Clip(text.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
 			Fix: []string{"orch loop status", "orch loop cancel", "orch loop start --force gives it up"}}
 	}
 	commands, names := map[string]string{}, []string{}
@@ -111,7 +111,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 			commands[strings.TrimSpace(name)] = command
 		}
 	}
-	text, err := json.MarshalIndent(commands, "", "  ")
+	body, err := json.MarshalIndent(commands, "", "  ")
 	if err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
@@ -119,7 +119,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err := l.Write(path); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(project(a.App), loopCommands), append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(project(a.App), loopCommands), append(body, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
 	if err := session.Save(filepath.Join(project(a.App), loopSession), session.Session{ID: sessionFlag{}.of(a.App)}); err != nil {
@@ -201,9 +201,9 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		return nil
 	}
 	commands := map[string]string{}
-	text, err := os.ReadFile(filepath.Join(project(a.App), loopCommands))
+	body, err := os.ReadFile(filepath.Join(project(a.App), loopCommands))
 	if err == nil {
-		err = json.Unmarshal(text, &commands)
+		err = json.Unmarshal(body, &commands)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the loop's commands: %w", err)
@@ -275,18 +275,18 @@ func (a loopCmd) sayLoop(l stophook.Loop) error {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.loop/1", "loop": l, "unmet": l.Unmet()})
 		return nil
 	}
-	fmt.Fprintf(a.Stdout, "%s  (%s, iteration %d)\n", harness.Clause(l.Spec, 200), l.Status, l.Iteration)
+	fmt.Fprintf(a.Stdout, "%s  (%s, iteration %d)\n", text.Clause(l.Spec, 200), l.Status, l.Iteration)
 	for _, c := range l.Criteria {
 		mark := "✗"
 		if l.CriteriaStatus[c] {
 			mark = "✓"
 		}
-		fmt.Fprintf(a.Stdout, " %s %s\n", mark, harness.Clause(c, 200))
+		fmt.Fprintf(a.Stdout, " %s %s\n", mark, text.Clause(c, 200))
 	}
 	if len(l.Steps) > 0 {
 		next := "none"
 		if len(l.RemainingSteps) > 0 {
-			next = harness.Clause(l.RemainingSteps[0], 200)
+			next = text.Clause(l.RemainingSteps[0], 200)
 		}
 		fmt.Fprintf(a.Stdout, "   %d of %d steps done; next: %s\n", len(l.CompletedSteps), len(l.Steps), next)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
 )
@@ -126,7 +126,7 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 		return err
 	}
 	return a.sayHook(map[string]any{"hookId": h.ID, "taskId": task, "hookType": spec.Type, "enabled": true, "metadata": h.Metadata},
-		"%s  %s at %s\n", h.ID, spec.Type, harness.Clause(task, 64))
+		"%s  %s at %s\n", h.ID, spec.Type, text.Clause(task, 64))
 }
 
 // sayHook prints a document, or the same for a person.
@@ -151,7 +151,7 @@ func (a hookCmd) listHooks(_ context.Context, task string) error {
 		return err
 	}
 	rows := []map[string]any{}
-	var text strings.Builder
+	var body strings.Builder
 	for _, h := range hooks {
 		metadata := map[string]any{"type": h.Spec.Type}
 		for k, v := range h.Metadata {
@@ -162,9 +162,9 @@ func (a hookCmd) listHooks(_ context.Context, task string) error {
 		if !h.Enabled {
 			off = "  (disabled)"
 		}
-		fmt.Fprintf(&text, "%s  %-12s %s%s\n", h.ID, harness.Clause(h.TaskID, 64), h.Spec.Type, off)
+		fmt.Fprintf(&body, "%s  %-12s %s%s\n", h.ID, text.Clause(h.TaskID, 64), h.Spec.Type, off)
 	}
-	return a.sayHook(map[string]any{"taskId": task, "hookCount": len(rows), "hooks": rows}, "%s", text.String())
+	return a.sayHook(map[string]any{"taskId": task, "hookCount": len(rows), "hooks": rows}, "%s", body.String())
 }
 
 func (a hookCmd) hookMetrics(_ context.Context, task string) error {
@@ -173,7 +173,7 @@ func (a hookCmd) hookMetrics(_ context.Context, task string) error {
 		return err
 	}
 	rows := []map[string]any{}
-	var text strings.Builder
+	var body strings.Builder
 	for _, h := range hooks {
 		m := h.Metrics
 		mean := time.Duration(0)
@@ -182,10 +182,10 @@ func (a hookCmd) hookMetrics(_ context.Context, task string) error {
 		}
 		rows = append(rows, map[string]any{"id": h.ID, "taskId": h.TaskID, "type": h.Spec.Type, "evaluations": m.Evaluations, "complete": m.Complete,
 			"continue": m.Continue, "escalate": m.Escalate, "failed": m.Failed, "mean_ms": mean.Milliseconds()})
-		fmt.Fprintf(&text, "%s  %-12s %-14s asked %d: complete %d, continue %d, escalate %d (failed %d), %s each\n", h.ID, harness.Clause(h.TaskID, 64), h.Spec.Type,
+		fmt.Fprintf(&body, "%s  %-12s %-14s asked %d: complete %d, continue %d, escalate %d (failed %d), %s each\n", h.ID, text.Clause(h.TaskID, 64), h.Spec.Type,
 			m.Evaluations, m.Complete, m.Continue, m.Escalate, m.Failed, mean.Round(time.Millisecond))
 	}
-	return a.sayHook(map[string]any{"taskId": task, "hooks": rows}, "%s", text.String())
+	return a.sayHook(map[string]any{"taskId": task, "hooks": rows}, "%s", body.String())
 }
 
 func (a hookCmd) clearHooks(ctx context.Context, task string) error {

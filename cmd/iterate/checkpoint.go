@@ -11,7 +11,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 func checkpointCommand(a commands) *cobra.Command {
@@ -92,27 +92,27 @@ func createCommand(a commands) *cobra.Command {
 func (a commands) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
 	words := b.Instructions(c)
 	doc := map[string]any{"schema": "orch.resume/1", "checkpoint": c, "taskId": c.TaskID, "agentContext": c.AgentContext, "resumeInstructions": words}
-	text := words
+	body := words
 	if c.AgentContext != nil {
-		text += "Context: " + harness.Clean(string(c.AgentContext)) + "\n"
+		body += "Context: " + text.Clean(string(c.AgentContext)) + "\n"
 	}
 	if l, err := b.Loop(); err == nil {
 		doc["iterationNumber"], doc["iterationHistory"], doc["iterationConfig"] = l.Iteration, l.History, l.Config
 	}
 	if c.DraftContent != "" {
-		text += "Draft:\n" + harness.Clean(c.DraftContent) + "\n"
+		body += "Draft:\n" + text.Clean(c.DraftContent) + "\n"
 	}
-	return a.say(doc, text)
+	return a.say(doc, body)
 }
 
 func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
-	var text strings.Builder
+	var body strings.Builder
 	for _, c := range points {
 		state := ""
 		if c.Expired || !c.ExpiresAt.IsZero() && !a.Now().Before(c.ExpiresAt) {
 			state = "  expired"
 		}
-		fmt.Fprintf(&text, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, harness.Clause(c.Trigger, 40), state)
+		fmt.Fprintf(&body, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, text.Clause(c.Trigger, 40), state)
 	}
-	return a.say(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, text.String())
+	return a.say(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, body.String())
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -177,19 +177,19 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 
 // listedRules are those of a file; none where there is none.
 func (a commands) listedRules(file string) ([]validation.Rule, error) {
-	text, err := a.text(file)
+	body, err := a.text(file)
 	if err != nil {
 		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 	}
-	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(text))
+	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(body))
 }
 
 func parseRules(texts []string) (rules []validation.Rule, err error) {
-	for _, text := range texts {
-		name, command, ok := strings.Cut(text, "=")
+	for _, body := range texts {
+		name, command, ok := strings.Cut(body, "=")
 		r := validation.Rule{Name: strings.TrimSpace(name), Type: validation.Command, Command: strings.TrimSpace(command)}
 		if !ok {
-			return nil, fmt.Errorf("the rule %q has no command", text)
+			return nil, fmt.Errorf("the rule %q has no command", body)
 		}
 		if err := r.Check(); err != nil {
 			return nil, err
@@ -266,25 +266,25 @@ func (a commands) text(file string) (string, error) {
 }
 
 func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
-	var text strings.Builder
-	fmt.Fprintf(&text, "%s  iteration %d of %s, score %d\n", o.Signal, n, task, o.Score)
+	var body strings.Builder
+	fmt.Fprintf(&body, "%s  iteration %d of %s, score %d\n", o.Signal, n, task, o.Score)
 	for _, r := range o.Rules {
 		mark := map[bool]string{true: "✓", false: "✗"}[r.Passed]
 		if r.Errored {
 			mark = "!"
 		}
-		fmt.Fprintf(&text, " %s %s  %s\n", mark, r.Rule, harness.Clause(r.Message, 200))
+		fmt.Fprintf(&body, " %s %s  %s\n", mark, r.Rule, text.Clause(r.Message, 200))
 	}
 	for _, line := range o.Feedback {
-		fmt.Fprintf(&text, "\n%s\n", strings.TrimRight(harness.Clean(line), "\n"))
+		fmt.Fprintf(&body, "\n%s\n", strings.TrimRight(text.Clean(line), "\n"))
 	}
 	next := map[iteration.Signal]string{iteration.Continue: "orch iteration next " + task}[o.Signal]
 	if next == "" {
 		next = "orch iteration complete " + task
 	}
-	fmt.Fprintf(&text, "\nnext: %s\n", next)
+	fmt.Fprintf(&body, "\nnext: %s\n", next)
 	return a.say(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
-		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "validationReport": reportOf(o), "next": next}, text.String())
+		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "validationReport": reportOf(o), "next": next}, body.String())
 }
 
 // report is what the rules said of one iteration.
@@ -323,23 +323,23 @@ func (a commands) sayLoop(b *checkpoint.Book, more map[string]any, did string) e
 	for _, r := range l.Config.ValidationRules {
 		names = append(names, r.Name)
 	}
-	text := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
+	body := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
 	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "iterationHistory": l.History,
 		"consecutiveFailures": l.Fails(), "lastFailureReason": l.LastFailure(), "validated": l.Last != nil, "done": l.Done, "guard": l.Guard(), "rules": names,
-		"agentContext": l.AgentContext, "message": text}
+		"agentContext": l.AgentContext, "message": body}
 	for key, value := range more {
 		doc[key] = value
 	}
 	if len(names) > 0 {
-		text += "; rules: " + strings.Join(names, ", ")
+		body += "; rules: " + strings.Join(names, ", ")
 	}
-	text += "\n"
+	body += "\n"
 	for _, e := range l.History {
 		mark := map[bool]string{true: "✓", false: "✗"}[e.Passed]
-		text += fmt.Sprintf(" %s %3d  score %3d  %-8s %s\n", mark, e.Iteration, e.ValidationScore, e.Signal, harness.Clause(e.FirstUnmet, 100))
+		body += fmt.Sprintf(" %s %3d  score %3d  %-8s %s\n", mark, e.Iteration, e.ValidationScore, e.Signal, text.Clause(e.FirstUnmet, 100))
 	}
 	if l.Done != "" {
-		text += "ended with " + string(l.Done) + "\n"
+		body += "ended with " + string(l.Done) + "\n"
 	}
-	return a.say(doc, text)
+	return a.say(doc, body)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -65,7 +65,7 @@ func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, th
 	case ours > 1:
 		return bad(fmt.Sprintf("installed %d times", ours), again)
 	case len(others) > 0:
-		return bad("installed beside another one, which may fight it: "+harness.Clause(others[0], 100), "take that one out")
+		return bad("installed beside another one, which may fight it: "+text.Clause(others[0], 100), "take that one out")
 	case k.Name == "claude" && w.hooksOff():
 		return bad("installed, and disableAllHooks is set", "take disableAllHooks out of the settings")
 	case w.LookPath("orch") == "":
@@ -91,11 +91,11 @@ func (w doctor) stopCommands(k client.Client) (out []string, err error) {
 		return w.copilotCommands(k)
 	}
 	for _, path := range append([]string{k.Settings}, k.Elsewhere...) {
-		text, err := os.ReadFile(w.placed(path))
+		body, err := os.ReadFile(w.placed(path))
 		if err != nil {
 			continue // there is none
 		}
-		commands, err := settings.Commands(text, k.Hooks[0].Event)
+		commands, err := settings.Commands(body, k.Hooks[0].Event)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
@@ -131,9 +131,9 @@ func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
 				Bash string `json:"bash"`
 			} `json:"hooks"`
 		}
-		text, err := os.ReadFile(path)
+		body, err := os.ReadFile(path)
 		if err == nil {
-			err = json.Unmarshal(text, &doc)
+			err = json.Unmarshal(body, &doc)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
@@ -142,11 +142,11 @@ func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
 			out = append(out, h.Bash)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join(w.Root, claude.Client().Settings))
+	body, err := os.ReadFile(filepath.Join(w.Root, claude.Client().Settings))
 	if err != nil {
 		return out, nil
 	}
-	also, err := settings.Commands(text, "Stop")
+	also, err := settings.Commands(body, "Stop")
 	for _, c := range also {
 		if !claude.Client().Quick().Hooks[0].Is(c) {
 			out = append(out, c)
@@ -157,8 +157,8 @@ func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
 
 // hasShim reports whether the team's own hook file hands over to orch.
 func (w doctor) hasShim() bool {
-	text, err := os.ReadFile(filepath.Join(w.Root, claude.ShimFile))
-	return err == nil && string(text) == claude.Shim
+	body, err := os.ReadFile(filepath.Join(w.Root, claude.ShimFile))
+	return err == nil && string(body) == claude.Shim
 }
 
 // hooksOff reports whether one of Claude Code's settings switches all hooks off.
@@ -168,8 +168,8 @@ func (w doctor) hooksOff() bool {
 		var doc struct {
 			Off bool `json:"disableAllHooks"`
 		}
-		text, err := os.ReadFile(w.placed(path))
-		return err == nil && json.Unmarshal(text, &doc) == nil && doc.Off
+		body, err := os.ReadFile(w.placed(path))
+		return err == nil && json.Unmarshal(body, &doc) == nil && doc.Off
 	})
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Ways are the commands that help with what ended a run; none where orch status says more.
@@ -37,9 +37,9 @@ func branchText(b workspace.Standing, s core.State) string {
 	case b.Gone:
 		fmt.Fprintf(&out, "\nThe epic branch is gone, after all was done; its last tip was %.12s\n", s.Tip)
 	case m.From != "" && m.To != "" && len(m.Lost) == 0:
-		fmt.Fprintf(&out, "\nEpic branch\n  · %s\n    the next run has the gate judge it\n", harness.Clause(m.String(), 1000))
+		fmt.Fprintf(&out, "\nEpic branch\n  · %s\n    the next run has the gate judge it\n", text.Clause(m.String(), 1000))
 	case m.From != "":
-		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] %s\n", core.EpicMoved, harness.Clause(m.String(), 1000))
+		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] %s\n", core.EpicMoved, text.Clause(m.String(), 1000))
 		fmt.Fprintf(&out, "      next  %-38s %s\n            %-38s %s\n", "orch epic restore "+id, "put it back at "+string(m.From[:min(12, len(m.From))]), "orch epic accept "+id, "take it as it is")
 	}
 	if b.Held != "" {

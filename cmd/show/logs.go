@@ -15,9 +15,9 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Logs is the command orch logs.
@@ -94,7 +94,7 @@ func show(a *cli.App, file string) error {
 	if err != nil {
 		return fmt.Errorf("reading the log: %w", err)
 	}
-	fmt.Fprint(a.Stdout, harness.Clean(string(b)))
+	fmt.Fprint(a.Stdout, text.Clean(string(b)))
 	return nil
 }
 
@@ -143,7 +143,7 @@ func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) err
 		out = fmt.Sprintf("attempt %d of %s has changed nothing that is committed", attempt.Number, t.ID)
 	}
 	if _, terminal := a.Terminal(a.Stdout); terminal {
-		out = harness.Clean(out)
+		out = text.Clean(out)
 	}
 	fmt.Fprintln(a.Stdout, out)
 	return nil

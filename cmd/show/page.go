@@ -11,8 +11,8 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // page is the picture of an epic as a person sees it.
@@ -28,7 +28,7 @@ func (p page) text(now time.Time, all bool) string {
 	c := core.Count(s, now)
 	title := s.Epic.String()
 	if t := s.Task(s.Epic); t != nil {
-		title += "  " + harness.Clause(t.Title, 200)
+		title += "  " + text.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	b.WriteString(branchText(p.branch, s))
@@ -56,7 +56,7 @@ func (p page) drainText() string {
 		return ""
 	}
 	r, _ := core.ReasonOf(p.State.Run.Drain)
-	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, harness.Clause(p.State.Run.DrainWhy, 1000), r.Do)
+	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
 }
 
 // stopped reports whether the newest run ended for something that no task is to blame for, and
@@ -73,14 +73,14 @@ func (p page) runText(now time.Time) string {
 	r := p.State.Run
 	switch {
 	case p.Held:
-		text := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.Span(now.Sub(p.Holder.Started)))
+		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.Span(now.Sub(p.Holder.Started)))
 		if eta := core.ETA(p.State, now); eta > 0 {
-			text += " · eta " + cli.Span(eta)
+			body += " · eta " + cli.Span(eta)
 		}
 		if r.Paused {
-			text += " · paused; orch continue goes on"
+			body += " · paused; orch continue goes on"
 		}
-		return text
+		return body
 	case r.Ended.IsZero():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
@@ -90,8 +90,8 @@ func (p page) runText(now time.Time) string {
 func (p page) section(b *strings.Builder, head string, now time.Time, of func(*core.Task) (string, bool)) {
 	var lines []string
 	for _, t := range p.State.Tasks {
-		if text, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 32), text), " "))
+		if body, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 32), body), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -119,11 +119,11 @@ func (p page) runningText(t *core.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch t.State {
 	case core.Running:
-		text := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
+		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		if !p.Held && !a.InSession {
-			text += ", cut off"
+			body += ", cut off"
 		}
-		return text, true
+		return body, true
 	case core.Queued:
 		return "waits to land", true
 	case core.Validating:
@@ -174,8 +174,8 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, cli.Clip(harness.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
-		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), harness.Clause(t.Why, 1000))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), text.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
 		}
@@ -258,17 +258,17 @@ func (p page) foot(c core.Counts, all bool) string {
 func (p page) taskText(id core.TaskID, now time.Time) string {
 	t := p.State.Task(id)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.State, t, now), t.ID, harness.Clause(t.Title, 200))
+	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.State, t, now), t.ID, text.Clause(t.Title, 200))
 	state := string(t.State)
 	if p.State.IsReady(t, now) {
 		state = string(core.Ready)
 	}
 	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.Span(now.Sub(t.Since)), t.Status)
-	if text, ok := p.waitingText(t, now); ok {
-		fmt.Fprintf(&b, "  waits   %s\n", text)
+	if body, ok := p.waitingText(t, now); ok {
+		fmt.Fprintf(&b, "  waits   %s\n", body)
 	}
 	if t.Code != "" {
-		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, harness.Clause(t.Why, 1000))
+		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, text.Clause(t.Why, 1000))
 	}
 	for _, a := range t.Attempts {
 		end := cmp.Or(string(a.Failure), "under way")
@@ -277,7 +277,7 @@ func (p page) taskText(id core.TaskID, now time.Time) string {
 		}
 		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
 		if line := cli.FirstLine(a.Feedback); line != "" {
-			fmt.Fprintf(&b, ": %s", harness.Clean(line))
+			fmt.Fprintf(&b, ": %s", text.Clean(line))
 		}
 		fmt.Fprintln(&b)
 	}
@@ -294,14 +294,14 @@ func roundsText(a core.Attempt) string {
 	if a.Iteration < 2 {
 		return ""
 	}
-	text := fmt.Sprintf(", %d iterations", a.Iteration)
+	body := fmt.Sprintf(", %d iterations", a.Iteration)
 	for n, r := range a.Rounds {
 		if n == 0 {
-			text += ", scores"
+			body += ", scores"
 		}
-		text += fmt.Sprintf(" %d", r.ValidationScore)
+		body += fmt.Sprintf(" %d", r.ValidationScore)
 	}
-	return text
+	return body
 }
 
 // Summary is what a person reads when a run is over.

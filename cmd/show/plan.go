@@ -12,7 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Plan is the command orch plan.
@@ -61,11 +61,11 @@ func problems(w *workspace.Workspace) (out []string) {
 func planText(w *workspace.Workspace, epic beads.Issue, p core.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
-		harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
+		text.Clause(epic.ID, 64), text.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
-			line := fmt.Sprintf("    %-12s %s", t.ID, cli.Clip(harness.Clause(t.Title, 200), 40))
+			line := fmt.Sprintf("    %-12s %s", t.ID, cli.Clip(text.Clause(t.Title, 200), 40))
 			if len(t.For) > 0 {
 				line += "  for " + joinIDs(t.For, 3)
 			}

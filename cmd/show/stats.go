@@ -15,8 +15,8 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Stats is the command orch stats.
@@ -135,14 +135,14 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 	if unread != nil {
 		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(unread.Error()))
 	}
-	text := "no agent has worked here yet\n"
+	body := "no agent has worked here yet\n"
 	if len(all) > 0 {
-		text = ""
+		body = ""
 	}
 	for _, p := range all {
-		text += p.text()
+		body += p.text()
 	}
-	a.Print(map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all}, text)
+	a.Print(map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all}, body)
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (p *performance) text() string {
 		landed = append(landed, fmt.Sprintf("%d after %d (%.0f%%)", p.ByIteration[n], n, 100*p.SuccessByIteration[n]))
 	}
 	for _, r := range p.Rules {
-		rules = append(rules, fmt.Sprintf("%s %d of %d", harness.Clause(r.Rule, 60), r.Passed, r.Asked))
+		rules = append(rules, fmt.Sprintf("%s %d of %d", text.Clause(r.Rule, 60), r.Passed, r.Asked))
 	}
 	for _, code := range slices.Sorted(maps.Keys(p.Failures)) {
 		failed = append(failed, fmt.Sprintf("%s %d", code, p.Failures[code]))

@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // View shows a run as it goes: permanent lines, and on a terminal a small live
@@ -36,7 +36,7 @@ type View struct {
 
 // NewView makes the view of an epic's run; it writes nothing yet.
 func NewView(a *cli.App, epic beads.Issue) *View {
-	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", harness.Clause(epic.ID, 64), harness.Clause(epic.Title, 200)), stopped: make(chan struct{})}
+	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", text.Clause(epic.ID, 64), text.Clause(epic.Title, 200)), stopped: make(chan struct{})}
 	if a.JSON {
 		v.out = a.Stderr
 	}
@@ -84,7 +84,7 @@ func (v *View) End() {
 // Observe shows an event, if it is one for people.
 func (v *View) Observe(e core.Event, s core.State) {
 	l, ok := lineOf(e, s)
-	l.text = harness.Clause(l.text, 2000)
+	l.text = text.Clause(l.text, 2000)
 	if v.plain != nil {
 		if ok {
 			v.log(e, l)
@@ -164,8 +164,8 @@ func footer(s core.State, now time.Time, activity func(core.TaskID) string, widt
 	}
 	lines := []string{"", cli.Clip(head, width)}
 	for _, t := range s.Tasks {
-		if text, ok := doing(s, t, now, activity); ok && len(lines) < 10 {
-			lines = append(lines, cli.Clip(text, width))
+		if body, ok := doing(s, t, now, activity); ok && len(lines) < 10 {
+			lines = append(lines, cli.Clip(body, width))
 		}
 	}
 	if now.Before(s.Cooldown) {
@@ -189,11 +189,11 @@ func doing(s core.State, t *core.Task, now time.Time, activity func(core.TaskID)
 	if what == "" {
 		what = t.Title
 	}
-	text := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, cli.Span(now.Sub(a.Started)), harness.Clause(what, 200))
+	body := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, cli.Span(now.Sub(a.Started)), text.Clause(what, 200))
 	if a.Number > 1 {
-		text += fmt.Sprintf("  (attempt %d)", a.Number)
+		body += fmt.Sprintf("  (attempt %d)", a.Number)
 	}
-	return text, true
+	return body, true
 }
 
 func bar(done, total, width int) string {

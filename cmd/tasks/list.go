@@ -8,7 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 func listCommand(a tasksCmd) *cobra.Command {
@@ -79,7 +79,7 @@ func showCommand(a tasksCmd) *cobra.Command {
 
 func issueText(i beads.Issue) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s  %s\n%s, P%d, %s\n", harness.Clause(i.ID, 64), harness.Clause(i.Title, 200), i.Status, i.Priority, i.Type)
+	fmt.Fprintf(&b, "%s  %s\n%s, P%d, %s\n", text.Clause(i.ID, 64), text.Clause(i.Title, 200), i.Status, i.Priority, i.Type)
 	for _, part := range [][2]string{{"description", i.Description}, {"design", i.Design}, {"acceptance", i.AcceptanceCriteria}, {"notes", i.Notes}, {"assignee", i.Assignee}, {"closed", i.CloseReason}, {"labels", strings.Join(i.Labels, ", ")}} {
 		if part[1] != "" {
 			fmt.Fprintf(&b, "\n%s\n  %s\n", part[0], strings.ReplaceAll(strings.TrimSpace(part[1]), "\n", "\n  "))

@@ -14,7 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // taskCmd looks at one task of whichever tracker is used here, and says where it stands: what
@@ -70,7 +70,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 		return &cli.Error{Code: "NOT_CLOSED", What: "a task is closed when its work has landed, not by hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(core.TaskID(id))}}
 	}
 	if !slices.Contains(known, status) {
-		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", harness.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
+		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", text.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
 	}
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
@@ -101,11 +101,11 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 		return &cli.Error{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxProduct+1))
+	body, err := io.ReadAll(io.LimitReader(f, maxProduct+1))
 	if err != nil {
 		return fmt.Errorf("reading the work product: %w", err)
 	}
-	if len(text) == 0 || len(text) > maxProduct {
+	if len(body) == 0 || len(body) > maxProduct {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("a work product has 1 to %d bytes", maxProduct), Exit: cli.ExitUsage}
 	}
 	w, err := workspace.Open(ctx, a.App)
@@ -117,7 +117,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 		return err
 	}
 	now := a.Now().UTC()
-	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, a.Redact.String(strings.ToValidUTF8(string(text), "\ufffd")), now
+	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, a.Redact.String(strings.ToValidUTF8(string(body), "\ufffd")), now
 	path, err := checkpoint.Keep(at.Book, p)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // tasksCmd is the commands of the embedded tracker.
@@ -64,7 +64,7 @@ func (a tasksCmd) sayIssues(schema string, issues []beads.Issue) error {
 		return nil
 	}
 	for _, i := range issues {
-		fmt.Fprintln(a.Stdout, strings.TrimRight(fmt.Sprintf("%-12s %-12s P%d %-8s %s", harness.Clause(i.ID, 64), i.Status, i.Priority, i.Type, harness.Clause(i.Title, 200)), " "))
+		fmt.Fprintln(a.Stdout, strings.TrimRight(fmt.Sprintf("%-12s %-12s P%d %-8s %s", text.Clause(i.ID, 64), i.Status, i.Priority, i.Type, text.Clause(i.Title, 200)), " "))
 	}
 	return nil
 }

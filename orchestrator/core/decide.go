@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/beads"
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Decision is what to do next: a value, never a closure. Its Event is written
@@ -190,7 +190,7 @@ func (s State) mustPark(t *Task) (Code, string) {
 	case t.State == Queued && s.mustStop(t) != "":
 		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
 	case unseen && a.Failure == Question:
-		return Question, harness.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
+		return Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
 	case unseen && a.Failure == Protected:
 		return Protected, a.Why
 	case unseen && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
@@ -241,9 +241,9 @@ func attemptsUsed(t *Task) string {
 	case NoChange:
 		return "the agent ended without changing anything, " + tries
 	case GateFailed:
-		return fmt.Sprintf("gate red %s: %s", tries, harness.FirstLine(a.Why, "no output"))
+		return fmt.Sprintf("gate red %s: %s", tries, text.FirstLine(a.Why, "no output"))
 	}
-	return fmt.Sprintf("%s, %s", harness.FirstLine(a.Why, Why(a.Failure)), tries)
+	return fmt.Sprintf("%s, %s", text.FirstLine(a.Why, Why(a.Failure)), tries)
 }
 
 // moves lets judged candidates onto the epic branch.

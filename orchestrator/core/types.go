@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // TaskID is the tracker's id of an issue: a task, or an epic.
@@ -14,7 +14,7 @@ type TaskID string
 
 // String is the id as a person is shown it: one line, nothing in it that drives
 // a terminal, not too long.
-func (id TaskID) String() string { return harness.Clause(string(id), 64) }
+func (id TaskID) String() string { return text.Clause(string(id), 64) }
 
 // TaskState says where a task is on its way. The strings are kept in files.
 type TaskState string

@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/core"
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // State is orchestrator-state.json.
@@ -43,11 +43,11 @@ func Files(s core.State, sum core.Summary, now time.Time) (map[string]string, er
 		doc.Focus = focus.ID
 		files["focus.md"] = "# Focus\n\n" + issue(focus)
 	}
-	text, err := json.MarshalIndent(doc, "", "  ")
+	body, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the snapshot: %w", err)
 	}
-	files["orchestrator-state.json"] = string(text) + "\n"
+	files["orchestrator-state.json"] = string(body) + "\n"
 	history := "# History\n\n"
 	for _, t := range s.Tasks {
 		if t.Epic || t.Outside {
@@ -113,7 +113,7 @@ func issue(t *core.Task) string {
 }
 
 // line is text from outside as one line that is not too long.
-func line(s string) string { return harness.Clause(s, 200) }
+func line(s string) string { return text.Clause(s, 200) }
 
 // levels is how deep a snapshot's folder is below the git directory: orch/epics/EPIC/snapshot.
 const levels = 4
@@ -139,8 +139,8 @@ func write(below *private.Dir, dir string, files map[string]string) error {
 	if err := errors.Join(below.RemoveAll(fresh), below.RemoveAll(old)); err != nil {
 		return err
 	}
-	for path, text := range files {
-		if err := below.WriteFile(filepath.Join(fresh, path), []byte(text)); err != nil {
+	for path, body := range files {
+		if err := below.WriteFile(filepath.Join(fresh, path), []byte(body)); err != nil {
 			return err
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/stream"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // blocksActivity is what the newest block shows the agent doing, or empty.
@@ -28,5 +28,5 @@ func retryActivity(e event) string {
 	if e.status() != 0 {
 		why = fmt.Sprintf("%d %s", e.status(), why)
 	}
-	return harness.Clause(fmt.Sprintf("waiting for the API (%s), retry %d of %d", why, e.Attempt, e.Max), stream.ClauseRunes)
+	return text.Clause(fmt.Sprintf("waiting for the API (%s), retry %d of %d", why, e.Attempt, e.Max), stream.ClauseRunes)
 }

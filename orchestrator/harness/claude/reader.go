@@ -5,6 +5,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/stream"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 const (
@@ -96,8 +97,8 @@ func (r *reader) takeAssistant(e event) {
 	if m.ID == "" || m.ID != r.message {
 		r.message, r.text = m.ID, ""
 	}
-	if text := textOf(m); text != "" {
-		r.text = stream.LastBytes(strings.TrimPrefix(r.text+"\n"+text, "\n"), maxTextBytes)
+	if body := textOf(m); body != "" {
+		r.text = stream.LastBytes(strings.TrimPrefix(r.text+"\n"+body, "\n"), maxTextBytes)
 	}
 }
 
@@ -119,7 +120,7 @@ func (r *reader) Outcome(exitCode int) harness.Outcome {
 	if out.Text == "" && r.story.results > 0 && !r.story.last.IsError {
 		out.Text = r.story.last.Text
 	}
-	out.Detail = harness.Clause(out.Detail, stream.ClauseRunes)
+	out.Detail = text.Clause(out.Detail, stream.ClauseRunes)
 	out.Session = r.session
 	out.Usage = r.usage.total()
 	return out

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 const (
@@ -72,18 +73,18 @@ func (r *reader) Write(p []byte) (int, error) {
 
 // Outcome implements harness.Reader.
 func (r *reader) Outcome(exitCode int) harness.Outcome {
-	text := r.text()
-	out := harness.Outcome{Kind: harness.Crashed, Text: text}
+	body := r.text()
+	out := harness.Outcome{Kind: harness.Crashed, Text: body}
 	switch exitCode {
 	case 0:
 		out.Kind = harness.Ended
 		return out
 	case exitRateLimited:
 		out.Kind = harness.RateLimited
-		out.RetryAfter = retryTime(text)
+		out.RetryAfter = retryTime(body)
 	}
 	out.Detail = harness.ExitWords(exitCode)
-	if line := lastLine(text); line != "" {
+	if line := lastLine(body); line != "" {
 		out.Detail += ": " + line
 	}
 	return out
@@ -106,20 +107,20 @@ func (r *reader) text() string {
 }
 
 // lastLine is the last line that shows anything.
-func lastLine(text string) string {
-	for text != "" {
-		at := strings.LastIndexAny(text, "\r\n")
-		if line := harness.Clause(text[at+1:], clauseRunes); line != "" {
+func lastLine(body string) string {
+	for body != "" {
+		at := strings.LastIndexAny(body, "\r\n")
+		if line := text.Clause(body[at+1:], clauseRunes); line != "" {
 			return line
 		}
-		text = text[:max(0, at)]
+		body = body[:max(0, at)]
 	}
 	return ""
 }
 
 // retryTime is what the last such line says, 0 for none.
-func retryTime(text string) time.Duration {
-	found := retryAfter().FindAllStringSubmatch(text, -1)
+func retryTime(body string) time.Duration {
+	found := retryAfter().FindAllStringSubmatch(body, -1)
 	if len(found) == 0 {
 		return 0
 	}

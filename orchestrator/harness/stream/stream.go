@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 const (
@@ -63,9 +64,9 @@ func (t *Told) Does(what string) {
 func (t *Told) Waits(why string) { t.doing.Set("waiting for the API: " + why) }
 
 // Fails says that the turn failed.
-func (t *Told) Fails(status int, text string) {
+func (t *Told) Fails(status int, body string) {
 	t.Closed = false
-	t.Failure = &Failure{Text: LastBytes(text, maxErrorBytes), Status: status}
+	t.Failure = &Failure{Text: LastBytes(body, maxErrorBytes), Status: status}
 }
 
 // Closes says that the turn ended well.
@@ -109,7 +110,7 @@ func (r *reader) Outcome(exitCode int) harness.Outcome {
 	r.ignored += r.lines.End(r.line)
 	out := r.judge(exitCode)
 	out.Text, out.Session, out.Usage = r.told.text, r.told.Session, r.told.Usage
-	out.Detail = harness.Clause(out.Detail, ClauseRunes)
+	out.Detail = text.Clause(out.Detail, ClauseRunes)
 	return out
 }
 
@@ -117,8 +118,8 @@ func (r *reader) judge(exitCode int) harness.Outcome {
 	t := &r.told
 	switch {
 	case t.Failure != nil:
-		text := cmp.Or(t.Failure.Text, harness.ExitWords(exitCode))
-		return harness.Outcome{Kind: KindOf(t.Failure.Status, t.Failure.Text), Detail: text, RetryAfter: WaitIn(text)}
+		body := cmp.Or(t.Failure.Text, harness.ExitWords(exitCode))
+		return harness.Outcome{Kind: KindOf(t.Failure.Status, t.Failure.Text), Detail: body, RetryAfter: WaitIn(body)}
 	case t.Closed:
 		return harness.Outcome{Kind: harness.Ended}
 	case exitCode == 0 && t.spoke:

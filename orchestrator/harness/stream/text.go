@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // ClauseRunes is how long a clause for a person is at most.
@@ -21,7 +21,7 @@ type Doing struct {
 
 // Set says what it does now, in one clause; "" for nothing.
 func (d *Doing) Set(what string) {
-	what = harness.Clause(what, ClauseRunes)
+	what = text.Clause(what, ClauseRunes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.what = what
@@ -62,7 +62,7 @@ func Tool(name string, input json.RawMessage, dir string) string {
 	if what == "" {
 		separator = ""
 	}
-	return harness.Clause(cmp.Or(name, "tool")+separator+what, ClauseRunes)
+	return text.Clause(cmp.Or(name, "tool")+separator+what, ClauseRunes)
 }
 
 func relative(path, dir string) string {

@@ -1,4 +1,4 @@
-package harness_test
+package text_test
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 func TestClean(t *testing.T) {
@@ -36,7 +37,7 @@ func TestClean(t *testing.T) {
 		{"byte order mark", "\ufeffx", "x"},
 		{"no UTF-8", "a\xffb\xc3", "a\ufffdb\ufffd"},
 	} {
-		require.Equal(t, test.want, harness.Clean(test.in), test.name)
+		require.Equal(t, test.want, text.Clean(test.in), test.name)
 	}
 }
 
@@ -44,14 +45,14 @@ func FuzzClean(f *testing.F) {
 	f.Add("\x1b]0;t\x07\x1b[31m\u009bx\r\n")
 	f.Add("\x1bP\x1b\x1b\\\u009c\xff")
 	f.Fuzz(func(t *testing.T, s string) {
-		got := harness.Clean(s)
+		got := text.Clean(s)
 		if !utf8.ValidString(got) {
 			t.Fatalf("%q: no UTF-8: %q", s, got)
 		}
 		if i := strings.IndexFunc(got, func(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\t' }); i >= 0 {
 			t.Fatalf("%q: control character in %q", s, got)
 		}
-		if again := harness.Clean(got); again != got {
+		if again := text.Clean(got); again != got {
 			t.Fatalf("%q: %q cleans to %q", s, got, again)
 		}
 	})
@@ -59,11 +60,11 @@ func FuzzClean(f *testing.F) {
 
 func TestClause(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "one two three", harness.Clause(" one\r\n\ttwo \x1b[1mthree ", 40))
-	require.Equal(t, "日本…", harness.Clause("日本日本", 3))
-	require.Equal(t, "日本日", harness.Clause("日本日", 3))
-	require.Empty(t, harness.Clause("\x00\x1b[0m \n", 3))
-	long := harness.Clause(strings.Repeat("é", 1<<20), 80)
+	require.Equal(t, "one two three", text.Clause(" one\r\n\ttwo \x1b[1mthree ", 40))
+	require.Equal(t, "日本…", text.Clause("日本日本", 3))
+	require.Equal(t, "日本日", text.Clause("日本日", 3))
+	require.Empty(t, text.Clause("\x00\x1b[0m \n", 3))
+	long := text.Clause(strings.Repeat("é", 1<<20), 80)
 	require.Equal(t, 80, utf8.RuneCountInString(long))
 }
 
@@ -76,6 +77,6 @@ func TestExitWords(t *testing.T) {
 }
 
 func ExampleClean() {
-	fmt.Println(harness.Clean("\x1b]0;not your title\x07\x1b[32mok\x1b[0m"))
+	fmt.Println(text.Clean("\x1b]0;not your title\x07\x1b[32mok\x1b[0m"))
 	// Output: ok
 }
