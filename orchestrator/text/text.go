@@ -1,14 +1,19 @@
+// Package text makes text from outside (agents, trackers, files, gates) safe to show and short:
+// one way of cleaning, cutting and quoting for all that orch prints, stores or passes on.
 package text
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rivo/uniseg"
 )
 
-// Clean makes text from outside safe to show: terminal escape sequences, control and
-// bidirectional override characters are gone, line ends are "\n", bytes that are no
-// UTF-8 become U+FFFD. Newlines and tabs stay.
+// Clean makes text from outside safe to show: terminal escape sequences, control characters,
+// bidirectional overrides and tag characters, which no reader sees, are gone, line ends are
+// "\n", bytes that are no UTF-8 become U+FFFD. Newlines and tabs stay.
 func Clean(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -25,30 +30,77 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// Clause makes s one line without control characters and at most limit runes long; a line
-// that was cut ends in "…".
-func Clause(s string, limit int) string {
-	// Cutting first keeps the work small; a rune has at most four bytes, and escapes are short.
-	if most := 16 * limit; len(s) > most {
+// OneLine is clean text on one line, its words a space apart.
+func OneLine(s string) string { return strings.Join(strings.Fields(Clean(s)), " ") }
+
+// Clause makes s one line without control characters and at most cells wide on a terminal; a
+// line that was cut ends in "…".
+func Clause(s string, cells int) string {
+	// Cutting first keeps the work small; a cluster of several runes is rare, and escapes are short.
+	if most := 16 * cells; len(s) > most {
 		s = s[:most]
 	}
-	words := []rune(strings.Join(strings.Fields(Clean(s)), " "))
-	if len(words) > limit {
-		words = append(words[:limit-1:limit-1], '…')
-	}
-	return string(words)
+	return Cut(OneLine(s), cells)
 }
 
-// FirstLine is the first line of text that says something, at most 120 characters
-// of it; otherwise when there is none.
+// FirstLine is the first line of text that says something, at most 120 cells of it; otherwise
+// when there is none.
 func FirstLine(text, otherwise string) string {
 	for line := range strings.Lines(text) {
-		if strings.TrimSpace(line) != "" {
-			return Clause(line, 120)
+		if line = Clause(line, 120); line != "" {
+			return line
 		}
 	}
 	return otherwise
 }
+
+// Width is how many cells of a terminal clean text on one line takes.
+func Width(s string) int { return uniseg.StringWidth(s) }
+
+// Cut makes text at most cells wide; what was cut ends in "…". Characters that make one
+// picture together are kept or cut together.
+func Cut(s string, cells int) string {
+	switch {
+	case cells < 1:
+		return ""
+	case len(s) <= cells, Width(s) <= cells:
+		return s
+	}
+	kept, width := 0, 0
+	for rest, state := s, -1; rest != ""; {
+		var cluster string
+		var wide int
+		cluster, rest, wide, state = uniseg.FirstGraphemeClusterInString(rest, state)
+		if width+wide > cells-1 {
+			break
+		}
+		kept, width = kept+len(cluster), width+wide
+	}
+	return s[:kept] + "…"
+}
+
+// CutBytes makes text valid UTF-8 of at most n bytes, n at least 3; what was cut ends in "…".
+func CutBytes(s string, n int) string {
+	const mark = "…"
+	if s = strings.ToValidUTF8(s, "?"); len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
+}
+
+// Quote is text from outside between double quotes, at most cells of it, with escapes for what
+// cannot be shown.
+func Quote(s string, cells int) string { return strconv.Quote(Cut(s, cells)) }
+
+// Shell is a word as a POSIX shell takes it.
+func Shell(s string) string {
+	if s != "" && strings.Trim(s, shellPlain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+const shellPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-"
 
 func shownRune(r rune, rest string) (rune, bool) {
 	switch {
@@ -58,7 +110,7 @@ func shownRune(r rune, rest string) (rune, bool) {
 		return '\n', true
 	case r == '\n', r == '\t':
 		return r, true
-	case unicode.IsControl(r), r == '\ufeff', unicode.Is(unicode.Bidi_Control, r):
+	case unicode.IsControl(r), r == '\ufeff', unicode.Is(unicode.Bidi_Control, r), r >= 0xe0000 && r <= 0xe007f:
 		return 0, false
 	}
 	return r, true

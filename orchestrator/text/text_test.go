@@ -2,6 +2,8 @@ package text_test
 
 import (
 	"fmt"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode"
@@ -9,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -33,6 +34,7 @@ func TestClean(t *testing.T) {
 		{"carriage returns", "a\r\nb\rc", "a\nb\nc"},
 		{"other line ends", "a\u2028b\u2029c\u0085d", "a\nb\nc\nd"},
 		{"control", "a\x00b\x07c\x08d\x7fe\u0080f", "abcdef"},
+		{"tags", "a\U000e0041\U000e007fb", "ab"},
 		{"direction", "a\u202eb\u2066c\u200fd", "abcd"},
 		{"byte order mark", "\ufeffx", "x"},
 		{"no UTF-8", "a\xffb\xc3", "a\ufffdb\ufffd"},
@@ -61,19 +63,53 @@ func FuzzClean(f *testing.F) {
 func TestClause(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "one two three", text.Clause(" one\r\n\ttwo \x1b[1mthree ", 40))
-	require.Equal(t, "日本…", text.Clause("日本日本", 3))
-	require.Equal(t, "日本日", text.Clause("日本日", 3))
+	require.Equal(t, "日本…", text.Clause("日本日本", 5))
+	require.Equal(t, "日本日", text.Clause("日本日", 6))
 	require.Empty(t, text.Clause("\x00\x1b[0m \n", 3))
 	long := text.Clause(strings.Repeat("é", 1<<20), 80)
 	require.Equal(t, 80, utf8.RuneCountInString(long))
 }
 
-func TestExitWords(t *testing.T) {
+func TestCut(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "exit 0", harness.ExitWords(0))
-	require.Equal(t, "exit 127", harness.ExitWords(127))
-	require.Equal(t, "ended by SIGKILL", harness.ExitWords(137))
-	require.Equal(t, "exit 250", harness.ExitWords(250))
+	require.Equal(t, "日本", text.Cut("日本", 4))
+	require.Equal(t, "日…", text.Cut("日本", 3))
+	require.Equal(t, "👩‍👩‍👧…", text.Cut("👩‍👩‍👧👩‍👩‍👧", 3), "a picture of several characters stays whole")
+	require.Equal(t, "e\u0301…", text.Cut("e\u0301xy", 2))
+	require.Empty(t, text.Cut("abc", 0))
+}
+
+func FuzzCut(f *testing.F) {
+	f.Add("日本 👩‍👩‍👧 e\u0301", 5)
+	f.Fuzz(func(t *testing.T, s string, cells int) {
+		cells = max(0, cells%200)
+		for name, got := range map[string]string{"clause": text.Clause(s, cells), "cut": text.Cut(text.OneLine(s), cells)} {
+			if w := text.Width(got); w > cells {
+				t.Fatalf("%s: %q is %d wide, more than %d", name, got, w, cells)
+			}
+			if !utf8.ValidString(got) || strings.ContainsAny(got, "\n\x1b") {
+				t.Fatalf("%s: %q", name, got)
+			}
+		}
+		if got := text.CutBytes(s, cells+3); len(got) > cells+3 || !utf8.ValidString(got) {
+			t.Fatalf("%q of %d bytes", got, len(got))
+		}
+		if back, err := strconv.Unquote(text.Quote(s, cells)); err != nil || !strings.HasPrefix(s, strings.TrimSuffix(back, "…")) && utf8.ValidString(s) {
+			t.Fatalf("quote of %q: %q, %v", s, back, err)
+		}
+	})
+}
+
+func TestShell(t *testing.T) {
+	t.Parallel()
+	for _, word := range []string{"", "plain-1.2", "two words", "it's", "$HOME", "a\nb", "日本", "*", "-x"} {
+		out, err := exec.CommandContext(t.Context(), "sh", "-c", "printf %s "+text.Shell(word)).Output()
+		require.NoError(t, err)
+		if word != "-x" { // an option of printf's own
+			require.Equal(t, word, string(out))
+		}
+	}
+	require.Equal(t, "plain-1.2", text.Shell("plain-1.2"))
 }
 
 func ExampleClean() {
