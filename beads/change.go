@@ -38,11 +38,6 @@ var (
 	ErrNotFound = errors.New("no such issue")
 	// ErrRefused says that the tracker does not make this change.
 	ErrRefused = errors.New("refused")
-	// ErrNoDatabase says that there is no tracker in a place.
-	ErrNoDatabase = errors.New("no beads database")
-	// ErrWrongDatabase says that bd answered from another database than the
-	// repository's own: it makes an empty one when its settings are missing.
-	ErrWrongDatabase = errors.New("bd answered from a database that is not this repository's")
 )
 
 // ClaimedError says who holds an issue that was to be claimed.
@@ -56,14 +51,3 @@ func (e *ClaimedError) Error() string { return fmt.Sprintf("%s is claimed by %s"
 
 // Is makes a ClaimedError an ErrRefused.
 func (e *ClaimedError) Is(target error) bool { return target == ErrRefused }
-
-// VersionError says that a bd is too old.
-type VersionError struct {
-	Found  string
-	Oldest string
-}
-
-// Error names both versions.
-func (e *VersionError) Error() string {
-	return fmt.Sprintf("bd %s is too old; the oldest that works is %s", e.Found, e.Oldest)
-}

@@ -188,8 +188,8 @@ func (f *File) Import(ctx context.Context, issues []Issue) (created, updated int
 			if i.ID == "" || i.Title == "" || i.Status == "" {
 				return fmt.Errorf("issue %q has no id, title or status: %w", i.ID, ErrRefused)
 			}
-			if i.extra["_type"] == nil {
-				i.keep("_type", "issue")
+			if !i.Has("_type") {
+				i.Keep("_type", "issue")
 			}
 			if n, ok := b.at[i.ID]; ok {
 				b.records[n].issue = &i

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -287,24 +286,10 @@ func (b *book) claim(i *Issue, actor string) error {
 		return fmt.Errorf("%s is %s: %w", i.ID, i.Status, ErrRefused)
 	}
 	i.Assignee, i.Status, i.UpdatedAt = actor, StatusInProgress, b.now
-	if i.extra["started_at"] == nil {
-		i.keep("started_at", b.now)
+	if !i.Has("started_at") {
+		i.Keep("started_at", b.now)
 	}
 	return nil
-}
-
-// keep sets a field that Issue does not name.
-func (i *Issue) keep(name string, v any) {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err) // of a value made here
-	}
-	extra := fields{}
-	for k, old := range i.extra {
-		extra[k] = old
-	}
-	extra[name] = raw
-	i.extra = extra
 }
 
 func (b *book) status(i *Issue, s Status) {
@@ -338,9 +323,9 @@ func (b *book) create(i Issue, parent string) (string, error) {
 		return "", fmt.Errorf("%s exists: %w", i.ID, ErrRefused)
 	}
 	i.Status, i.CreatedAt, i.UpdatedAt = StatusOpen, b.now, b.now
-	i.keep("_type", "issue")
+	i.Keep("_type", "issue")
 	if b.actor != "" {
-		i.keep("created_by", b.actor)
+		i.Keep("created_by", b.actor)
 	}
 	if parent != "" {
 		i.Dependencies = append(i.Dependencies, Dependency{IssueID: i.ID, DependsOnID: parent, Type: DepParent, CreatedAt: b.now})

@@ -175,6 +175,23 @@ func writeKeeping(v any, extra fields) ([]byte, error) {
 	return append(bytes.TrimSuffix(out.Bytes(), []byte(",")), '}'), nil
 }
 
+// Has reports whether the record has a field that Issue does not name.
+func (i *Issue) Has(name string) bool { return i.extra[name] != nil }
+
+// Keep sets a field that Issue does not name. It panics for a value that JSON has not.
+func (i *Issue) Keep(name string, v any) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	extra := fields{}
+	for k, old := range i.extra {
+		extra[k] = old
+	}
+	extra[name] = raw
+	i.extra = extra
+}
+
 // text is a field that is a string; "" when it is not.
 func (f fields) text(name string) string {
 	var s string
