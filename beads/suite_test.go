@@ -15,8 +15,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
-// tracker is what both kinds have.
-type tracker interface {
+// anyTracker is what both kinds have.
+type anyTracker interface {
 	Survey(context.Context) ([]beads.Issue, error)
 	Apply(context.Context, string, []beads.Change) ([]beads.Outcome, error)
 	Name() string
@@ -24,7 +24,7 @@ type tracker interface {
 
 // place is a tracker with a way to put issues into it.
 type place struct {
-	tracker
+	anyTracker
 	add func(t *testing.T, title, parent string, deps ...string) string
 }
 
@@ -114,7 +114,7 @@ func bdPlace(t *testing.T) place {
 	}}
 }
 
-func issueOf(t *testing.T, p tracker, id string) beads.Issue {
+func issueOf(t *testing.T, p anyTracker, id string) beads.Issue {
 	t.Helper()
 	issues, err := p.Survey(t.Context())
 	require.NoError(t, err)
