@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"regexp"
 	"slices"
 	"strings"
@@ -16,8 +17,8 @@ import (
 type applying struct {
 	bd       *BD
 	actor    string
-	changes  []Change
-	outcomes []Outcome
+	changes  []tracker.Change
+	outcomes []tracker.Outcome
 	claims   []int
 	batch    []int
 	notes    []int // of those in the batch that have one
@@ -59,7 +60,7 @@ func (a *applying) claim(ctx context.Context) error {
 		switch why := refused[id]; {
 		case got[id]:
 		case !plain(id):
-			a.outcomes[n].Err = fmt.Errorf("%q is no id of bd's: %w", id, ErrRefused)
+			a.outcomes[n].Err = fmt.Errorf("%q is no id of bd's: %w", id, tracker.ErrRefused)
 		case why != "":
 			a.outcomes[n].Err = claimError(id, why)
 		default:
@@ -80,12 +81,12 @@ func orError(err error) error {
 
 func claimError(id, why string) error {
 	if by, ok := strings.CutPrefix(why, "issue already claimed by "); ok {
-		return &ClaimedError{ID: id, By: by}
+		return &tracker.ClaimedError{ID: id, By: by}
 	}
 	if strings.Contains(why, "no issue found") {
-		return fmt.Errorf("%s: %w", id, ErrNotFound)
+		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	}
-	return fmt.Errorf("%s: %s: %w", id, why, ErrRefused)
+	return fmt.Errorf("%s: %s: %w", id, why, tracker.ErrRefused)
 }
 
 // inBatch makes closes and bare statuses in one transaction. bd's batch checks
@@ -98,12 +99,12 @@ func (a *applying) inBatch(ctx context.Context) error {
 	var lines bytes.Buffer
 	for _, n := range a.batch {
 		c := a.changes[n]
-		if c.Kind == Close {
+		if c.Kind == tracker.Close {
 			fmt.Fprintf(&lines, "close %s %s\n", c.ID, oneLine(c.Reason))
 			continue
 		}
 		fmt.Fprintf(&lines, "update %s status=%s", c.ID, c.Status)
-		if c.Status == StatusOpen {
+		if c.Status == tracker.StatusOpen {
 			lines.WriteString(" assignee=")
 		}
 		lines.WriteByte('\n')
@@ -148,7 +149,7 @@ func (a *applying) undone(ctx context.Context, places []int) (left []int, err er
 	if err != nil {
 		return nil, err
 	}
-	x := NewIndex(issues)
+	x := tracker.NewIndex(issues)
 	for _, n := range places {
 		if !shows(x, a.changes[n]) {
 			left = append(left, n)
@@ -158,12 +159,12 @@ func (a *applying) undone(ctx context.Context, places []int) (left []int, err er
 }
 
 // shows reports whether the tracker has what the change wants.
-func shows(x *Index, c Change) bool {
+func shows(x *tracker.Index, c tracker.Change) bool {
 	i, ok := x.Issue(c.ID)
 	switch c.Kind {
-	case Close:
-		return ok && i.Status == StatusClosed
-	case SetStatus:
+	case tracker.Close:
+		return ok && i.Status == tracker.StatusClosed
+	case tracker.SetStatus:
 		return ok && i.Status == c.Status && (c.Note == "" || strings.Contains(i.Notes, c.Note))
 	}
 	return false
@@ -174,7 +175,7 @@ func (a *applying) oneByOne(ctx context.Context) error {
 	a.single = append(a.single, a.notes...)
 	for _, n := range a.single {
 		c := a.changes[n]
-		if c.Kind == Create {
+		if c.Kind == tracker.Create {
 			id, err := a.create(ctx, *c.Issue)
 			if err != nil {
 				return err
@@ -202,9 +203,9 @@ func refusal(id string, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &call) && (strings.Contains(call.Said, "no issue") || strings.Contains(call.Said, "not found")):
-		return fmt.Errorf("%s: %w", id, ErrNotFound)
+		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	case errors.As(err, &call):
-		return fmt.Errorf("%s: %s: %w", id, firstLine(call.Said), ErrRefused)
+		return fmt.Errorf("%s: %s: %w", id, firstLine(call.Said), tracker.ErrRefused)
 	}
 	return err
 }
@@ -222,7 +223,7 @@ func (a *applying) alone(ctx context.Context, n int) error {
 	c := a.changes[n]
 	args := []string{"--actor", a.actor}
 	switch c.Kind {
-	case Close:
+	case tracker.Close:
 		args = append(args, "close", c.ID, "--reason", oneLine(c.Reason), "--force", "--json")
 	default:
 		args = append(args, "update", c.ID, "--json")
@@ -232,7 +233,7 @@ func (a *applying) alone(ctx context.Context, n int) error {
 		if c.Note != "" {
 			args = append(args, "--append-notes", c.Note[:min(len(c.Note), maxNote)])
 		}
-		if c.Status == StatusOpen {
+		if c.Status == tracker.StatusOpen {
 			args = append(args, "--assignee", "")
 		}
 	}
@@ -254,7 +255,7 @@ func (a *applying) alone(ctx context.Context, n int) error {
 
 // create makes an issue, unless one is open that looks the same: the answer to
 // an earlier try may have been lost.
-func (a *applying) create(ctx context.Context, want Issue) (string, error) {
+func (a *applying) create(ctx context.Context, want tracker.Issue) (string, error) {
 	issues, err := a.bd.Survey(ctx)
 	if err != nil {
 		return "", err

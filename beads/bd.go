@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // BDOptions say how bd is run.
@@ -107,7 +108,7 @@ func OpenBD(ctx context.Context, opt BDOptions) (*BD, error) {
 
 // SurveyBD reads every issue once, without asking bd for its version first. It fails as
 // Survey does, and with ErrNoDatabase.
-func SurveyBD(ctx context.Context, opt BDOptions) ([]Issue, error) {
+func SurveyBD(ctx context.Context, opt BDOptions) ([]tracker.Issue, error) {
 	if !isFile(filepath.Join(opt.BeadsDir, "metadata.json")) {
 		return nil, fmt.Errorf("%s: %w", opt.BeadsDir, ErrNoDatabase)
 	}
@@ -216,7 +217,7 @@ func cut(s string) string { return s[:min(len(s), 300)] }
 
 // Survey reads every issue in one call. It fails with *CallError, *ParseError or
 // ErrWrongDatabase.
-func (b *BD) Survey(ctx context.Context) ([]Issue, error) {
+func (b *BD) Survey(ctx context.Context) ([]tracker.Issue, error) {
 	args := []string{"list", "--all", "--include-gates", "--include-templates", "--include-infra", "--limit", "0", "--json"}
 	res, err := b.call(ctx, nil, args...)
 	if err != nil && strings.Contains(err.Error(), "unknown flag") {
@@ -238,14 +239,14 @@ func (b *BD) Survey(ctx context.Context) ([]Issue, error) {
 // alone, which may be a tracked file of the person's.) A call whose answer was
 // lost is read back before anything is tried again. An error means that nothing
 // is known of some of the changes; asking again for all of them is safe.
-func (b *BD) Apply(ctx context.Context, actor string, changes []Change) ([]Outcome, error) {
-	a := &applying{bd: b, actor: actor, changes: changes, outcomes: make([]Outcome, len(changes))}
+func (b *BD) Apply(ctx context.Context, actor string, changes []tracker.Change) ([]tracker.Outcome, error) {
+	a := &applying{bd: b, actor: actor, changes: changes, outcomes: make([]tracker.Outcome, len(changes))}
 	for n, c := range changes {
 		a.outcomes[n].ID = c.ID
 		switch {
-		case c.Kind == Claim:
+		case c.Kind == tracker.Claim:
 			a.claims = append(a.claims, n)
-		case c.Kind == Create || !plain(c.ID) || b.version.before(batchSince):
+		case c.Kind == tracker.Create || !plain(c.ID) || b.version.before(batchSince):
 			a.single = append(a.single, n)
 		default:
 			a.batch = append(a.batch, n)

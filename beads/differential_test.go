@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // TestDifferential drives the embedded tracker and the real bd with the same
@@ -90,7 +91,7 @@ func (d *differential) operation() string {
 	a, b := d.ids[2+d.rnd.IntN(len(d.ids)-2)], d.ids[2+d.rnd.IntN(len(d.ids)-2)]
 	switch d.rnd.IntN(6) {
 	case 0, 1:
-		if d.file.AddDependency(ctx, a, b, beads.DepBlocks) == nil {
+		if d.file.AddDependency(ctx, a, b, tracker.DepBlocks) == nil {
 			return fmt.Sprintf("dep add %s %s blocks\n", a, b)
 		}
 	case 2:
@@ -98,12 +99,12 @@ func (d *differential) operation() string {
 			return fmt.Sprintf("dep remove %s %s\n", a, b)
 		}
 	case 3:
-		_, err := d.file.Apply(ctx, "t", []beads.Change{{ID: a, Kind: beads.Close, Reason: "done"}})
+		_, err := d.file.Apply(ctx, "t", []tracker.Change{{ID: a, Kind: tracker.Close, Reason: "done"}})
 		require.NoError(d.t, err)
 		return fmt.Sprintf("close %s done\n", a)
 	default:
-		status := []beads.Status{beads.StatusOpen, beads.StatusOpen, beads.StatusInProgress, beads.StatusBlocked}[d.rnd.IntN(4)]
-		_, err := d.file.Apply(ctx, "t", []beads.Change{{ID: a, Kind: beads.SetStatus, Status: status}})
+		status := []tracker.Status{tracker.StatusOpen, tracker.StatusOpen, tracker.StatusInProgress, tracker.StatusBlocked}[d.rnd.IntN(4)]
+		_, err := d.file.Apply(ctx, "t", []tracker.Change{{ID: a, Kind: tracker.SetStatus, Status: status}})
 		require.NoError(d.t, err)
 		return fmt.Sprintf("update %s status=%s\n", a, status)
 	}
@@ -117,17 +118,17 @@ func (d *differential) compare(after int) {
 	require.NoError(d.t, err)
 	theirs, err := d.bd.Survey(ctx)
 	require.NoError(d.t, err)
-	states := func(issues []beads.Issue) map[string]beads.Status {
-		m := map[string]beads.Status{}
+	states := func(issues []tracker.Issue) map[string]tracker.Status {
+		m := map[string]tracker.Status{}
 		for _, i := range issues {
 			m[i.ID] = i.Status
 		}
 		return m
 	}
 	require.Equal(d.t, states(theirs), states(ours), "after %d operations", after)
-	x := beads.NewIndex(ours)
+	x := tracker.NewIndex(ours)
 	said, err := beads.Parse(d.t.Context(), []byte(d.run("", "ready", "--limit", "0", "--json")))
 	require.NoError(d.t, err)
-	require.Equal(d.t, ids(said), ids(x.Ready(beads.Filter{}, now)), "after %d operations", after)
-	require.Equal(d.t, beads.NewIndex(theirs).Blocked(), x.Blocked(), "after %d operations", after)
+	require.Equal(d.t, ids(said), ids(x.Ready(tracker.Filter{}, now)), "after %d operations", after)
+	require.Equal(d.t, tracker.NewIndex(theirs).Blocked(), x.Blocked(), "after %d operations", after)
 }

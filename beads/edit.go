@@ -3,6 +3,7 @@ package beads
 import (
 	"context"
 	"fmt"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"slices"
 	"strings"
 )
@@ -12,7 +13,7 @@ import (
 // Create adds an issue below parent, or below none for "". It fails with
 // ErrRefused when a field is not allowed or the id is taken, and with
 // ErrNotFound when there is no such parent.
-func (f *File) Create(ctx context.Context, i Issue, parent string) (made Issue, err error) {
+func (f *File) Create(ctx context.Context, i tracker.Issue, parent string) (made tracker.Issue, err error) {
 	err = f.change(ctx, func(b *book) error {
 		id, err := b.create(i, parent)
 		if err != nil {
@@ -26,7 +27,7 @@ func (f *File) Create(ctx context.Context, i Issue, parent string) (made Issue, 
 
 // Update changes the fields of an issue. Its id stays. It fails with ErrNotFound,
 // with ErrRefused when a field is not allowed, and with what edit returns.
-func (f *File) Update(ctx context.Context, id string, edit func(*Issue) error) (made Issue, err error) {
+func (f *File) Update(ctx context.Context, id string, edit func(*tracker.Issue) error) (made tracker.Issue, err error) {
 	err = f.change(ctx, func(b *book) error {
 		i, err := b.issue(id)
 		if err != nil {
@@ -42,8 +43,8 @@ func (f *File) Update(ctx context.Context, id string, edit func(*Issue) error) (
 		}
 		if i.Status != was.Status {
 			who := i.Assignee
-			if i.Status == StatusClosed {
-				return fmt.Errorf("a status can not be set to closed; close it: %w", ErrRefused)
+			if i.Status == tracker.StatusClosed {
+				return fmt.Errorf("a status can not be set to closed; close it: %w", tracker.ErrRefused)
 			}
 			b.status(i, i.Status)
 			i.Assignee = who
@@ -71,24 +72,24 @@ func (f *File) CloseIssue(ctx context.Context, id, reason string, force bool) er
 	})
 }
 
-func (b *book) mayClose(i *Issue) error {
+func (b *book) mayClose(i *tracker.Issue) error {
 	x := b.index()
 	var open []string
 	for _, d := range i.Dependencies {
-		if t, ok := x.Issue(d.DependsOnID); ok && d.Type == DepBlocks && !t.Status.Done() {
+		if t, ok := x.Issue(d.DependsOnID); ok && d.Type == tracker.DepBlocks && !t.Status.Done() {
 			open = append(open, d.DependsOnID)
 		}
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("%s is blocked by open issues %s: %w", i.ID, strings.Join(open, ", "), ErrRefused)
+		return fmt.Errorf("%s is blocked by open issues %s: %w", i.ID, strings.Join(open, ", "), tracker.ErrRefused)
 	}
 	for _, c := range x.Children(i.ID) {
-		if kid, _ := x.Issue(c); i.Type == TypeEpic && !kid.Status.Done() {
+		if kid, _ := x.Issue(c); i.Type == tracker.TypeEpic && !kid.Status.Done() {
 			open = append(open, c)
 		}
 	}
 	if len(open) > 0 {
-		return fmt.Errorf("epic %s has open children %s: %w", i.ID, strings.Join(open, ", "), ErrRefused)
+		return fmt.Errorf("epic %s has open children %s: %w", i.ID, strings.Join(open, ", "), tracker.ErrRefused)
 	}
 	return nil
 }
@@ -114,25 +115,25 @@ func (f *File) AddDependency(ctx context.Context, from, to, kind string) error {
 				return nil
 			}
 			if d.DependsOnID == to {
-				return fmt.Errorf("%s depends on %s already (%s): %w", from, to, d.Type, ErrRefused)
+				return fmt.Errorf("%s depends on %s already (%s): %w", from, to, d.Type, tracker.ErrRefused)
 			}
 		}
-		i.Dependencies = append(i.Dependencies, Dependency{IssueID: from, DependsOnID: to, Type: kind, CreatedAt: b.now})
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: from, DependsOnID: to, Type: kind, CreatedAt: b.now})
 		i.UpdatedAt = b.now
 		return nil
 	})
 }
 
-func (b *book) mayDepend(i, target *Issue, kind string) error {
+func (b *book) mayDepend(i, target *tracker.Issue, kind string) error {
 	if i.ID == target.ID {
-		return fmt.Errorf("%s can not depend on itself: %w", i.ID, ErrRefused)
+		return fmt.Errorf("%s can not depend on itself: %w", i.ID, tracker.ErrRefused)
 	}
-	blocking := kind == DepBlocks || kind == DepConditional
-	if blocking && (i.Type == TypeEpic) != (target.Type == TypeEpic) {
-		return fmt.Errorf("epics block only epics, and tasks only tasks: %w", ErrRefused)
+	blocking := kind == tracker.DepBlocks || kind == tracker.DepConditional
+	if blocking && (i.Type == tracker.TypeEpic) != (target.Type == tracker.TypeEpic) {
+		return fmt.Errorf("epics block only epics, and tasks only tasks: %w", tracker.ErrRefused)
 	}
-	if (blocking || kind == DepWaitsFor || kind == DepParent) && b.reaches(target.ID, i.ID) {
-		return fmt.Errorf("%s depends on %s already, this would be a circle: %w", target.ID, i.ID, ErrRefused)
+	if (blocking || kind == tracker.DepWaitsFor || kind == tracker.DepParent) && b.reaches(target.ID, i.ID) {
+		return fmt.Errorf("%s depends on %s already, this would be a circle: %w", target.ID, i.ID, tracker.ErrRefused)
 	}
 	return nil
 }
@@ -154,7 +155,7 @@ func (b *book) reaches(from, to string) bool {
 		}
 		seen[id] = true
 		for _, d := range i.Dependencies {
-			if slices.Contains([]string{DepBlocks, DepConditional, DepWaitsFor, DepParent}, d.Type) {
+			if slices.Contains([]string{tracker.DepBlocks, tracker.DepConditional, tracker.DepWaitsFor, tracker.DepParent}, d.Type) {
 				next = append(next, d.DependsOnID)
 			}
 		}
@@ -170,9 +171,9 @@ func (f *File) RemoveDependency(ctx context.Context, from, to string) error {
 		if err != nil {
 			return err
 		}
-		left := slices.DeleteFunc(slices.Clone(i.Dependencies), func(d Dependency) bool { return d.DependsOnID == to })
+		left := slices.DeleteFunc(slices.Clone(i.Dependencies), func(d tracker.Dependency) bool { return d.DependsOnID == to })
 		if len(left) == len(i.Dependencies) {
-			return fmt.Errorf("%s does not depend on %s: %w", from, to, ErrNotFound)
+			return fmt.Errorf("%s does not depend on %s: %w", from, to, tracker.ErrNotFound)
 		}
 		i.Dependencies, i.UpdatedAt = left, b.now
 		return nil
@@ -181,12 +182,12 @@ func (f *File) RemoveDependency(ctx context.Context, from, to string) error {
 
 // Import takes issues in: those with a known id replace what is there, others
 // are added. It fails as a whole, with ErrRefused, when one is not allowed.
-func (f *File) Import(ctx context.Context, issues []Issue) (created, updated int, err error) {
+func (f *File) Import(ctx context.Context, issues []tracker.Issue) (created, updated int, err error) {
 	err = f.change(ctx, func(b *book) error {
 		created, updated = 0, 0
 		for _, i := range issues {
 			if i.ID == "" || i.Title == "" || i.Status == "" {
-				return fmt.Errorf("issue %q has no id, title or status: %w", i.ID, ErrRefused)
+				return fmt.Errorf("issue %q has no id, title or status: %w", i.ID, tracker.ErrRefused)
 			}
 			if !i.Has("_type") {
 				i.Keep("_type", "issue")

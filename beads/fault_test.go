@@ -18,6 +18,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // scriptedBD is a bd that is a shell script: it knows its version, and does what
@@ -51,9 +52,9 @@ func TestSurveyOfAFaultyBD(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		script string
-		check  func(*testing.T, []beads.Issue, error)
+		check  func(*testing.T, []tracker.Issue, error)
 	}{
-		"warns before the JSON": {"echo 'Warning: old [schema]'; echo 'note: {'; echo '" + oneIssue + "'", func(t *testing.T, got []beads.Issue, err error) {
+		"warns before the JSON": {"echo 'Warning: old [schema]'; echo 'note: {'; echo '" + oneIssue + "'", func(t *testing.T, got []tracker.Issue, err error) {
 			require.NoError(t, err)
 			require.Len(t, got, 1)
 		}},
@@ -65,13 +66,13 @@ func TestSurveyOfAFaultyBD(t *testing.T) {
 		"answers an error, exit 1": {`echo '{"error": "database is sad"}' >&2; exit 1`, wantCallError("database is sad")},
 		"is killed":                {"echo '" + oneIssue + "'; kill -9 $$", wantCallError("SIGKILL")},
 		"floods":                   {"yes '" + oneIssue + "' | head -c 100000000", wantCallError("too many")},
-		"took another database": {"echo 'using default database name' >&2; echo '[]'", func(t *testing.T, _ []beads.Issue, err error) {
+		"took another database": {"echo 'using default database name' >&2; echo '[]'", func(t *testing.T, _ []tracker.Issue, err error) {
 			require.ErrorIs(t, err, beads.ErrWrongDatabase)
 		}},
-		"hangs": {"exec sleep 60", func(t *testing.T, _ []beads.Issue, err error) {
+		"hangs": {"exec sleep 60", func(t *testing.T, _ []tracker.Issue, err error) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}},
-		"hangs, and ignores SIGTERM": {"trap '' TERM; while :; do sleep 0.1; done", func(t *testing.T, _ []beads.Issue, err error) {
+		"hangs, and ignores SIGTERM": {"trap '' TERM; while :; do sleep 0.1; done", func(t *testing.T, _ []tracker.Issue, err error) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 		}},
 	}
@@ -90,16 +91,16 @@ func TestSurveyOfAFaultyBD(t *testing.T) {
 	}
 }
 
-func wantParseError(quote string) func(*testing.T, []beads.Issue, error) {
-	return func(t *testing.T, _ []beads.Issue, err error) {
+func wantParseError(quote string) func(*testing.T, []tracker.Issue, error) {
+	return func(t *testing.T, _ []tracker.Issue, err error) {
 		var parse *beads.ParseError
 		require.ErrorAs(t, err, &parse)
 		require.Contains(t, err.Error(), quote)
 	}
 }
 
-func wantCallError(said string) func(*testing.T, []beads.Issue, error) {
-	return func(t *testing.T, _ []beads.Issue, err error) {
+func wantCallError(said string) func(*testing.T, []tracker.Issue, error) {
+	return func(t *testing.T, _ []tracker.Issue, err error) {
 		var call *beads.CallError
 		require.ErrorAs(t, err, &call)
 		require.Contains(t, err.Error(), said)
@@ -192,7 +193,7 @@ func (s standIn) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 	if args[0] == "--actor" {
 		actor, args = args[1], args[2:]
 	}
-	var changes []beads.Change
+	var changes []tracker.Change
 	switch args[0] {
 	case "version":
 		return proc.Result{Stdout: []byte(`{"version": "1.0.5"}`)}, nil
@@ -201,13 +202,13 @@ func (s standIn) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 			changes = append(changes, batchLine(line))
 		}
 	case "close":
-		changes = []beads.Change{{ID: args[1], Kind: beads.Close}}
+		changes = []tracker.Change{{ID: args[1], Kind: tracker.Close}}
 	case "create":
-		_, err := s.Create(ctx, beads.Issue{Title: args[1], Type: "bug", Labels: []string{args[slices.Index(args, "--labels")+1]}}, "")
+		_, err := s.Create(ctx, tracker.Issue{Title: args[1], Type: "bug", Labels: []string{args[slices.Index(args, "--labels")+1]}}, "")
 		return s.answer(ctx, err)
 	case "update":
 		if n := slices.Index(args, "--append-notes"); n >= 0 && !slices.Contains(args, "--status") {
-			_, err := s.Update(ctx, args[1], func(i *beads.Issue) error { i.Notes += "\n" + args[n+1]; return nil })
+			_, err := s.Update(ctx, args[1], func(i *tracker.Issue) error { i.Notes += "\n" + args[n+1]; return nil })
 			return s.answer(ctx, err)
 		}
 		changes = updates(args[1:])
@@ -232,26 +233,26 @@ func (s standIn) answer(ctx context.Context, err error) (proc.Result, error) {
 	return proc.Result{Stdout: out}, err
 }
 
-func batchLine(line string) beads.Change {
+func batchLine(line string) tracker.Change {
 	f := strings.Fields(line)
 	if f[0] == "close" {
-		return beads.Change{ID: f[1], Kind: beads.Close, Reason: strings.Join(f[2:], " ")}
+		return tracker.Change{ID: f[1], Kind: tracker.Close, Reason: strings.Join(f[2:], " ")}
 	}
-	return beads.Change{ID: f[1], Kind: beads.SetStatus, Status: beads.Status(strings.TrimPrefix(f[2], "status="))}
+	return tracker.Change{ID: f[1], Kind: tracker.SetStatus, Status: tracker.Status(strings.TrimPrefix(f[2], "status="))}
 }
 
-func updates(args []string) (changes []beads.Change) {
+func updates(args []string) (changes []tracker.Change) {
 	if n := slices.Index(args, "--claim"); n >= 0 {
 		for _, id := range args[:n] {
-			changes = append(changes, beads.Change{ID: id, Kind: beads.Claim})
+			changes = append(changes, tracker.Change{ID: id, Kind: tracker.Claim})
 		}
 		return changes
 	}
-	c := beads.Change{ID: args[0], Kind: beads.SetStatus, Status: beads.Status(args[slices.Index(args, "--status")+1])}
+	c := tracker.Change{ID: args[0], Kind: tracker.SetStatus, Status: tracker.Status(args[slices.Index(args, "--status")+1])}
 	if n := slices.Index(args, "--append-notes"); n >= 0 {
 		c.Note = args[n+1]
 	}
-	return []beads.Change{c}
+	return []tracker.Change{c}
 }
 
 // faultyPlaces are bd, where there is one, and its stand-in, below faults.
@@ -263,7 +264,7 @@ func faultyPlaces(t *testing.T, test func(t *testing.T, f *faulty, b *beads.BD, 
 		require.NoError(t, err)
 		ids := []string{}
 		for n := range 3 {
-			i, err := file.Create(t.Context(), beads.Issue{Title: fmt.Sprint("task ", n), Type: beads.TypeTask}, "")
+			i, err := file.Create(t.Context(), tracker.Issue{Title: fmt.Sprint("task ", n), Type: tracker.TypeTask}, "")
 			require.NoError(t, err)
 			ids = append(ids, i.ID)
 		}
@@ -292,7 +293,7 @@ func TestWritesAreReadBack(t *testing.T) {
 	faults := []fault{didAndFail, didAndDied, didNothing, died, garbled}
 	faultyPlaces(t, func(t *testing.T, f *faulty, b *beads.BD, ids []string) {
 		for _, what := range faults {
-			for round, kind := range []beads.ChangeKind{beads.Claim, beads.SetStatus, beads.Close, beads.Create} {
+			for round, kind := range []tracker.ChangeKind{tracker.Claim, tracker.SetStatus, tracker.Close, tracker.Create} {
 				f.todo = []fault{what}
 				changes := wanted(kind, ids, fmt.Sprint(what, round))
 				require.NoError(t, askUntilAnswered(t, b, changes), "%s: %s", what, kind)
@@ -309,10 +310,10 @@ func TestWritesAreReadBack(t *testing.T) {
 }
 
 // askUntilAnswered asks as a run does: again, for the same, while nothing is known.
-func askUntilAnswered(t *testing.T, b *beads.BD, changes []beads.Change) error {
+func askUntilAnswered(t *testing.T, b *beads.BD, changes []tracker.Change) error {
 	var err error
 	for range 3 {
-		var outcomes []beads.Outcome
+		var outcomes []tracker.Outcome
 		if outcomes, err = b.Apply(t.Context(), "orch/e/1", changes); err == nil {
 			for _, o := range outcomes {
 				err = errors.Join(err, o.Err)
@@ -323,14 +324,14 @@ func askUntilAnswered(t *testing.T, b *beads.BD, changes []beads.Change) error {
 	return err
 }
 
-func wanted(kind beads.ChangeKind, ids []string, title string) (changes []beads.Change) {
-	if kind == beads.Create {
-		return []beads.Change{{Kind: kind, Issue: &beads.Issue{Title: title, Type: "bug", Labels: []string{"orch-meta"}}}}
+func wanted(kind tracker.ChangeKind, ids []string, title string) (changes []tracker.Change) {
+	if kind == tracker.Create {
+		return []tracker.Change{{Kind: kind, Issue: &tracker.Issue{Title: title, Type: "bug", Labels: []string{"orch-meta"}}}}
 	}
 	for n, id := range ids {
-		c := beads.Change{ID: id, Kind: kind}
-		if kind == beads.SetStatus {
-			c.Status = beads.StatusBlocked
+		c := tracker.Change{ID: id, Kind: kind}
+		if kind == tracker.SetStatus {
+			c.Status = tracker.StatusBlocked
 			c.Note = strings.Repeat("why ", n)
 		}
 		changes = append(changes, c)
@@ -338,25 +339,25 @@ func wanted(kind beads.ChangeKind, ids []string, title string) (changes []beads.
 	return changes
 }
 
-func opened(ids []string) (changes []beads.Change) {
+func opened(ids []string) (changes []tracker.Change) {
 	for _, id := range ids {
-		changes = append(changes, beads.Change{ID: id, Kind: beads.SetStatus, Status: beads.StatusOpen})
+		changes = append(changes, tracker.Change{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusOpen})
 	}
 	return changes
 }
 
 // showing counts the issues that show the change.
-func showing(issues []beads.Issue, c beads.Change) (n int) {
+func showing(issues []tracker.Issue, c tracker.Change) (n int) {
 	for _, i := range issues {
 		switch {
-		case c.Kind == beads.Create:
+		case c.Kind == tracker.Create:
 			if i.Title == c.Issue.Title {
 				n++
 			}
 		case i.ID != c.ID:
-		case c.Kind == beads.Claim && i.Status == beads.StatusInProgress && i.Assignee == "orch/e/1",
-			c.Kind == beads.SetStatus && i.Status == c.Status && strings.Contains(i.Notes, strings.TrimSpace(c.Note)),
-			c.Kind == beads.Close && i.Status == beads.StatusClosed:
+		case c.Kind == tracker.Claim && i.Status == tracker.StatusInProgress && i.Assignee == "orch/e/1",
+			c.Kind == tracker.SetStatus && i.Status == c.Status && strings.Contains(i.Notes, strings.TrimSpace(c.Note)),
+			c.Kind == tracker.Close && i.Status == tracker.StatusClosed:
 			n++
 		}
 	}
@@ -391,7 +392,7 @@ func FuzzParse(f *testing.F) {
 		for _, i := range issues {
 			require.NotEmpty(t, i.ID)
 		}
-		x := beads.NewIndex(issues)
+		x := tracker.NewIndex(issues)
 		for _, i := range issues {
 			x.Blockers(i.ID)
 			x.Descendants(i.ID)

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/gofrs/flock"
 )
 
@@ -95,8 +96,8 @@ func (f *File) read() ([]record, error) {
 	return records, nil
 }
 
-func issuesOf(records []record) []Issue {
-	issues := []Issue{}
+func issuesOf(records []record) []tracker.Issue {
+	issues := []tracker.Issue{}
 	for _, r := range records {
 		if r.issue != nil {
 			issues = append(issues, *r.issue)
@@ -107,7 +108,7 @@ func issuesOf(records []record) []Issue {
 
 // Survey returns every issue. It fails when the file cannot be read or does
 // not parse.
-func (f *File) Survey(context.Context) ([]Issue, error) {
+func (f *File) Survey(context.Context) ([]tracker.Issue, error) {
 	records, err := f.read()
 	return issuesOf(records), err
 }
@@ -120,17 +121,17 @@ type book struct {
 	actor   string
 }
 
-func (b *book) issue(id string) (*Issue, error) {
+func (b *book) issue(id string) (*tracker.Issue, error) {
 	n, ok := b.at[id]
 	if !ok {
-		return nil, fmt.Errorf("%s: %w", id, ErrNotFound)
+		return nil, fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	}
 	return b.records[n].issue, nil
 }
 
-func (b *book) index() *Index { return NewIndex(issuesOf(b.records)) }
+func (b *book) index() *tracker.Index { return tracker.NewIndex(issuesOf(b.records)) }
 
-func (b *book) add(i Issue) {
+func (b *book) add(i tracker.Issue) {
 	b.at[i.ID] = len(b.records)
 	b.records = append(b.records, record{issue: &i})
 }
@@ -216,16 +217,16 @@ func replace(path string, data []byte) error {
 
 // Apply makes the changes in one replacement of the file. Each has an outcome of
 // its own; an error means that none was made. It fails with [ErrNoDatabase] where there is no file.
-func (f *File) Apply(ctx context.Context, actor string, changes []Change) ([]Outcome, error) {
+func (f *File) Apply(ctx context.Context, actor string, changes []tracker.Change) ([]tracker.Outcome, error) {
 	if !isFile(f.path()) { // a tracker that was taken away is not begun anew
 		return nil, fmt.Errorf("%s: %w", f.opt.Dir, ErrNoDatabase)
 	}
-	var outcomes []Outcome
+	var outcomes []tracker.Outcome
 	err := f.change(ctx, func(b *book) error {
 		outcomes = nil
 		for _, c := range changes {
 			id, err := b.apply(actor, c)
-			outcomes = append(outcomes, Outcome{ID: id, Err: err})
+			outcomes = append(outcomes, tracker.Outcome{ID: id, Err: err})
 		}
 		return nil
 	})
@@ -235,8 +236,8 @@ func (f *File) Apply(ctx context.Context, actor string, changes []Change) ([]Out
 	return outcomes, nil
 }
 
-func (b *book) apply(actor string, c Change) (string, error) {
-	if c.Kind == Create {
+func (b *book) apply(actor string, c tracker.Change) (string, error) {
+	if c.Kind == tracker.Create {
 		for _, r := range b.records {
 			if r.issue != nil && sameIssue(*r.issue, *c.Issue) {
 				return r.issue.ID, nil
@@ -249,14 +250,14 @@ func (b *book) apply(actor string, c Change) (string, error) {
 		return c.ID, err
 	}
 	switch c.Kind {
-	case Claim:
+	case tracker.Claim:
 		err = b.claim(i, actor)
-	case SetStatus:
+	case tracker.SetStatus:
 		b.status(i, c.Status)
 		if c.Note != "" {
 			i.Notes = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n")
 		}
-	case Close:
+	case tracker.Close:
 		b.close(i, c.Reason)
 	}
 	return c.ID, err
@@ -264,8 +265,8 @@ func (b *book) apply(actor string, c Change) (string, error) {
 
 // sameIssue reports whether a wanted issue is there already: open, with the same
 // title and all the labels.
-func sameIssue(have, want Issue) bool {
-	if have.Title != want.Title || have.Status == StatusClosed {
+func sameIssue(have, want tracker.Issue) bool {
+	if have.Title != want.Title || have.Status == tracker.StatusClosed {
 		return false
 	}
 	for _, l := range want.Labels {
@@ -277,38 +278,38 @@ func sameIssue(have, want Issue) bool {
 }
 
 // claim is bd's: only an open issue that is nobody's, or the actor's own.
-func (b *book) claim(i *Issue, actor string) error {
+func (b *book) claim(i *tracker.Issue, actor string) error {
 	switch {
-	case i.Assignee == actor && (i.Status == StatusOpen || i.Status == StatusInProgress):
+	case i.Assignee == actor && (i.Status == tracker.StatusOpen || i.Status == tracker.StatusInProgress):
 	case i.Assignee != "" && i.Assignee != actor && !i.Status.Done():
-		return &ClaimedError{ID: i.ID, By: i.Assignee}
-	case i.Status != StatusOpen:
-		return fmt.Errorf("%s is %s: %w", i.ID, i.Status, ErrRefused)
+		return &tracker.ClaimedError{ID: i.ID, By: i.Assignee}
+	case i.Status != tracker.StatusOpen:
+		return fmt.Errorf("%s is %s: %w", i.ID, i.Status, tracker.ErrRefused)
 	}
-	i.Assignee, i.Status, i.UpdatedAt = actor, StatusInProgress, b.now
+	i.Assignee, i.Status, i.UpdatedAt = actor, tracker.StatusInProgress, b.now
 	if !i.Has("started_at") {
 		i.Keep("started_at", b.now)
 	}
 	return nil
 }
 
-func (b *book) status(i *Issue, s Status) {
+func (b *book) status(i *tracker.Issue, s tracker.Status) {
 	i.Status, i.UpdatedAt = s, b.now
-	if s != StatusClosed {
+	if s != tracker.StatusClosed {
 		i.ClosedAt, i.CloseReason, i.ClosedBy = nil, "", ""
 	}
-	if s == StatusOpen {
+	if s == tracker.StatusOpen {
 		i.Assignee = ""
 	}
 }
 
-func (b *book) close(i *Issue, reason string) {
+func (b *book) close(i *tracker.Issue, reason string) {
 	at := b.now
-	i.Status, i.UpdatedAt, i.ClosedAt, i.CloseReason = StatusClosed, at, &at, reason
+	i.Status, i.UpdatedAt, i.ClosedAt, i.CloseReason = tracker.StatusClosed, at, &at, reason
 }
 
 // create adds an issue, with an id of its own when it has none.
-func (b *book) create(i Issue, parent string) (string, error) {
+func (b *book) create(i tracker.Issue, parent string) (string, error) {
 	if err := validate(i); err != nil {
 		return "", err
 	}
@@ -320,15 +321,15 @@ func (b *book) create(i Issue, parent string) (string, error) {
 	if i.ID == "" {
 		i.ID = b.newID(parent)
 	} else if _, err := b.issue(i.ID); err == nil {
-		return "", fmt.Errorf("%s exists: %w", i.ID, ErrRefused)
+		return "", fmt.Errorf("%s exists: %w", i.ID, tracker.ErrRefused)
 	}
-	i.Status, i.CreatedAt, i.UpdatedAt = StatusOpen, b.now, b.now
+	i.Status, i.CreatedAt, i.UpdatedAt = tracker.StatusOpen, b.now, b.now
 	i.Keep("_type", "issue")
 	if b.actor != "" {
 		i.Keep("created_by", b.actor)
 	}
 	if parent != "" {
-		i.Dependencies = append(i.Dependencies, Dependency{IssueID: i.ID, DependsOnID: parent, Type: DepParent, CreatedAt: b.now})
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: i.ID, DependsOnID: parent, Type: tracker.DepParent, CreatedAt: b.now})
 	}
 	b.add(i)
 	return i.ID, nil
@@ -337,18 +338,18 @@ func (b *book) create(i Issue, parent string) (string, error) {
 // maxTitle is bd's own limit.
 const maxTitle = 500
 
-func validate(i Issue) error {
+func validate(i tracker.Issue) error {
 	switch {
 	case strings.TrimSpace(i.Title) == "":
-		return fmt.Errorf("the title is empty: %w", ErrRefused)
+		return fmt.Errorf("the title is empty: %w", tracker.ErrRefused)
 	case len([]rune(i.Title)) > maxTitle:
-		return fmt.Errorf("the title is over %d characters: %w", maxTitle, ErrRefused)
+		return fmt.Errorf("the title is over %d characters: %w", maxTitle, tracker.ErrRefused)
 	case i.Priority < 0 || i.Priority > 4:
-		return fmt.Errorf("priority %d is not between 0 and 4: %w", i.Priority, ErrRefused)
-	case !slices.Contains([]string{TypeTask, TypeEpic, "bug", "feature", "chore", "decision"}, i.Type):
-		return fmt.Errorf("type %q is none of task, epic, bug, feature, chore, decision: %w", i.Type, ErrRefused)
+		return fmt.Errorf("priority %d is not between 0 and 4: %w", i.Priority, tracker.ErrRefused)
+	case !slices.Contains([]string{tracker.TypeTask, tracker.TypeEpic, "bug", "feature", "chore", "decision"}, i.Type):
+		return fmt.Errorf("type %q is none of task, epic, bug, feature, chore, decision: %w", i.Type, tracker.ErrRefused)
 	case strings.ContainsAny(i.ID, " \t\r\n"):
-		return fmt.Errorf("id %q has space in it: %w", i.ID, ErrRefused)
+		return fmt.Errorf("id %q has space in it: %w", i.ID, tracker.ErrRefused)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // newFile opens an embedded tracker whose file holds these lines.
@@ -48,7 +49,7 @@ func TestFileKeepsWhatItDoesNotKnow(t *testing.T) {
 		`{"id":"a-3","title":"three","status":"open","priority":0,"issue_type":"bug","dependencies":[{"issue_id":"a-3","depends_on_id":"a-1","type":"discovered-from","thread_id":"t"}]}`,
 	}
 	f, path := newFile(t, lines...)
-	_, err := f.Apply(t.Context(), "bob", []beads.Change{{ID: "a-3", Kind: beads.Claim}})
+	_, err := f.Apply(t.Context(), "bob", []tracker.Change{{ID: "a-3", Kind: tracker.Claim}})
 	require.NoError(t, err)
 	got := linesOf(t, path)
 	require.Len(t, got, 4)
@@ -97,7 +98,7 @@ func TestFileThatDoesNotParse(t *testing.T) {
 	}
 	f, path := newFile(t, `{"id":"a-1","title":"one","status":"open","issue_type":"task"}`)
 	require.NoError(t, os.WriteFile(path, []byte("{{{\n"), 0o600))
-	_, err := f.Create(t.Context(), beads.Issue{Title: "x", Type: "task"}, "")
+	_, err := f.Create(t.Context(), tracker.Issue{Title: "x", Type: "task"}, "")
 	require.Error(t, err)
 	require.Equal(t, []string{"{{{"}, linesOf(t, path), "what does not parse is left as it is")
 }
@@ -119,7 +120,7 @@ func TestFileWritersTakeTurns(t *testing.T) {
 				return
 			}
 			for n := range each {
-				if _, err := f.Create(t.Context(), beads.Issue{Title: fmt.Sprint(w, "-", n), Type: "task"}, ""); err != nil {
+				if _, err := f.Create(t.Context(), tracker.Issue{Title: fmt.Sprint(w, "-", n), Type: "task"}, ""); err != nil {
 					t.Error(err)
 				}
 			}
@@ -128,7 +129,7 @@ func TestFileWritersTakeTurns(t *testing.T) {
 	wg.Wait()
 	ids := map[string]bool{}
 	for _, line := range linesOf(t, path) {
-		var i beads.Issue
+		var i tracker.Issue
 		require.NoError(t, json.Unmarshal([]byte(line), &i))
 		require.False(t, ids[i.ID], "id %s twice", i.ID)
 		ids[i.ID] = true
@@ -147,7 +148,7 @@ func TestFileSeesOthersWrites(t *testing.T) {
 	b, err := beads.OpenFile(beads.FileOptions{Dir: filepath.Dir(path), Now: time.Now})
 	require.NoError(t, err)
 	for n := range 50 {
-		made, err := b.Create(t.Context(), beads.Issue{Title: fmt.Sprint(n), Type: "task"}, "")
+		made, err := b.Create(t.Context(), tracker.Issue{Title: fmt.Sprint(n), Type: "task"}, "")
 		require.NoError(t, err)
 		issues, err := a.Survey(t.Context())
 		require.NoError(t, err)
@@ -168,32 +169,32 @@ func TestFileRules(t *testing.T) {
 	f, path := newFile(t)
 	ctx := t.Context()
 	make := func(title, kind, parent string) string {
-		i, err := f.Create(ctx, beads.Issue{Title: title, Type: kind}, parent)
+		i, err := f.Create(ctx, tracker.Issue{Title: title, Type: kind}, parent)
 		require.NoError(t, err)
 		return i.ID
 	}
-	epic := make("epic", beads.TypeEpic, "")
+	epic := make("epic", tracker.TypeEpic, "")
 	a, b := make("a", "task", epic), make("b", "task", epic)
 	require.Equal(t, epic+".1", a)
-	require.NoError(t, f.AddDependency(ctx, b, a, beads.DepBlocks))
+	require.NoError(t, f.AddDependency(ctx, b, a, tracker.DepBlocks))
 	before := linesOf(t, path)
 	for name, err := range map[string]error{
-		"itself":              f.AddDependency(ctx, a, a, beads.DepBlocks),
-		"a circle":            f.AddDependency(ctx, a, b, beads.DepBlocks),
-		"a circle of parents": f.AddDependency(ctx, epic, b, beads.DepParent),
-		"an epic for a task":  f.AddDependency(ctx, a, epic, beads.DepBlocks),
+		"itself":              f.AddDependency(ctx, a, a, tracker.DepBlocks),
+		"a circle":            f.AddDependency(ctx, a, b, tracker.DepBlocks),
+		"a circle of parents": f.AddDependency(ctx, epic, b, tracker.DepParent),
+		"an epic for a task":  f.AddDependency(ctx, a, epic, tracker.DepBlocks),
 		"closing what waits":  f.CloseIssue(ctx, b, "", false),
 		"closing a full epic": f.CloseIssue(ctx, epic, "", false),
 	} {
-		require.ErrorIs(t, err, beads.ErrRefused, name)
+		require.ErrorIs(t, err, tracker.ErrRefused, name)
 	}
 	for name, err := range map[string]error{
-		"from nowhere": f.AddDependency(ctx, "no", a, beads.DepBlocks),
-		"to nowhere":   f.AddDependency(ctx, a, "no", beads.DepBlocks),
+		"from nowhere": f.AddDependency(ctx, "no", a, tracker.DepBlocks),
+		"to nowhere":   f.AddDependency(ctx, a, "no", tracker.DepBlocks),
 		"no edge":      f.RemoveDependency(ctx, a, b),
 		"no issue":     f.CloseIssue(ctx, "no", "", true),
 	} {
-		require.ErrorIs(t, err, beads.ErrNotFound, name)
+		require.ErrorIs(t, err, tracker.ErrNotFound, name)
 	}
 	require.Equal(t, before, linesOf(t, path), "nothing was written")
 	require.NoError(t, f.CloseIssue(ctx, a, "done", false))
@@ -218,8 +219,8 @@ func TestFileRoundTrip(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, updated, "again replaces")
 	require.Equal(t, issueOf(t, f, "a-1").Labels, issueOf(t, g, "a-1").Labels)
-	_, _, err = g.Import(t.Context(), []beads.Issue{{ID: "a-2", Title: "two", Status: "open"}, {ID: "a-3"}})
-	require.ErrorIs(t, err, beads.ErrRefused)
+	_, _, err = g.Import(t.Context(), []tracker.Issue{{ID: "a-2", Title: "two", Status: "open"}, {ID: "a-3"}})
+	require.ErrorIs(t, err, tracker.ErrRefused)
 	again, err := g.Survey(t.Context())
 	require.NoError(t, err)
 	require.Len(t, again, 1, "all or nothing")
@@ -239,15 +240,15 @@ func BenchmarkFileSurvey(b *testing.B) {
 }
 
 func BenchmarkReady(b *testing.B) {
-	var issues []beads.Issue
+	var issues []tracker.Issue
 	for n := range 1000 {
-		i := beads.Issue{ID: fmt.Sprint("a-", n), Title: "t", Status: beads.StatusOpen, Type: "task"}
+		i := tracker.Issue{ID: fmt.Sprint("a-", n), Title: "t", Status: tracker.StatusOpen, Type: "task"}
 		if n > 10 {
-			i.Dependencies = []beads.Dependency{{IssueID: i.ID, DependsOnID: fmt.Sprint("a-", n-10), Type: beads.DepBlocks}}
+			i.Dependencies = []tracker.Dependency{{IssueID: i.ID, DependsOnID: fmt.Sprint("a-", n-10), Type: tracker.DepBlocks}}
 		}
 		issues = append(issues, i)
 	}
 	for b.Loop() {
-		beads.NewIndex(issues)
+		tracker.NewIndex(issues)
 	}
 }

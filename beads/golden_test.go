@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 const recorded = "testdata/bd-1.0.5"
@@ -45,7 +46,7 @@ func corpus(t *testing.T) (states []state) {
 	return states
 }
 
-func ids(issues []beads.Issue) []string {
+func ids(issues []tracker.Issue) []string {
 	out := []string{}
 	for _, i := range issues {
 		out = append(out, i.ID)
@@ -60,12 +61,12 @@ func TestReadyAsBD(t *testing.T) {
 	for n, s := range corpus(t) {
 		issues, err := beads.Parse(t.Context(), s.Issues)
 		require.NoError(t, err)
-		x := beads.NewIndex(issues)
+		x := tracker.NewIndex(issues)
 		for by, want := range s.Ready {
-			require.Equal(t, want, ids(x.Ready(beads.Filter{Sort: by}, s.Now)), "state %d, %s", n, by)
+			require.Equal(t, want, ids(x.Ready(tracker.Filter{Sort: by}, s.Now)), "state %d, %s", n, by)
 		}
 		for parent, want := range s.Parent {
-			require.Equal(t, want, ids(x.Ready(beads.Filter{Parent: parent}, s.Now)), "state %d, below %s", n, parent)
+			require.Equal(t, want, ids(x.Ready(tracker.Filter{Parent: parent}, s.Now)), "state %d, below %s", n, parent)
 		}
 		blocked := x.Blocked()
 		for id, want := range s.Block {
@@ -83,7 +84,7 @@ func TestBlockersAgreeWithReady(t *testing.T) {
 	for n, s := range corpus(t) {
 		issues, err := beads.Parse(t.Context(), s.Issues)
 		require.NoError(t, err)
-		x := beads.NewIndex(issues)
+		x := tracker.NewIndex(issues)
 		blocked := x.Blocked()
 		done := func(id string) bool {
 			i, ok := x.Issue(id)
@@ -204,16 +205,16 @@ func TestExpectedOfEpics(t *testing.T) {
 		require.NoError(t, err)
 		issues, err := beads.ParseJSONL(data)
 		require.NoError(t, err)
-		x := beads.NewIndex(issues)
+		x := tracker.NewIndex(issues)
 		for by, list := range want.Ready {
-			require.Equal(t, list, ids(x.Ready(beads.Filter{Sort: by}, want.At)), "%s, %s", name, by)
+			require.Equal(t, list, ids(x.Ready(tracker.Filter{Sort: by}, want.At)), "%s, %s", name, by)
 		}
 		for parent, list := range want.Parent {
-			require.Equal(t, list, ids(x.Ready(beads.Filter{Parent: parent}, want.At)), "%s below %s", name, parent)
+			require.Equal(t, list, ids(x.Ready(tracker.Filter{Parent: parent}, want.At)), "%s below %s", name, parent)
 		}
 	}
 }
 
-func waitsForChildren(i beads.Issue) bool {
-	return slices.ContainsFunc(i.Dependencies, func(d beads.Dependency) bool { return d.Type == beads.DepWaitsFor })
+func waitsForChildren(i tracker.Issue) bool {
+	return slices.ContainsFunc(i.Dependencies, func(d tracker.Dependency) bool { return d.Type == tracker.DepWaitsFor })
 }

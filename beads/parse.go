@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"io"
 )
 
@@ -41,7 +42,7 @@ func quote(b []byte) string {
 // issue, or either in an envelope with schema_version. Lines before the JSON are
 // passed over, since bd prints warnings there. It fails with *ParseError, and with
 // context.Cause(ctx) soon after ctx has ended.
-func Parse(ctx context.Context, data []byte) ([]Issue, error) {
+func Parse(ctx context.Context, data []byte) ([]tracker.Issue, error) {
 	if len(data) > maxParseBytes {
 		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: quote(data)}
 	}
@@ -71,7 +72,7 @@ func Parse(ctx context.Context, data []byte) ([]Issue, error) {
 	return decode(ctx, raw)
 }
 
-func decode(ctx context.Context, raw []byte) ([]Issue, error) {
+func decode(ctx context.Context, raw []byte) ([]tracker.Issue, error) {
 	issues, err := decodeIssues(ctx, raw)
 	if ctx.Err() != nil {
 		return nil, parsing(ctx)
@@ -88,12 +89,12 @@ func decode(ctx context.Context, raw []byte) ([]Issue, error) {
 }
 
 // decodeIssues reads one issue, or an array of them one by one, so that it can be stopped between two.
-func decodeIssues(ctx context.Context, raw []byte) ([]Issue, error) {
+func decodeIssues(ctx context.Context, raw []byte) ([]tracker.Issue, error) {
 	if len(raw) > 0 && raw[0] == '{' {
-		issues := make([]Issue, 1)
+		issues := make([]tracker.Issue, 1)
 		return issues, json.Unmarshal(raw, &issues[0])
 	}
-	issues := []Issue{}
+	issues := []tracker.Issue{}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	switch first, err := dec.Token(); {
 	case err != nil:
@@ -104,7 +105,7 @@ func decodeIssues(ctx context.Context, raw []byte) ([]Issue, error) {
 		return nil, json.Unmarshal(raw, &issues)
 	}
 	for dec.More() && ctx.Err() == nil {
-		var i Issue
+		var i tracker.Issue
 		if err := dec.Decode(&i); err != nil {
 			return nil, err
 		}
@@ -169,7 +170,7 @@ func valueOf(data []byte) (raw json.RawMessage, tail []byte, err error) {
 // ParseJSONL reads beads' interchange format, one record a line. Records that
 // are no issues (memories, tombstones) are left out. It fails with *ParseError,
 // which names the line.
-func ParseJSONL(data []byte) ([]Issue, error) {
+func ParseJSONL(data []byte) ([]tracker.Issue, error) {
 	records, err := parseRecords(data)
 	if err != nil {
 		return nil, err
@@ -179,7 +180,7 @@ func ParseJSONL(data []byte) ([]Issue, error) {
 
 // record is one line of a file: an issue, or something that is kept as it is.
 type record struct {
-	issue *Issue
+	issue *tracker.Issue
 	raw   []byte // its line; nil of an issue that was added
 }
 
@@ -205,8 +206,8 @@ func parseRecords(data []byte) (records []record, err error) {
 
 func parseRecord(line []byte) (record, error) {
 	var head struct {
-		Kind   string `json:"_type"`
-		Status Status `json:"status"`
+		Kind   string         `json:"_type"`
+		Status tracker.Status `json:"status"`
 	}
 	if err := json.Unmarshal(line, &head); err != nil {
 		return record{}, err
@@ -214,7 +215,7 @@ func parseRecord(line []byte) (record, error) {
 	if head.Kind != "" && head.Kind != "issue" || head.Status == "tombstone" {
 		return record{raw: line}, nil
 	}
-	i := new(Issue)
+	i := new(tracker.Issue)
 	if err := json.Unmarshal(line, i); err != nil {
 		return record{}, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -23,7 +24,7 @@ const (
 
 // signClosed adds to closed issues by whom they were closed, where bd's log
 // tells. A log that is not there, or not understood, tells nothing.
-func (b *BD) signClosed(issues []Issue) error {
+func (b *BD) signClosed(issues []tracker.Issue) error {
 	tail, err := readTail(filepath.Join(b.opt.BeadsDir, interactionsName), interactionsTail)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -35,7 +36,7 @@ func (b *BD) signClosed(issues []Issue) error {
 	for n := range issues {
 		i := &issues[n]
 		c, ok := closes[i.ID]
-		if !ok || i.Status != StatusClosed || i.ClosedAt == nil {
+		if !ok || i.Status != tracker.StatusClosed || i.ClosedAt == nil {
 			continue
 		}
 		if late := c.at.Sub(*i.ClosedAt); late >= -closedBefore && late <= closedAfter {
@@ -78,7 +79,7 @@ func closesIn(log []byte) map[string]closing {
 				Value any    `json:"new_value"`
 			} `json:"extra"`
 		}
-		if json.Unmarshal(line, &said) == nil && said.Kind == "field_change" && said.Extra.Field == "status" && said.Extra.Value == string(StatusClosed) {
+		if json.Unmarshal(line, &said) == nil && said.Kind == "field_change" && said.Extra.Field == "status" && said.Extra.Value == string(tracker.StatusClosed) {
 			closes[said.Issue] = closing{said.Actor, said.At}
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"os"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/google/renameio/v2"
 )
 
 // Snapshot is a reading of the tracker that is kept for when it does not answer.
 type Snapshot struct {
-	At     time.Time `json:"at"`     // when it was read, UTC
-	Issues []Issue   `json:"issues"` // all of them
+	At     time.Time       `json:"at"`     // when it was read, UTC
+	Issues []tracker.Issue `json:"issues"` // all of them
 }
 
 // maxSnapshot bounds a snapshot that is read, in bytes: who reads one has little time.

@@ -13,12 +13,13 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // anyTracker is what both kinds have.
 type anyTracker interface {
-	Survey(context.Context) ([]beads.Issue, error)
-	Apply(context.Context, string, []beads.Change) ([]beads.Outcome, error)
+	Survey(context.Context) ([]tracker.Issue, error)
+	Apply(context.Context, string, []tracker.Change) ([]tracker.Outcome, error)
 	Name() string
 }
 
@@ -32,14 +33,14 @@ func filePlace(t *testing.T) place {
 	f, err := beads.OpenFile(beads.FileOptions{Dir: filepath.Join(t.TempDir(), ".beads"), Now: time.Now, Actor: "t"})
 	require.NoError(t, err)
 	return place{f, func(t *testing.T, title, parent string, deps ...string) string {
-		kind := beads.TypeTask
+		kind := tracker.TypeTask
 		if parent == "" {
-			kind = beads.TypeEpic
+			kind = tracker.TypeEpic
 		}
-		i, err := f.Create(t.Context(), beads.Issue{Title: title, Type: kind, Priority: 2}, parent)
+		i, err := f.Create(t.Context(), tracker.Issue{Title: title, Type: kind, Priority: 2}, parent)
 		require.NoError(t, err)
 		for _, d := range deps {
-			require.NoError(t, f.AddDependency(t.Context(), i.ID, d, beads.DepBlocks))
+			require.NoError(t, f.AddDependency(t.Context(), i.ID, d, tracker.DepBlocks))
 		}
 		return i.ID
 	}}
@@ -114,11 +115,11 @@ func bdPlace(t *testing.T) place {
 	}}
 }
 
-func issueOf(t *testing.T, p anyTracker, id string) beads.Issue {
+func issueOf(t *testing.T, p anyTracker, id string) tracker.Issue {
 	t.Helper()
 	issues, err := p.Survey(t.Context())
 	require.NoError(t, err)
-	i, ok := beads.NewIndex(issues).Issue(id)
+	i, ok := tracker.NewIndex(issues).Issue(id)
 	require.True(t, ok, id)
 	return i
 }
@@ -146,65 +147,65 @@ func TestTrackers(t *testing.T) {
 func suiteSurvey(t *testing.T, p place, epic string, tasks []string) {
 	issues, err := p.Survey(t.Context())
 	require.NoError(t, err)
-	x := beads.NewIndex(issues)
+	x := tracker.NewIndex(issues)
 	require.ElementsMatch(t, tasks, x.Descendants(epic))
 	require.Equal(t, [][]string{{tasks[0]}}, x.Blockers(tasks[1]))
-	require.ElementsMatch(t, []string{tasks[0], tasks[2]}, ids(x.Ready(beads.Filter{Parent: epic}, time.Now())))
+	require.ElementsMatch(t, []string{tasks[0], tasks[2]}, ids(x.Ready(tracker.Filter{Parent: epic}, time.Now())))
 }
 
 func suiteClaim(t *testing.T, p place, a, c string) {
-	out, err := p.Apply(t.Context(), "orch/one", []beads.Change{{ID: a, Kind: beads.Claim}})
+	out, err := p.Apply(t.Context(), "orch/one", []tracker.Change{{ID: a, Kind: tracker.Claim}})
 	require.NoError(t, err)
 	require.NoError(t, out[0].Err)
-	out, err = p.Apply(t.Context(), "orch/two", []beads.Change{{ID: a, Kind: beads.Claim}, {ID: c, Kind: beads.Claim}, {ID: "t-none", Kind: beads.Claim}})
+	out, err = p.Apply(t.Context(), "orch/two", []tracker.Change{{ID: a, Kind: tracker.Claim}, {ID: c, Kind: tracker.Claim}, {ID: "t-none", Kind: tracker.Claim}})
 	require.NoError(t, err)
-	var held *beads.ClaimedError
+	var held *tracker.ClaimedError
 	require.ErrorAs(t, out[0].Err, &held)
 	require.Equal(t, "orch/one", held.By)
 	require.NoError(t, out[1].Err)
-	require.ErrorIs(t, out[2].Err, beads.ErrNotFound)
-	out, err = p.Apply(t.Context(), "orch/two", []beads.Change{{ID: c, Kind: beads.Claim}})
+	require.ErrorIs(t, out[2].Err, tracker.ErrNotFound)
+	out, err = p.Apply(t.Context(), "orch/two", []tracker.Change{{ID: c, Kind: tracker.Claim}})
 	require.NoError(t, err)
 	require.NoError(t, out[0].Err, "the same actor again")
 	require.Equal(t, "orch/two", issueOf(t, p, c).Assignee)
-	require.Equal(t, beads.StatusInProgress, issueOf(t, p, c).Status)
+	require.Equal(t, tracker.StatusInProgress, issueOf(t, p, c).Status)
 }
 
 func suiteStatus(t *testing.T, p place, a, b, c string) {
-	out, err := p.Apply(t.Context(), "orch/two", []beads.Change{
-		{ID: c, Kind: beads.SetStatus, Status: beads.StatusBlocked, Note: "why: \"it\" asks\nsecond line"},
-		{ID: a, Kind: beads.Close, Reason: "landed in abc, \"quoted\" # and \\ more\nlines"},
-		{ID: b, Kind: beads.SetStatus, Status: beads.StatusBlocked},
+	out, err := p.Apply(t.Context(), "orch/two", []tracker.Change{
+		{ID: c, Kind: tracker.SetStatus, Status: tracker.StatusBlocked, Note: "why: \"it\" asks\nsecond line"},
+		{ID: a, Kind: tracker.Close, Reason: "landed in abc, \"quoted\" # and \\ more\nlines"},
+		{ID: b, Kind: tracker.SetStatus, Status: tracker.StatusBlocked},
 	})
 	require.NoError(t, err)
 	for _, o := range out {
 		require.NoError(t, o.Err)
 	}
-	require.Equal(t, beads.StatusClosed, issueOf(t, p, a).Status)
+	require.Equal(t, tracker.StatusClosed, issueOf(t, p, a).Status)
 	require.Contains(t, issueOf(t, p, a).CloseReason, "landed in abc")
-	require.Equal(t, beads.StatusBlocked, issueOf(t, p, b).Status)
+	require.Equal(t, tracker.StatusBlocked, issueOf(t, p, b).Status)
 	require.Contains(t, issueOf(t, p, c).Notes, "second line")
-	out, err = p.Apply(t.Context(), "orch/two", []beads.Change{{ID: c, Kind: beads.SetStatus, Status: beads.StatusOpen}})
+	out, err = p.Apply(t.Context(), "orch/two", []tracker.Change{{ID: c, Kind: tracker.SetStatus, Status: tracker.StatusOpen}})
 	require.NoError(t, err)
 	require.NoError(t, out[0].Err)
 	require.Empty(t, issueOf(t, p, c).Assignee)
-	require.Equal(t, beads.StatusOpen, issueOf(t, p, c).Status)
+	require.Equal(t, tracker.StatusOpen, issueOf(t, p, c).Status)
 }
 
 func suiteBadID(t *testing.T, p place, b string) {
-	out, err := p.Apply(t.Context(), "orch/two", []beads.Change{{ID: "t-none", Kind: beads.Close, Reason: "x"}, {ID: b, Kind: beads.Close, Reason: "y"}})
+	out, err := p.Apply(t.Context(), "orch/two", []tracker.Change{{ID: "t-none", Kind: tracker.Close, Reason: "x"}, {ID: b, Kind: tracker.Close, Reason: "y"}})
 	require.NoError(t, err)
-	require.ErrorIs(t, out[0].Err, beads.ErrNotFound)
+	require.ErrorIs(t, out[0].Err, tracker.ErrNotFound)
 	require.NoError(t, out[1].Err)
-	require.Equal(t, beads.StatusClosed, issueOf(t, p, b).Status)
+	require.Equal(t, tracker.StatusClosed, issueOf(t, p, b).Status)
 }
 
 func suiteCreate(t *testing.T, p place) {
-	want := beads.Issue{Title: "orch: failures", Description: "a text\nof two lines", Type: "bug", Priority: 1, Labels: []string{"orch-meta"}}
-	first, err := p.Apply(t.Context(), "orch/two", []beads.Change{{Kind: beads.Create, Issue: &want}})
+	want := tracker.Issue{Title: "orch: failures", Description: "a text\nof two lines", Type: "bug", Priority: 1, Labels: []string{"orch-meta"}}
+	first, err := p.Apply(t.Context(), "orch/two", []tracker.Change{{Kind: tracker.Create, Issue: &want}})
 	require.NoError(t, err)
 	require.NoError(t, first[0].Err)
-	again, err := p.Apply(t.Context(), "orch/two", []beads.Change{{Kind: beads.Create, Issue: &want}})
+	again, err := p.Apply(t.Context(), "orch/two", []tracker.Change{{Kind: tracker.Create, Issue: &want}})
 	require.NoError(t, err)
 	require.Equal(t, first[0].ID, again[0].ID)
 	i := issueOf(t, p, first[0].ID)
@@ -226,15 +227,15 @@ func TestWritesLeaveBDsLogAlone(t *testing.T) {
 	run("", "close", ids[3])
 	before := log()
 	require.NotEmpty(t, before, "bd writes it for a person")
-	outcomes, err := b.Apply(t.Context(), "orch/e/1", []beads.Change{
-		{ID: ids[0], Kind: beads.Claim}, {ID: ids[1], Kind: beads.SetStatus, Status: beads.StatusBlocked, Note: "[NO_CHANGE] why"},
-		{ID: ids[2], Kind: beads.Close, Reason: "landed"}, {Kind: beads.Create, Issue: &beads.Issue{Title: "m", Type: "bug", Labels: []string{"x"}}}})
+	outcomes, err := b.Apply(t.Context(), "orch/e/1", []tracker.Change{
+		{ID: ids[0], Kind: tracker.Claim}, {ID: ids[1], Kind: tracker.SetStatus, Status: tracker.StatusBlocked, Note: "[NO_CHANGE] why"},
+		{ID: ids[2], Kind: tracker.Close, Reason: "landed"}, {Kind: tracker.Create, Issue: &tracker.Issue{Title: "m", Type: "bug", Labels: []string{"x"}}}})
 	require.NoError(t, err)
 	for _, o := range outcomes {
 		require.NoError(t, o.Err)
 	}
 	require.Equal(t, before, log())
 	blocked := issueOf(t, b, ids[1])
-	require.Equal(t, beads.StatusBlocked, blocked.Status)
+	require.Equal(t, tracker.StatusBlocked, blocked.Status)
 	require.Contains(t, blocked.Notes, "[NO_CHANGE] why")
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,17 +20,17 @@ const maxLine = 8 << 20
 // little time: it takes no memory for what it has not understood, and stops soon after ctx has
 // ended. A folder without the file has no issues. It fails with *ParseError, with
 // context.Cause(ctx), and when the file cannot be read.
-func SurveyFile(ctx context.Context, dir string) ([]Issue, error) {
+func SurveyFile(ctx context.Context, dir string) ([]tracker.Issue, error) {
 	path := filepath.Join(dir, fileName)
 	f, _, err := openPlain(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return []Issue{}, nil
+		return []tracker.Issue{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the tasks: %w", err)
 	}
 	defer f.Close()
-	issues, n := []Issue{}, 0
+	issues, n := []tracker.Issue{}, 0
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {

@@ -16,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // demoCmd is the demo, and its agent.
@@ -185,13 +186,13 @@ func (a demoCmd) makeDemoTasks(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := f.Create(ctx, beads.Issue{ID: demoEpic, Title: "Build a tiny URL shortener", Type: "epic", Priority: 1}, ""); err != nil {
+	if _, err := f.Create(ctx, tracker.Issue{ID: demoEpic, Title: "Build a tiny URL shortener", Type: "epic", Priority: 1}, ""); err != nil {
 		return err
 	}
 	steps := demoSteps()
 	ids := make([]string, len(steps))
 	for i, s := range steps {
-		made, err := f.Create(ctx, beads.Issue{Title: s.title, Description: s.about, Type: "task", Priority: 2}, demoEpic)
+		made, err := f.Create(ctx, tracker.Issue{Title: s.title, Description: s.about, Type: "task", Priority: 2}, demoEpic)
 		if err != nil {
 			return err
 		}

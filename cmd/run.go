@@ -17,7 +17,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/show"
@@ -30,6 +29,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook"
 )
@@ -203,7 +203,7 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 
 // prepared is an epic that was found, with what driving it needs.
 type prepared struct {
-	epic beads.Issue
+	epic tracker.Issue
 	deps orchestrator.Deps
 	base core.Commit
 	// locked forgets what was read of the tracker when another run has written since.
@@ -233,7 +233,7 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 		return prepared{}, err
 	}
 	for id := range deps.AllowProtected {
-		if _, known := beads.NewIndex(found.Issues).Issue(string(id)); !known {
+		if _, known := tracker.NewIndex(found.Issues).Issue(string(id)); !known {
 			return prepared{}, cli.Usage("--allow-protected names %s, and there is no such task", id)
 		}
 	}
@@ -287,11 +287,11 @@ func acceptAllowed(o *orchestrator.Orchestrator, allowed map[core.TaskID][]strin
 type readAhead struct {
 	orchestrator.Tracker
 	mu     sync.Mutex
-	issues []beads.Issue
+	issues []tracker.Issue
 }
 
 // Survey answers the first time with what was read before.
-func (r *readAhead) Survey(ctx context.Context) ([]beads.Issue, error) {
+func (r *readAhead) Survey(ctx context.Context) ([]tracker.Issue, error) {
 	r.mu.Lock()
 	issues := r.issues
 	r.issues = nil

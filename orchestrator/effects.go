@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/fault"
@@ -24,6 +23,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/tamper"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -89,7 +89,7 @@ type Effects struct {
 	verify   sync.Mutex // the one worktree that the gate runs in
 	guarded  protection
 	mu       sync.Mutex // guards what follows
-	index    *beads.Index
+	index    *tracker.Index
 	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
 	activity map[core.TaskID]func() string
 	gating   int // gates that run
@@ -148,7 +148,7 @@ func (x *Effects) survey(ctx context.Context, s core.State) []core.Event {
 	if _, err := core.FindEpic(issues, x.Epic); err != nil {
 		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
 	}
-	index := beads.NewIndex(issues)
+	index := tracker.NewIndex(issues)
 	x.mu.Lock()
 	x.index = index
 	x.mu.Unlock()
@@ -161,7 +161,7 @@ func (x *Effects) survey(ctx context.Context, s core.State) []core.Event {
 func (x *Effects) landedBefore(s core.State, nodes []core.Node) (events []core.Event) {
 	for _, n := range nodes {
 		commit, landed := x.found[n.ID]
-		believed := n.Status == string(beads.StatusClosed) && !strings.HasPrefix(n.ClosedBy, core.ActorPrefix)
+		believed := n.Status == string(tracker.StatusClosed) && !strings.HasPrefix(n.ClosedBy, core.ActorPrefix)
 		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
 			events = append(events, core.Event{Kind: core.TaskFound, Task: n.ID, Land: &core.Land{Commits: []core.Commit{commit}},
 				Reason: "its commit is on the epic branch already"})
@@ -171,19 +171,19 @@ func (x *Effects) landedBefore(s core.State, nodes []core.Node) (events []core.E
 }
 
 // issue is the tracker's newest word on a task, texts and all.
-func (x *Effects) issue(id core.TaskID) beads.Issue {
+func (x *Effects) issue(id core.TaskID) tracker.Issue {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.index == nil {
-		return beads.Issue{ID: string(id)}
+		return tracker.Issue{ID: string(id)}
 	}
 	issue, _ := x.index.Issue(string(id))
 	return issue
 }
 
 // write tells the tracker, and answers with what it has now.
-func (x *Effects) write(ctx context.Context, s core.State, changes []beads.Change) []core.Event {
-	if slices.ContainsFunc(changes, func(c beads.Change) bool { return c.Kind == beads.Close }) {
+func (x *Effects) write(ctx context.Context, s core.State, changes []tracker.Change) []core.Event {
+	if slices.ContainsFunc(changes, func(c tracker.Change) bool { return c.Kind == tracker.Close }) {
 		switch e := x.look(ctx, s); e.Kind { // closed means landed, and still there
 		case core.TipSeen:
 		case core.MachineFailed:
@@ -200,7 +200,7 @@ func (x *Effects) write(ctx context.Context, s core.State, changes []beads.Chang
 	var filed []core.Event
 	for i, o := range outcomes {
 		c := changes[i]
-		if c.Kind == beads.Create {
+		if c.Kind == tracker.Create {
 			filed = append(filed, metaFiled(o))
 			continue
 		}
@@ -218,25 +218,25 @@ func trackerFailed(err error) core.Event {
 	return e
 }
 
-func metaFiled(o beads.Outcome) core.Event {
+func metaFiled(o tracker.Outcome) core.Event {
 	if o.Err != nil {
 		return core.Event{Kind: core.MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
 	}
 	return core.Event{Kind: core.MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
 }
 
-func (x *Effects) wrote(s core.State, c beads.Change, err error) core.Wrote {
+func (x *Effects) wrote(s core.State, c tracker.Change, err error) core.Wrote {
 	w := core.Wrote{ID: core.TaskID(c.ID), Kind: string(c.Kind)}
-	var claimed *beads.ClaimedError
+	var claimed *tracker.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
 		w.Refused, w.By = err.Error(), claimed.By
 	case err != nil:
 		w.Refused = err.Error()
-	case c.Kind == beads.Claim:
-		w.Status, w.By = string(beads.StatusInProgress), s.Run.Limits.Actor
-	case c.Kind == beads.Close:
-		w.Status, w.By = string(beads.StatusClosed), s.Run.Limits.Actor
+	case c.Kind == tracker.Claim:
+		w.Status, w.By = string(tracker.StatusInProgress), s.Run.Limits.Actor
+	case c.Kind == tracker.Close:
+		w.Status, w.By = string(tracker.StatusClosed), s.Run.Limits.Actor
 	default:
 		w.Status = string(c.Status)
 	}

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // WithoutSecrets is the event with all text in it redacted that comes from agents, gates,
@@ -88,13 +88,13 @@ type cleanTracker struct {
 }
 
 // Survey implements Tracker.
-func (t cleanTracker) Survey(ctx context.Context) ([]beads.Issue, error) {
+func (t cleanTracker) Survey(ctx context.Context) ([]tracker.Issue, error) {
 	issues, err := t.Tracker.Survey(ctx)
 	return IssuesWithoutSecrets(t.r, issues), err
 }
 
 // Apply implements Tracker.
-func (t cleanTracker) Apply(ctx context.Context, actor string, changes []beads.Change) ([]beads.Outcome, error) {
+func (t cleanTracker) Apply(ctx context.Context, actor string, changes []tracker.Change) ([]tracker.Outcome, error) {
 	changes = slices.Clone(changes)
 	for i := range changes {
 		c := &changes[i]
@@ -108,7 +108,7 @@ func (t cleanTracker) Apply(ctx context.Context, actor string, changes []beads.C
 }
 
 // IssuesWithoutSecrets are the issues with their texts redacted.
-func IssuesWithoutSecrets(r *redact.Redactor, issues []beads.Issue) []beads.Issue {
+func IssuesWithoutSecrets(r *redact.Redactor, issues []tracker.Issue) []tracker.Issue {
 	if r == nil {
 		return issues
 	}
@@ -119,7 +119,7 @@ func IssuesWithoutSecrets(r *redact.Redactor, issues []beads.Issue) []beads.Issu
 	return issues
 }
 
-func withoutSecretsIn(r *redact.Redactor, i beads.Issue) beads.Issue {
+func withoutSecretsIn(r *redact.Redactor, i tracker.Issue) tracker.Issue {
 	for _, body := range []*string{&i.Title, &i.Description, &i.Design, &i.AcceptanceCriteria, &i.Notes, &i.CloseReason, &i.Assignee, &i.ClosedBy} {
 		*body = r.String(*body)
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/redact"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 const canary = "hunter2-canary"
@@ -95,27 +95,27 @@ func texts(v reflect.Value, path string, found func(path, text string)) {
 
 // A reading without secrets is the same each time, so that nothing seems to have changed.
 func TestTrackerWithoutSecrets(t *testing.T) {
-	kept := &keptTracker{issues: []beads.Issue{{ID: "e-1.1", Title: "use " + canary, Description: canary, Notes: canary, Assignee: canary}}}
+	kept := &keptTracker{issues: []tracker.Issue{{ID: "e-1.1", Title: "use " + canary, Description: canary, Notes: canary, Assignee: canary}}}
 	c := cleanTracker{kept, knowing()}
 	issues, err := c.Survey(t.Context())
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprint(issues), canary)
 	require.Contains(t, kept.issues[0].Title, canary, "what the tracker holds is not changed by reading")
-	_, err = c.Apply(t.Context(), "me", []beads.Change{{Note: canary, Reason: canary, Issue: &beads.Issue{Title: canary, Description: canary}}})
+	_, err = c.Apply(t.Context(), "me", []tracker.Change{{Note: canary, Reason: canary, Issue: &tracker.Issue{Title: canary, Description: canary}}})
 	require.NoError(t, err)
 	require.NotContains(t, fmt.Sprintf("%+v %+v", kept.changes, kept.changes[0].Issue), canary)
 }
 
 type keptTracker struct {
-	issues  []beads.Issue
-	changes []beads.Change
+	issues  []tracker.Issue
+	changes []tracker.Change
 }
 
-func (k *keptTracker) Survey(context.Context) ([]beads.Issue, error) { return k.issues, nil }
-func (k *keptTracker) Name() string                                  { return "kept" }
-func (k *keptTracker) Apply(_ context.Context, _ string, c []beads.Change) ([]beads.Outcome, error) {
+func (k *keptTracker) Survey(context.Context) ([]tracker.Issue, error) { return k.issues, nil }
+func (k *keptTracker) Name() string                                    { return "kept" }
+func (k *keptTracker) Apply(_ context.Context, _ string, c []tracker.Change) ([]tracker.Outcome, error) {
 	k.changes = c
-	return make([]beads.Outcome, len(c)), nil
+	return make([]tracker.Outcome, len(c)), nil
 }
 
 func TestAddedSecrets(t *testing.T) {

@@ -14,10 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/beads"
 	. "github.com/beadsorch/orch/orchestrator"
 	. "github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // world is a model of everything outside the loop: agents, gate, git, tracker
@@ -160,7 +160,7 @@ func (w *world) survey() []Event {
 	return []Event{{Kind: TrackerRead, Read: r}}
 }
 
-func (w *world) write(changes []beads.Change) []Event {
+func (w *world) write(changes []tracker.Change) []Event {
 	defer w.call()()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,16 +173,16 @@ func (w *world) write(changes []beads.Change) []Event {
 		id := TaskID(c.ID)
 		n := w.tracker[id]
 		switch c.Kind {
-		case beads.Create:
+		case tracker.Create:
 			filed = append(filed, Event{Kind: MetaFiled, Text: "m-1"})
 			continue
-		case beads.Claim:
+		case tracker.Claim:
 			if n.Assignee != "" && n.Assignee != "orch/e" {
 				e.Wrote = append(e.Wrote, Wrote{ID: id, Refused: "claimed", By: n.Assignee})
 				continue
 			}
 			n.Status, n.Assignee = "in_progress", "orch/e"
-		case beads.Close:
+		case tracker.Close:
 			require.True(w.t, id == "e" || w.landed[id] == 1, "%s closed before it landed", id)
 			n.Status = "closed"
 		default:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
 )
@@ -105,10 +105,10 @@ func TestBlocksAreBounded(t *testing.T) {
 	}
 }
 
-func issue(id string, status beads.Status, needs ...string) beads.Issue {
-	i := beads.Issue{ID: id, Title: id, Status: status, Type: "task", Dependencies: []beads.Dependency{{IssueID: id, DependsOnID: "e", Type: beads.DepParent}}}
+func issue(id string, status tracker.Status, needs ...string) tracker.Issue {
+	i := tracker.Issue{ID: id, Title: id, Status: status, Type: "task", Dependencies: []tracker.Dependency{{IssueID: id, DependsOnID: "e", Type: tracker.DepParent}}}
 	for _, n := range needs {
-		i.Dependencies = append(i.Dependencies, beads.Dependency{IssueID: id, DependsOnID: n, Type: beads.DepBlocks})
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: id, DependsOnID: n, Type: tracker.DepBlocks})
 	}
 	return i
 }
@@ -117,28 +117,28 @@ func issue(id string, status beads.Status, needs ...string) beads.Issue {
 func TestWorkOf(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	epic := beads.Issue{ID: "e", Title: "E", Type: beads.TypeEpic, Status: beads.StatusOpen}
+	epic := tracker.Issue{ID: "e", Title: "E", Type: tracker.TypeEpic, Status: tracker.StatusOpen}
 	tests := map[string]struct {
-		issues []beads.Issue
+		issues []tracker.Issue
 		want   stophook.Work
 	}{
 		"nothing":     {nil, stophook.Work{}},
-		"all closed":  {[]beads.Issue{issue("e.1", "closed")}, stophook.Work{Done: 1}},
-		"ready":       {[]beads.Issue{issue("e.1", "open"), issue("e.2", "open", "e.1")}, stophook.Work{Ready: 1, Waiting: 1}},
-		"in progress": {[]beads.Issue{issue("e.1", "in_progress"), issue("e.2", "open", "e.1"), issue("e.3", "open", "e.2")}, stophook.Work{InProgress: 1, Waiting: 2}},
-		"behind what is blocked": {[]beads.Issue{issue("e.1", "blocked"), issue("e.2", "open", "e.1"), issue("e.3", "open", "e.2"), issue("e.4", "closed")},
+		"all closed":  {[]tracker.Issue{issue("e.1", "closed")}, stophook.Work{Done: 1}},
+		"ready":       {[]tracker.Issue{issue("e.1", "open"), issue("e.2", "open", "e.1")}, stophook.Work{Ready: 1, Waiting: 1}},
+		"in progress": {[]tracker.Issue{issue("e.1", "in_progress"), issue("e.2", "open", "e.1"), issue("e.3", "open", "e.2")}, stophook.Work{InProgress: 1, Waiting: 2}},
+		"behind what is blocked": {[]tracker.Issue{issue("e.1", "blocked"), issue("e.2", "open", "e.1"), issue("e.3", "open", "e.2"), issue("e.4", "closed")},
 			stophook.Work{Blocked: 3, Done: 1}},
-		"a circle":       {[]beads.Issue{issue("e.1", "open", "e.2"), issue("e.2", "open", "e.1")}, stophook.Work{Blocked: 2}},
-		"deferred":       {[]beads.Issue{{ID: "e.1", Title: "x", Status: "deferred", Type: "task", Dependencies: issue("e.1", "open").Dependencies}}, stophook.Work{Blocked: 1}},
-		"another epic's": {[]beads.Issue{{ID: "x", Title: "x", Status: "open", Type: "task"}}, stophook.Work{}},
+		"a circle":       {[]tracker.Issue{issue("e.1", "open", "e.2"), issue("e.2", "open", "e.1")}, stophook.Work{Blocked: 2}},
+		"deferred":       {[]tracker.Issue{{ID: "e.1", Title: "x", Status: "deferred", Type: "task", Dependencies: issue("e.1", "open").Dependencies}}, stophook.Work{Blocked: 1}},
+		"another epic's": {[]tracker.Issue{{ID: "x", Title: "x", Status: "open", Type: "task"}}, stophook.Work{}},
 	}
 	for name, tt := range tests {
 		got := stophook.WorkOf(append(tt.issues, epic), "e", "tip", now)
 		got.Print = ""
 		require.Equal(t, tt.want, got, name)
 	}
-	a := stophook.WorkOf([]beads.Issue{epic, issue("e.1", "open")}, "e", "tip", now)
-	require.NotEqual(t, a.Print, stophook.WorkOf([]beads.Issue{epic, issue("e.1", "open")}, "e", "next", now).Print, "a landing is progress")
+	a := stophook.WorkOf([]tracker.Issue{epic, issue("e.1", "open")}, "e", "tip", now)
+	require.NotEqual(t, a.Print, stophook.WorkOf([]tracker.Issue{epic, issue("e.1", "open")}, "e", "next", now).Print, "a landing is progress")
 	require.Equal(t, "1 ready", a.String())
 }
 

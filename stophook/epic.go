@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Work is what the tracker says of an epic's tasks, the epic itself and those of
@@ -46,32 +46,32 @@ func (w Work) String() string {
 
 // WorkOf looks an epic over. tip is the epic branch's newest commit, which makes a
 // landing progress even before the tracker knows of it.
-func WorkOf(issues []beads.Issue, epic, tip string, now time.Time) Work {
-	x := beads.NewIndex(issues)
+func WorkOf(issues []tracker.Issue, epic, tip string, now time.Time) Work {
+	x := tracker.NewIndex(issues)
 	ready := map[string]bool{}
-	for _, i := range x.Ready(beads.Filter{Parent: epic}, now) {
+	for _, i := range x.Ready(tracker.Filter{Parent: epic}, now) {
 		ready[i.ID] = true
 	}
 	var w Work
 	states := []string{tip}
 	moving := map[string]bool{} // ready, in progress, or waiting for only such
-	var waiting []beads.Issue
+	var waiting []tracker.Issue
 	for _, id := range x.Descendants(epic) {
 		i, ok := x.Issue(id)
-		if !ok || i.Type == beads.TypeEpic || !beads.Workable(i) {
+		if !ok || i.Type == tracker.TypeEpic || !tracker.Workable(i) {
 			continue
 		}
 		states = append(states, id+"\x00"+string(i.Status))
 		switch {
 		case i.Status.Done():
 			w.Done++
-		case i.Status == beads.StatusInProgress:
+		case i.Status == tracker.StatusInProgress:
 			w.InProgress++
 			moving[id] = true
 		case ready[id]:
 			w.Ready++
 			moving[id] = true
-		case i.Status == beads.StatusOpen:
+		case i.Status == tracker.StatusOpen:
 			waiting = append(waiting, i)
 		default:
 			w.Blocked++
@@ -86,7 +86,7 @@ func WorkOf(issues []beads.Issue, epic, tip string, now time.Time) Work {
 }
 
 // reach counts the waiting issues that get their turn when what moves is done.
-func reach(x *beads.Index, waiting []beads.Issue, moving map[string]bool) (n int) {
+func reach(x *tracker.Index, waiting []tracker.Issue, moving map[string]bool) (n int) {
 	for again := true; again; {
 		again = false
 		for _, i := range waiting {
@@ -101,7 +101,7 @@ func reach(x *beads.Index, waiting []beads.Issue, moving map[string]bool) (n int
 }
 
 // freed reports whether each blocker of an issue is done, or moves.
-func freed(x *beads.Index, i beads.Issue, moving map[string]bool) bool {
+func freed(x *tracker.Index, i tracker.Issue, moving map[string]bool) bool {
 	rows := x.Blockers(i.ID)
 	for _, row := range rows {
 		if !slices.ContainsFunc(row, func(id string) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -130,7 +131,7 @@ func noEpicError(e *core.ErrNotEpic) *Error {
 }
 
 // nearest is the issue whose id differs least from id.
-func nearest(id string, issues []beads.Issue) (best beads.Issue, ok bool) {
+func nearest(id string, issues []tracker.Issue) (best tracker.Issue, ok bool) {
 	least := max(3, len(id)/2)
 	for _, i := range issues {
 		if d := config.Distance(id, i.ID); d < least {

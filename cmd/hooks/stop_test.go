@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -40,7 +41,7 @@ func newSessions(t *testing.T) *sessions {
 	var err error
 	s.tracker, err = beads.OpenFile(beads.FileOptions{Dir: filepath.Join(s.dir, ".beads"), Now: s.clock, Actor: "t"})
 	require.NoError(t, err)
-	for _, i := range []beads.Issue{{ID: "e", Title: "E", Type: beads.TypeEpic}, {ID: "e.1", Title: "one", Type: "task"}} {
+	for _, i := range []tracker.Issue{{ID: "e", Title: "E", Type: tracker.TypeEpic}, {ID: "e.1", Title: "one", Type: "task"}} {
 		parent := ""
 		if i.ID != "e" {
 			parent = "e"
@@ -113,7 +114,7 @@ func TestUnboundSessionsAreNeverBlocked(t *testing.T) {
 			require.Zero(t, code, errs)
 			bound[id] = false
 		case what < 5 && n%20 == 0:
-			_, err := s.tracker.Create(t.Context(), beads.Issue{Title: fmt.Sprint("more ", n), Type: "task"}, "e")
+			_, err := s.tracker.Create(t.Context(), tracker.Issue{Title: fmt.Sprint("more ", n), Type: "task"}, "e")
 			require.NoError(t, err)
 			still = map[string]int{}
 		case what < 960 && bound[id]: // most stops are of sessions that are nobody's

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/workspace"
@@ -17,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -53,7 +53,7 @@ func (a commands) place(ctx context.Context, task string) (place, error) {
 // blocked reports whether a person has set the task to blocked in the tracker.
 func (p place) blocked(ctx context.Context, task string) bool {
 	i, ok := p.Issue(ctx, task)
-	return ok && i.Status == beads.StatusBlocked
+	return ok && i.Status == tracker.StatusBlocked
 }
 
 // problem says what to do about an error of a book.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
@@ -19,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -169,7 +169,7 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
-	if _, known := beads.NewIndex(issues).Issue(task); !known {
+	if _, known := tracker.NewIndex(issues).Issue(task); !known {
 		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + core.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.TasksCommand() + " list"}}
 	}
 	return nil

@@ -8,11 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Plan is the command orch plan.
@@ -58,7 +58,7 @@ func problems(w *workspace.Workspace) (out []string) {
 	return out
 }
 
-func planText(w *workspace.Workspace, epic beads.Issue, p core.Plan) string {
+func planText(w *workspace.Workspace, epic tracker.Issue, p core.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
 		text.Clause(epic.ID, 64), text.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)

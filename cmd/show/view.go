@@ -9,11 +9,11 @@ import (
 
 	"github.com/charmbracelet/log"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // View shows a run as it goes: permanent lines, and on a terminal a small live
@@ -35,7 +35,7 @@ type View struct {
 }
 
 // NewView makes the view of an epic's run; it writes nothing yet.
-func NewView(a *cli.App, epic beads.Issue) *View {
+func NewView(a *cli.App, epic tracker.Issue) *View {
 	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", text.Clause(epic.ID, 64), text.Clause(epic.Title, 200)), stopped: make(chan struct{})}
 	if a.JSON {
 		v.out = a.Stderr

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // issueFlags are the fields of an issue that create and update take.
@@ -32,7 +33,7 @@ func (f *issueFlags) add(c *cobra.Command) {
 }
 
 // set puts the flags that were given into the issue.
-func (f *issueFlags) set(c *cobra.Command, i *beads.Issue, stdin io.Reader) error {
+func (f *issueFlags) set(c *cobra.Command, i *tracker.Issue, stdin io.Reader) error {
 	if f.about == "-" {
 		b, err := io.ReadAll(io.LimitReader(stdin, 1<<20))
 		if err != nil {
@@ -62,7 +63,7 @@ func (f *issueFlags) set(c *cobra.Command, i *beads.Issue, stdin io.Reader) erro
 		i.EstimatedMinutes = f.estimate
 	}
 	if c.Flags().Changed("status") {
-		i.Status = beads.Status(f.status)
+		i.Status = tracker.Status(f.status)
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func createCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		i := beads.Issue{ID: f.id, Title: args[0], Type: f.kind, Priority: f.priority}
+		i := tracker.Issue{ID: f.id, Title: args[0], Type: f.kind, Priority: f.priority}
 		if err := f.set(c, &i, a.Stdin); err != nil {
 			return err
 		}
@@ -99,7 +100,7 @@ func createCommand(a tasksCmd) *cobra.Command {
 				return tasksError(fmt.Errorf("%s was made, but not what it waits for: %w", made.ID, err))
 			}
 		}
-		return a.sayIssues("orch.tasks/1", []beads.Issue{made})
+		return a.sayIssues("orch.tasks/1", []tracker.Issue{made})
 	}
 	return c
 }
@@ -116,11 +117,11 @@ func updateCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		made, err := t.Update(c.Context(), args[0], func(i *beads.Issue) error { return f.set(c, i, a.Stdin) })
+		made, err := t.Update(c.Context(), args[0], func(i *tracker.Issue) error { return f.set(c, i, a.Stdin) })
 		if err != nil {
 			return tasksError(err)
 		}
-		return a.sayIssues("orch.tasks/1", []beads.Issue{made})
+		return a.sayIssues("orch.tasks/1", []tracker.Issue{made})
 	}
 	return c
 }

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 func listCommand(a tasksCmd) *cobra.Command {
@@ -24,14 +24,14 @@ func listCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		x := beads.NewIndex(issues)
+		x := tracker.NewIndex(issues)
 		below := map[string]bool{}
 		for _, id := range x.Descendants(parent) {
 			below[id] = true
 		}
-		var out []beads.Issue
+		var out []tracker.Issue
 		for _, i := range issues {
-			closed := i.Status == beads.StatusClosed
+			closed := i.Status == tracker.StatusClosed
 			if closed && !all && status != "closed" || status != "" && string(i.Status) != status || kind != "" && i.Type != kind || parent != "" && !below[i.ID] {
 				continue
 			}
@@ -51,7 +51,7 @@ func readyCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.sayIssues("orch.tasks/1", beads.NewIndex(issues).Ready(beads.Filter{Parent: parent}, a.Now()))
+		return a.sayIssues("orch.tasks/1", tracker.NewIndex(issues).Ready(tracker.Filter{Parent: parent}, a.Now()))
 	}
 	return c
 }
@@ -64,12 +64,12 @@ func showCommand(a tasksCmd) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			i, ok := beads.NewIndex(issues).Issue(args[0])
+			i, ok := tracker.NewIndex(issues).Issue(args[0])
 			if !ok {
 				return &cli.Error{Code: "NOT_FOUND", What: "no task " + args[0], Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all"}}
 			}
 			if a.JSON {
-				return a.sayIssues("orch.tasks/1", []beads.Issue{i})
+				return a.sayIssues("orch.tasks/1", []tracker.Issue{i})
 			}
 			fmt.Fprint(a.Stdout, issueText(i))
 			return nil
@@ -77,7 +77,7 @@ func showCommand(a tasksCmd) *cobra.Command {
 	}
 }
 
-func issueText(i beads.Issue) string {
+func issueText(i tracker.Issue) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%s, P%d, %s\n", text.Clause(i.ID, 64), text.Clause(i.Title, 200), i.Status, i.Priority, i.Type)
 	for _, part := range [][2]string{{"description", i.Description}, {"design", i.Design}, {"acceptance", i.AcceptanceCriteria}, {"notes", i.Notes}, {"assignee", i.Assignee}, {"closed", i.CloseReason}, {"labels", strings.Join(i.Labels, ", ")}} {

@@ -9,12 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // taskCmd looks at one task of whichever tracker is used here, and says where it stands: what
@@ -52,7 +52,7 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
-	i, ok := beads.NewIndex(issues).Issue(id)
+	i, ok := tracker.NewIndex(issues).Issue(id)
 	if !ok {
 		return noTask(id)
 	}
@@ -65,8 +65,8 @@ func noTask(id string) error {
 }
 
 func (a taskCmd) update(ctx context.Context, id, status, note string) error {
-	known := []string{string(beads.StatusOpen), string(beads.StatusInProgress), string(beads.StatusBlocked)}
-	if slices.Contains([]string{string(beads.StatusClosed), "completed", "done"}, status) {
+	known := []string{string(tracker.StatusOpen), string(tracker.StatusInProgress), string(tracker.StatusBlocked)}
+	if slices.Contains([]string{string(tracker.StatusClosed), "completed", "done"}, status) {
 		return &cli.Error{Code: "NOT_CLOSED", What: "a task is closed when its work has landed, not by hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(core.TaskID(id))}}
 	}
 	if !slices.Contains(known, status) {
@@ -80,7 +80,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return err
 	}
-	out, err := t.Apply(ctx, w.Person(), []beads.Change{{ID: id, Kind: beads.SetStatus, Status: beads.Status(status), Note: a.Redact.String(note)}})
+	out, err := t.Apply(ctx, w.Person(), []tracker.Change{{ID: id, Kind: tracker.SetStatus, Status: tracker.Status(status), Note: a.Redact.String(note)}})
 	if err == nil && len(out) == 1 {
 		err = out[0].Err
 	}

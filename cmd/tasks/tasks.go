@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // tasksCmd is the commands of the embedded tracker.
@@ -55,10 +56,10 @@ func tasksError(err error) error {
 }
 
 // sayIssues prints issues: one line each, or the records themselves.
-func (a tasksCmd) sayIssues(schema string, issues []beads.Issue) error {
+func (a tasksCmd) sayIssues(schema string, issues []tracker.Issue) error {
 	if a.JSON {
 		if issues == nil {
-			issues = []beads.Issue{}
+			issues = []tracker.Issue{}
 		}
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": schema, "issues": issues})
 		return nil
@@ -70,7 +71,7 @@ func (a tasksCmd) sayIssues(schema string, issues []beads.Issue) error {
 }
 
 // all is every issue of the embedded tracker.
-func (a tasksCmd) all(ctx context.Context) ([]beads.Issue, error) {
+func (a tasksCmd) all(ctx context.Context) ([]tracker.Issue, error) {
 	t, err := a.taskFile(ctx)
 	if err != nil {
 		return nil, err

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Picture is an epic as a command that only looks sees it.
@@ -163,7 +163,7 @@ func (p *Picture) Refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
 	t, err := p.Tracker(ctx)
-	var issues []beads.Issue
+	var issues []tracker.Issue
 	if err == nil {
 		issues, err = t.Survey(ctx)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Tracker opens the one that the settings name: bd where it is installed and has a database
@@ -94,9 +95,9 @@ func (w *Workspace) TasksCommand() string {
 
 // Epic is an epic with all that the tracker had when it was found.
 type Epic struct {
-	beads.Issue
+	tracker.Issue
 	// Issues are all that the tracker has.
-	Issues []beads.Issue
+	Issues []tracker.Issue
 	// Tracker is where it was found.
 	Tracker orchestrator.Tracker
 }
@@ -116,7 +117,7 @@ func (w *Workspace) FindEpic(ctx context.Context, id core.TaskID) (e Epic, err e
 
 // Survey reads the tracker once, as cheaply as can be. It fails as Tracker does, and when the
 // tracker does not answer.
-func (w *Workspace) Survey(ctx context.Context) ([]beads.Issue, error) {
+func (w *Workspace) Survey(ctx context.Context) ([]tracker.Issue, error) {
 	beadsDir, hasBD, _ := beads.Find(w.Root)
 	if w.usesBD() {
 		return beads.SurveyBD(ctx, w.bdOptions(w.bdPath(), beadsDir))
@@ -133,12 +134,12 @@ func (w *Workspace) Survey(ctx context.Context) ([]beads.Issue, error) {
 
 // Issue is what the tracker says of a task; ok is false where it does not know it, or does
 // not answer.
-func (w *Workspace) Issue(ctx context.Context, task string) (beads.Issue, bool) {
+func (w *Workspace) Issue(ctx context.Context, task string) (tracker.Issue, bool) {
 	issues, err := w.Survey(ctx)
 	if err != nil {
-		return beads.Issue{}, false
+		return tracker.Issue{}, false
 	}
-	return beads.NewIndex(issues).Issue(task)
+	return tracker.NewIndex(issues).Issue(task)
 }
 
 // TrackerError is the error of a tracker that does not answer; one that says by itself what

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // The epic itself is claimed in the tracker for as long as a run has work to do, so that
@@ -38,7 +38,7 @@ func HolderName(actor string) string {
 func (s State) epicOurs() bool {
 	t := s.Task(s.Epic)
 	switch {
-	case t == nil || t.Deleted || s.tracker.refused[refusal{s.Epic, string(beads.Claim)}] != "":
+	case t == nil || t.Deleted || s.tracker.refused[refusal{s.Epic, string(tracker.Claim)}] != "":
 		return true
 	case s.Holder() != "":
 		return false
@@ -49,22 +49,22 @@ func (s State) epicOurs() bool {
 }
 
 // epicChange is what the tracker has to be told of the epic by now.
-func (s State) epicChange(t *Task, now time.Time) (beads.Change, bool) {
+func (s State) epicChange(t *Task, now time.Time) (tracker.Change, bool) {
 	id := string(t.ID)
 	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() {
 		return closing(id, "all tasks landed"), true
 	}
 	if t.ID != s.Epic || s.Holder() != "" {
-		return beads.Change{}, false
+		return tracker.Change{}, false
 	}
 	switch {
 	case s.epicIsOver(now):
 	case t.Status == statusInProgress && strings.HasPrefix(t.Assignee, ActorPrefix) && t.Assignee != s.Run.Limits.Actor:
 		return opening(id), true // a person has said so: take over
 	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
-		return beads.Change{ID: id, Kind: beads.Claim}, true
+		return tracker.Change{ID: id, Kind: tracker.Claim}, true
 	}
-	return beads.Change{}, false
+	return tracker.Change{}, false
 }
 
 // epicIsOver reports whether this clone has nothing more to do for the epic for now.
@@ -73,13 +73,13 @@ func (s State) epicIsOver(now time.Time) bool {
 }
 
 // releases lists the change that gives the epic back, for when the tracker knows all else.
-func (s State) releases(now time.Time) []beads.Change {
+func (s State) releases(now time.Time) []tracker.Change {
 	t := s.Task(s.Epic)
 	if t == nil || t.Deleted || t.Status != statusInProgress || t.Assignee != s.Run.Limits.Actor || !s.epicIsOver(now) ||
-		s.tracker.refused[refusal{s.Epic, string(beads.SetStatus)}] != "" {
+		s.tracker.refused[refusal{s.Epic, string(tracker.SetStatus)}] != "" {
 		return nil
 	}
-	return []beads.Change{opening(string(t.ID))}
+	return []tracker.Change{opening(string(t.ID))}
 }
 
 // inSession reports whether a session works on a task of the epic.

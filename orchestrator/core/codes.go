@@ -1,6 +1,8 @@
 package core
 
-import "github.com/beadsorch/orch/beads"
+import (
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
 
 // Code is a reason code: one closed list, the same in the journal, in status
 // and in the exit of a run.
@@ -64,12 +66,12 @@ const (
 // how a code is treated.
 type Reason struct {
 	Code    Code
-	Means   string       // in a clause
-	Do      string       // what a person can do
-	Charges bool         // an attempt that ends for it counts against the task's attempts
-	Failure bool         // a task parked for it counts for max_consecutive_failures
-	Status  beads.Status // what the tracker is told of a task parked for it; "" leaves it as it is
-	Exit    Exit         // of a run that ends for it
+	Means   string         // in a clause
+	Do      string         // what a person can do
+	Charges bool           // an attempt that ends for it counts against the task's attempts
+	Failure bool           // a task parked for it counts for max_consecutive_failures
+	Status  tracker.Status // what the tracker is told of a task parked for it; "" leaves it as it is
+	Exit    Exit           // of a run that ends for it
 }
 
 // ReasonOf returns what is known of a code; ok is false for a word that is none.
@@ -91,7 +93,7 @@ func Why(c Code) string {
 // Reasons is the table of all codes, in the order of the manual.
 func Reasons() []Reason {
 	const charges, uncharged, failure, neutral = true, false, true, false
-	const blocked, untouched = beads.StatusBlocked, beads.Status("")
+	const blocked, untouched = tracker.StatusBlocked, tracker.Status("")
 	return []Reason{
 		{Question, "the agent asks something that only a person can answer",
 			`orch answer TASK "..."`, uncharged, neutral, blocked, ExitNeedsYou},

@@ -6,16 +6,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Decision is what to do next: a value, never a closure. Its Event is written
 // into the journal, then it is done.
 type Decision struct {
-	Event                  // the intent, as the journal has it
-	Act     Act            // what the Executor does about it; Nothing when the event is all
-	Changes []beads.Change // Write
+	Event                    // the intent, as the journal has it
+	Act     Act              // what the Executor does about it; Nothing when the event is all
+	Changes []tracker.Change // Write
 }
 
 // Act is something that is done outside the state.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // The tracker is a mirror: what it should say follows from the state, so what
@@ -12,8 +12,8 @@ import (
 // under way the differences gather, and the next call takes them all together.
 
 // changes lists what the tracker has to be told by now.
-func (s State) changes(now time.Time) []beads.Change {
-	var out []beads.Change
+func (s State) changes(now time.Time) []tracker.Change {
+	var out []tracker.Change
 	for _, t := range s.Tasks {
 		if t.Outside || t.Deleted {
 			continue
@@ -31,7 +31,7 @@ func (s State) changes(now time.Time) []beads.Change {
 	return out
 }
 
-func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
+func (s State) change(t *Task, now time.Time) (tracker.Change, bool) {
 	id := string(t.ID)
 	switch ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor; {
 	case t.Epic:
@@ -42,7 +42,7 @@ func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
 		if t.Status == statusBlocked && t.Told == statusBlocked {
 			return opening(id), true // a retried task; the claim follows
 		}
-		return beads.Change{ID: id, Kind: beads.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
+		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && parkedStatus(t.Code) != "":
 		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.Doubted
 	case t.State == Skipped && t.Give == giveClosed:
@@ -53,7 +53,7 @@ func (s State) change(t *Task, now time.Time) (beads.Change, bool) {
 		release := t.Doubted || ours && s.Run.Drain != "" || t.Status == statusBlocked && t.Told == statusBlocked
 		return opening(id), release
 	}
-	return beads.Change{}, false
+	return tracker.Change{}, false
 }
 
 // claimDue is when the tracker is told who works on t. A task that has landed by
@@ -74,33 +74,33 @@ const (
 
 // parkedStatus is what the tracker is told of a task that orch has parked; what a person did
 // in the tracker is left as the person wants it.
-func parkedStatus(c Code) beads.Status {
+func parkedStatus(c Code) tracker.Status {
 	r, _ := ReasonOf(c)
 	return r.Status
 }
 
-func closing(id, reason string) beads.Change {
-	return beads.Change{ID: id, Kind: beads.Close, Reason: reason}
+func closing(id, reason string) tracker.Change {
+	return tracker.Change{ID: id, Kind: tracker.Close, Reason: reason}
 }
 
-func opening(id string) beads.Change {
-	return beads.Change{ID: id, Kind: beads.SetStatus, Status: beads.StatusOpen}
+func opening(id string) tracker.Change {
+	return tracker.Change{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusOpen}
 }
 
-func blocking(id, note string) beads.Change {
-	return beads.Change{ID: id, Kind: beads.SetStatus, Status: beads.StatusBlocked, Note: note}
+func blocking(id, note string) tracker.Change {
+	return tracker.Change{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusBlocked, Note: note}
 }
 
 // metaIssue is the issue that tells a person of repeated failures. It is not
 // below the epic, so no agent is given it.
-func (s State) metaIssue() beads.Change {
+func (s State) metaIssue() tracker.Change {
 	text := s.Run.DrainWhy + ".\n\n"
 	for _, t := range s.Tasks {
 		if t.State == Parked {
 			text += fmt.Sprintf("- %s %s: [%s] %s\n", t.ID, t.Title, t.Code, t.Why)
 		}
 	}
-	return beads.Change{Kind: beads.Create, Issue: &beads.Issue{
+	return tracker.Change{Kind: tracker.Create, Issue: &tracker.Issue{
 		Title:       fmt.Sprintf("orch: repeated failures in epic %s", s.Epic),
 		Description: text, Type: "bug", Priority: 1, Labels: []string{"orch-meta"},
 	}}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/beads"
 	. "github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // told is what the tracker would be told at a time, as "id status" or "id claim".
@@ -15,7 +15,7 @@ func told(s State, now time.Time) (out []string) {
 	for _, d := range Decide(s, now) {
 		for _, c := range d.Changes {
 			word := string(c.Kind)
-			if c.Kind == beads.SetStatus {
+			if c.Kind == tracker.SetStatus {
 				word = string(c.Status)
 			}
 			out = append(out, c.ID+" "+word)

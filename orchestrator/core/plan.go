@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Plan is what an epic looks like before anything has started.
@@ -28,8 +28,8 @@ type Step struct {
 }
 
 // PlanOf looks an epic over: what could run when, and what can not.
-func PlanOf(issues []beads.Issue, epic TaskID, now time.Time) Plan {
-	x := beads.NewIndex(issues)
+func PlanOf(issues []tracker.Issue, epic TaskID, now time.Time) Plan {
+	x := tracker.NewIndex(issues)
 	s := NewState()
 	s.Epic = epic
 	s = Apply(s, Event{Kind: TrackerRead, At: now, Read: &Reading{Nodes: nodesOf(x, epic)}})
@@ -111,7 +111,7 @@ func (s State) length(path []TaskID) (sum float64) {
 	return sum
 }
 
-func cyclesIn(s State, x *beads.Index) (out [][]string) {
+func cyclesIn(s State, x *tracker.Index) (out [][]string) {
 	for _, cycle := range x.Cycles() {
 		if slices.ContainsFunc(cycle, func(id string) bool { return s.Task(TaskID(id)) != nil }) {
 			out = append(out, cycle)
@@ -120,7 +120,7 @@ func cyclesIn(s State, x *beads.Index) (out [][]string) {
 	return out
 }
 
-func (p *Plan) addProblems(s State, x *beads.Index, now time.Time) {
+func (p *Plan) addProblems(s State, x *tracker.Index, now time.Time) {
 	if p.ToDo+p.Done == 0 && len(p.Cycles) == 0 {
 		p.Problems = append(p.Problems, "the epic has no tasks")
 	}

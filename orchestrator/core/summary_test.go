@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/beads"
 	. "github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 func TestSummarize(t *testing.T) {
@@ -102,23 +102,23 @@ func TestETA(t *testing.T) {
 	require.Equal(t, 30*time.Minute, ETA(s, noon), "one agent for three tasks")
 }
 
-func issue(id, parent string, needs ...string) beads.Issue {
-	i := beads.Issue{ID: id, Title: id, Description: "do it", Status: beads.StatusOpen, Type: "task"}
+func issue(id, parent string, needs ...string) tracker.Issue {
+	i := tracker.Issue{ID: id, Title: id, Description: "do it", Status: tracker.StatusOpen, Type: "task"}
 	if parent != "" {
-		i.Dependencies = append(i.Dependencies, beads.Dependency{IssueID: id, DependsOnID: parent, Type: beads.DepParent})
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: id, DependsOnID: parent, Type: tracker.DepParent})
 	}
 	for _, n := range needs {
-		i.Dependencies = append(i.Dependencies, beads.Dependency{IssueID: id, DependsOnID: n, Type: beads.DepBlocks})
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: id, DependsOnID: n, Type: tracker.DepBlocks})
 	}
 	return i
 }
 
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	epic := beads.Issue{ID: "e", Title: "E", Type: beads.TypeEpic, Status: beads.StatusOpen}
+	epic := tracker.Issue{ID: "e", Title: "E", Type: tracker.TypeEpic, Status: tracker.StatusOpen}
 	done := issue("e.5", "e")
-	done.Status = beads.StatusClosed
-	p := PlanOf([]beads.Issue{epic, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e", "e.1", "e.5"), issue("e.4", "e", "e.2", "e.3"), done}, "e", noon)
+	done.Status = tracker.StatusClosed
+	p := PlanOf([]tracker.Issue{epic, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e", "e.1", "e.5"), issue("e.4", "e", "e.2", "e.3"), done}, "e", noon)
 	require.Equal(t, 4, p.ToDo)
 	require.Equal(t, 1, p.Done)
 	require.Len(t, p.Waves, 3)
@@ -127,17 +127,17 @@ func TestPlan(t *testing.T) {
 	require.False(t, p.Stuck)
 	require.Empty(t, p.Problems)
 
-	p = PlanOf([]beads.Issue{epic, issue("e.1", "e", "e.2"), issue("e.2", "e", "e.1"), issue("e.3", "e", "x-1"), issue("x-1", "")}, "e", noon)
+	p = PlanOf([]tracker.Issue{epic, issue("e.1", "e", "e.2"), issue("e.2", "e", "e.1"), issue("e.3", "e", "x-1"), issue("x-1", "")}, "e", noon)
 	require.True(t, p.Stuck)
 	require.Contains(t, p.Problems[0], "[DEP_CYCLE]")
 	require.Contains(t, p.Problems[len(p.Problems)-1], "[DEP_EXTERNAL] e.3 waits for x-1, outside the epic")
-	require.Equal(t, []string{"the epic has no tasks"}, PlanOf([]beads.Issue{epic}, "e", noon).Problems)
+	require.Equal(t, []string{"the epic has no tasks"}, PlanOf([]tracker.Issue{epic}, "e", noon).Problems)
 }
 
 func TestFindEpic(t *testing.T) {
 	t.Parallel()
-	epic := beads.Issue{ID: "e", Title: "E", Type: beads.TypeEpic, Status: beads.StatusOpen}
-	issues := []beads.Issue{epic, issue("e.1", "e"), issue("p", ""), issue("p.1", "p")}
+	epic := tracker.Issue{ID: "e", Title: "E", Type: tracker.TypeEpic, Status: tracker.StatusOpen}
+	issues := []tracker.Issue{epic, issue("e.1", "e"), issue("p", ""), issue("p.1", "p")}
 	for _, id := range []TaskID{"e", "p"} {
 		_, err := FindEpic(issues, id)
 		require.NoError(t, err, "an epic, or what has children: %s", id)

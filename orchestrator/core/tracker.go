@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // nodesOf is the part of the tracker that an epic's scheduling rests on: the
 // epic, all below it, and what they wait for outside.
-func nodesOf(x *beads.Index, epic TaskID) []Node {
+func nodesOf(x *tracker.Index, epic TaskID) []Node {
 	ids := append([]string{string(epic)}, x.Descendants(string(epic))...)
 	inside := map[string]bool{}
 	for _, id := range ids {
@@ -44,11 +44,11 @@ func nodesOf(x *beads.Index, epic TaskID) []Node {
 	return nodes
 }
 
-func nodeOf(x *beads.Index, issue beads.Issue) Node {
+func nodeOf(x *tracker.Index, issue tracker.Issue) Node {
 	n := Node{
 		ID: TaskID(issue.ID), Title: issue.Title, Status: string(issue.Status), Assignee: issue.Assignee,
 		Priority: issue.Priority, CreatedAt: issue.CreatedAt.UTC(), Estimate: Minutes(issue.EstimatedMinutes),
-		Epic: issue.Type == "epic", Held: !beads.Workable(issue),
+		Epic: issue.Type == "epic", Held: !tracker.Workable(issue),
 	}
 	if issue.ClosedAt != nil {
 		n.ClosedAt, n.ClosedBy = issue.ClosedAt.UTC(), issue.ClosedBy
@@ -85,7 +85,7 @@ func AgentOf(labels []string) (agent string) {
 
 // Difference is what the tracker's issues say of the epic that the state does not
 // know yet; took is how long reading them took.
-func Difference(s State, x *beads.Index, took time.Duration) *Reading {
+func Difference(s State, x *tracker.Index, took time.Duration) *Reading {
 	r := &Reading{Took: took}
 	seen := map[TaskID]bool{}
 	for _, n := range nodesOf(x, s.Epic) {
@@ -116,8 +116,8 @@ func sameNode(a, b Node) bool {
 // ErrNotEpic says that an id is not an epic of the tracker.
 type ErrNotEpic struct {
 	ID     TaskID
-	Exists bool          // it is there, but nothing is below it
-	Open   []beads.Issue // epics that are not closed
+	Exists bool            // it is there, but nothing is below it
+	Open   []tracker.Issue // epics that are not closed
 }
 
 // Error says what the tracker has instead.
@@ -125,28 +125,28 @@ func (e *ErrNotEpic) Error() string { return "no epic " + string(e.ID) + " in th
 
 // FindEpic looks the epic up. It fails with *ErrNotEpic when the id is unknown,
 // or is an issue that is no epic and has nothing below it.
-func FindEpic(issues []beads.Issue, epic TaskID) (beads.Issue, error) {
-	x := beads.NewIndex(issues)
+func FindEpic(issues []tracker.Issue, epic TaskID) (tracker.Issue, error) {
+	x := tracker.NewIndex(issues)
 	issue, ok := x.Issue(string(epic))
 	if ok && (issue.Type == "epic" || len(x.Children(string(epic))) > 0) {
 		return issue, nil
 	}
 	missing := &ErrNotEpic{ID: epic, Exists: ok}
 	for _, i := range issues {
-		if i.Type == "epic" && i.Status != beads.StatusClosed {
+		if i.Type == "epic" && i.Status != tracker.StatusClosed {
 			missing.Open = append(missing.Open, i)
 		}
 	}
-	slices.SortFunc(missing.Open, func(a, b beads.Issue) int { return strings.Compare(a.ID, b.ID) })
-	return beads.Issue{}, missing
+	slices.SortFunc(missing.Open, func(a, b tracker.Issue) int { return strings.Compare(a.ID, b.ID) })
+	return tracker.Issue{}, missing
 }
 
 // Compare gives the state as it is once the tracker's issues are known. It is for
 // those who only look; a run records the difference.
-func Compare(s State, issues []beads.Issue, now time.Time) State {
+func Compare(s State, issues []tracker.Issue, now time.Time) State {
 	if s.Epic == "" {
 		return s
 	}
-	r := Difference(s, beads.NewIndex(issues), 0)
+	r := Difference(s, tracker.NewIndex(issues), 0)
 	return Apply(s, Event{Kind: TrackerRead, At: now, Read: r})
 }
