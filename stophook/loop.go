@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -20,6 +21,9 @@ const (
 // maxStuck is how often the same criterion may come first of those unmet before the
 // loop is let go.
 const maxStuck = 5
+
+// maxSpec is how many bytes of what was asked for a session is reminded of.
+const maxSpec = 2 << 10
 
 // Loop is a session's own loop, which ends when its criteria hold: the file
 // .loop/state.json. Fields that are not named here are kept.
@@ -205,5 +209,5 @@ func (l Loop) Resume() string {
 		unmet = "none"
 	}
 	return fmt.Sprintf("[LOOP RESUME] Active loop detected\nSpec: %s\nProgress: %d/%d steps | Iteration: %d\nUnmet criteria: %s\nNext: %s",
-		clip(l.Spec), len(l.CompletedSteps), len(l.Steps), l.Iteration, unmet, next)
+		text.CutBytes(l.Spec, maxSpec), len(l.CompletedSteps), len(l.Steps), l.Iteration, unmet, next)
 }
