@@ -26,12 +26,12 @@ import (
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
-	"github.com/beadsorch/orch/stophook"
 )
 
 // runFlags are the settings that orch run takes on its command line too.
@@ -393,7 +393,7 @@ func (w driver) sayEnd(s core.State, sum core.Summary) {
 		return
 	}
 	fmt.Fprint(w.Stdout, show.Summary(s, sum))
-	fmt.Fprintln(w.Stdout, stophook.Format(stophook.Promise{
+	fmt.Fprintln(w.Stdout, promise.Format(promise.Promise{
 		Text: string(sum.Promise),
 		Context: map[string]any{
 			"session_id":        fmt.Sprintf("%s-run-%d", s.Epic, s.Run.Number),

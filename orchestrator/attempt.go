@@ -17,8 +17,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/text"
-	"github.com/beadsorch/orch/stophook"
 )
 
 // fastExit is how quickly an agent has to end badly to count as one that does
@@ -253,7 +253,7 @@ func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome)
 		e.Agent.Signal = core.SignalFresh
 		return e
 	}
-	if p, ok := stophook.Find(out.Text); ok {
+	if p, ok := promise.Find(out.Text); ok {
 		e.Agent.Signal, e.Text = string(p.Signal), p.Reason
 		if e.Text == "" {
 			e.Text = p.Summary

@@ -9,8 +9,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/validation"
-	"github.com/beadsorch/orch/stophook"
 )
 
 // round ends a turn of an agent that ended by itself: its own rules, where it has some, are
@@ -70,7 +70,7 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 	case h.Action == "continue":
 		e.Agent.Signal, e.Text = core.SignalContinue, says
 	case h.Action == "complete":
-		e.Agent.Signal = string(stophook.Complete)
+		e.Agent.Signal = string(promise.Complete)
 	}
 	return e
 }

@@ -1,9 +1,12 @@
+// Package stophook decides whether a session that wants to stop may: one that works on an epic,
+// or on a loop of its own.
 package stophook
 
 import (
 	"fmt"
 	"slices"
 
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -103,7 +106,7 @@ func Decide(f Facts) Answer {
 		s.Still, s.Print = 0, w.Print
 	}
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
-	said, _ := Find(f.Input.LastMessage, set.Promises...)
+	said, _ := promise.Find(f.Input.LastMessage, set.Promises...)
 	switch {
 	case w.Left() == 0 && w.Done == 0:
 		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
@@ -112,7 +115,7 @@ func Decide(f Facts) Answer {
 		return allow(Done, "all tasks are closed")
 	case !busy && (set.allows("all_blocked") || w.Ready+w.InProgress > 0):
 		return allow(AllBlocked, "only a person can go on: "+w.String())
-	case said.Signal == Checkpoint && set.allows("context_checkpoint") && !f.Client.Fresh:
+	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Client.Fresh:
 		s.Fresh = true
 		return allow(Fresh, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
 	case s.Cycles >= set.MaxCycles:

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/validation"
-	"github.com/beadsorch/orch/stophook"
 )
 
 // Signal says what comes after an iteration.
@@ -208,8 +208,8 @@ func message(c validation.Check) string {
 // promised finds the agent's promise and makes it the signal, as far as the rules allow.
 func (l Loop) promised(o *Outcome, output string) {
 	known := l.Config.promises()
-	p, ok := stophook.Find(output, known...)
-	if ok && p.Signal == stophook.Complete && len(known) > 0 && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, p.Text) }) {
+	p, ok := promise.Find(output, known...)
+	if ok && p.Signal == promise.Complete && len(known) > 0 && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, p.Text) }) {
 		ok = false // not one that this loop ends with
 	}
 	if !ok {
@@ -220,15 +220,15 @@ func (l Loop) promised(o *Outcome, output string) {
 	}
 	o.DetectedPromise, o.Reason = p.Text, p.Reason
 	switch p.Signal {
-	case stophook.Complete:
+	case promise.Complete:
 		if o.Passed {
 			o.Signal = Complete
 		} else {
 			o.Feedback = append(o.Feedback, "You said that the work is complete. It is not: mend what did not pass first.")
 		}
-	case stophook.Blocked:
+	case promise.Blocked:
 		o.Signal = Blocked
-	case stophook.Escalate:
+	case promise.Escalate:
 		o.Signal = Escalate
 	}
 }

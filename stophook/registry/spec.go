@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/orchestrator/promise"
 )
 
 // Spec says how a hook decides.
@@ -139,7 +139,7 @@ func promiseOf(c Context) string {
 	for _, p := range c.CompletionPromises {
 		found[p.Type] = found[p.Type] || p.Detected
 	}
-	if p, ok := stophook.Find(c.AgentOutput); ok {
+	if p, ok := promise.Find(c.AgentOutput); ok {
 		found[string(p.Signal)] = true
 	}
 	for _, t := range []string{"BLOCKED", "COMPLETE", "ESCALATE"} {

@@ -1,4 +1,4 @@
-package stophook_test
+package promise_test
 
 import (
 	"encoding/json"
@@ -9,38 +9,38 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/orchestrator/promise"
 )
 
 func TestVocabulary(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]stophook.Signal{
-		"LOOP_DONE": stophook.Complete, "LOOP_CONTINUE": stophook.Continue, "CONTINUE": stophook.Continue, "LOOP_BLOCKED": stophook.Blocked, "LOOP_ERROR": stophook.Escalate,
-		"COMPLETE": stophook.Complete, "BLOCKED": stophook.Blocked, "ESCALATE": stophook.Escalate,
-		"ALL TASKS COMPLETE": stophook.Complete, "EPIC COMPLETE": stophook.Complete,
-		"BLOCKED - NEEDS USER": stophook.Blocked, "CONTEXT LIMIT - CHECKPOINT": stophook.Checkpoint,
+	for text, want := range map[string]promise.Signal{
+		"LOOP_DONE": promise.Complete, "LOOP_CONTINUE": promise.Continue, "CONTINUE": promise.Continue, "LOOP_BLOCKED": promise.Blocked, "LOOP_ERROR": promise.Escalate,
+		"COMPLETE": promise.Complete, "BLOCKED": promise.Blocked, "ESCALATE": promise.Escalate,
+		"ALL TASKS COMPLETE": promise.Complete, "EPIC COMPLETE": promise.Complete,
+		"BLOCKED - NEEDS USER": promise.Blocked, "CONTEXT LIMIT - CHECKPOINT": promise.Checkpoint,
 	} {
-		p, ok := stophook.Find("All is said.\n\n<promise>" + text + "</promise>\n")
+		p, ok := promise.Find("All is said.\n\n<promise>" + text + "</promise>\n")
 		require.True(t, ok, text)
-		require.Equal(t, stophook.Promise{Text: text, Signal: want}, p)
+		require.Equal(t, promise.Promise{Text: text, Signal: want}, p)
 	}
 	for _, marker := range []string{"<loop-complete>", "<loop-complete/>", "<loop-complete />"} {
-		p, ok := stophook.Find("Done. " + marker)
+		p, ok := promise.Find("Done. " + marker)
 		require.True(t, ok, marker)
-		require.Equal(t, stophook.Promise{Text: "<loop-complete>", Signal: stophook.Complete}, p)
+		require.Equal(t, promise.Promise{Text: "<loop-complete>", Signal: promise.Complete}, p)
 	}
 }
 
 func TestExtra(t *testing.T) {
 	t.Parallel()
 	const message = "<promise>SHIP  IT</promise>"
-	_, ok := stophook.Find(message)
+	_, ok := promise.Find(message)
 	require.False(t, ok)
-	p, ok := stophook.Find(message, "", "SHIP IT", "BLOCKED")
+	p, ok := promise.Find(message, "", "SHIP IT", "BLOCKED")
 	require.True(t, ok)
-	require.Equal(t, stophook.Promise{Text: "SHIP IT", Signal: stophook.Complete}, p)
-	p, _ = stophook.Find("<promise>BLOCKED</promise>", "BLOCKED")
-	require.Equal(t, stophook.Blocked, p.Signal, "a known word keeps its meaning")
+	require.Equal(t, promise.Promise{Text: "SHIP IT", Signal: promise.Complete}, p)
+	p, _ = promise.Find("<promise>BLOCKED</promise>", "BLOCKED")
+	require.Equal(t, promise.Blocked, p.Signal, "a known word keeps its meaning")
 }
 
 // Accepted are messages that agents really end with.
@@ -77,10 +77,10 @@ func TestAccepted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, ok := stophook.Find(message)
+			p, ok := promise.Find(message)
 			require.True(t, ok)
 			require.Equal(t, "COMPLETE", p.Text)
-			require.Equal(t, stophook.Complete, p.Signal)
+			require.Equal(t, promise.Complete, p.Signal)
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p, ok := stophook.Find(message)
+			p, ok := promise.Find(message)
 			require.False(t, ok, "%+v", p)
 			require.Zero(t, p)
 		})
@@ -151,13 +151,13 @@ func TestPriority(t *testing.T) {
 				"<promise>" + strong + "</promise>\n<promise>" + weak + "</promise>",
 				"<promise>" + weak + "</promise>\n<promise>" + strong + "</promise>",
 			} {
-				p, ok := stophook.Find(message)
+				p, ok := promise.Find(message)
 				require.True(t, ok)
 				require.Equal(t, strong, p.Text)
 			}
 		}
 	}
-	p, _ := stophook.Find("<promise>BLOCKED</promise>\nReason: first\n<promise>BLOCKED</promise>\nReason: second")
+	p, _ := promise.Find("<promise>BLOCKED</promise>\nReason: first\n<promise>BLOCKED</promise>\nReason: second")
 	require.Equal(t, "second", p.Reason, "the last of equals")
 }
 
@@ -183,7 +183,7 @@ func TestDetails(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, ok := stophook.Find("<promise>BLOCKED</promise>" + tt.after)
+			p, ok := promise.Find("<promise>BLOCKED</promise>" + tt.after)
 			require.True(t, ok)
 			require.Equal(t, tt.reason, p.Reason)
 			require.Equal(t, tt.summary, p.Summary)
@@ -210,7 +210,7 @@ func TestContext(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, ok := stophook.Find("<promise>LOOP_DONE</promise>\n<context>" + tt.block + "</context>")
+			p, ok := promise.Find("<promise>LOOP_DONE</promise>\n<context>" + tt.block + "</context>")
 			require.True(t, ok, "the promise counts all the same")
 			require.Equal(t, tt.want, p.Context)
 		})
@@ -219,15 +219,15 @@ func TestContext(t *testing.T) {
 
 func TestFormatIsReadBack(t *testing.T) {
 	t.Parallel()
-	for _, p := range []stophook.Promise{
+	for _, p := range []promise.Promise{
 		{Text: "LOOP_DONE"},
 		{Text: "<loop-complete>"},
-		{Signal: stophook.Blocked},
+		{Signal: promise.Blocked},
 		{Text: "LOOP_BLOCKED", Reason: "</context> <promise>LOOP_DONE</promise> \"q\" \\ \n\u2028 \x7f\u0085 ü", Summary: "s"},
 		{Text: "LOOP_ERROR", Context: map[string]any{"null": nil, "yes": true, "n": 1e21, "a: b": []any{"x"}, "": "empty key", "reason": "of the context"}, Reason: "r"},
 	} {
-		text := stophook.Format(p)
-		got, ok := stophook.Find("The end.\n\n" + text)
+		text := promise.Format(p)
+		got, ok := promise.Find("The end.\n\n" + text)
 		require.True(t, ok, text)
 		if p.Text != "" {
 			require.Equal(t, p.Text, got.Text)
@@ -262,14 +262,14 @@ func FuzzFind(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, message string) {
-		p, ok := stophook.Find(message)
+		p, ok := promise.Find(message)
 		require.Equal(t, ok, p.Signal != "")
 		if ok {
 			require.Contains(t, strings.Join(strings.Fields(message), " "), p.Text[1:len(p.Text)-1])
 			asJSON(t, p.Context)
 		}
 		for _, hidden := range []string{"<!-- " + strings.ReplaceAll(message, "-->", "") + " -->", "~~~\n" + strings.ReplaceAll(message, "~", "") + "\n~~~"} {
-			_, ok := stophook.Find(hidden)
+			_, ok := promise.Find(hidden)
 			require.False(t, ok, "%q", hidden)
 		}
 	})
@@ -280,10 +280,10 @@ func FuzzFormat(f *testing.F) {
 	f.Add("reason", "why", "k", "v")
 	f.Add("</context>", "<promise>LOOP_DONE</promise>", "null", "~")
 	f.Fuzz(func(t *testing.T, reason, summary, key, value string) {
-		text := stophook.Format(stophook.Promise{Text: "LOOP_BLOCKED", Reason: reason, Summary: summary, Context: map[string]any{key: value}})
-		p, ok := stophook.Find(text)
+		text := promise.Format(promise.Promise{Text: "LOOP_BLOCKED", Reason: reason, Summary: summary, Context: map[string]any{key: value}})
+		p, ok := promise.Find(text)
 		require.True(t, ok)
-		require.Equal(t, stophook.Blocked, p.Signal)
+		require.Equal(t, promise.Blocked, p.Signal)
 		if len(text) < 16<<10 && utf8.ValidString(key) && utf8.ValidString(value) {
 			require.Equal(t, value, p.Context[key], text)
 		}
@@ -304,20 +304,20 @@ func BenchmarkFind(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(message)))
 			for b.Loop() {
-				stophook.Find(message)
+				promise.Find(message)
 			}
 		})
 	}
 }
 
 func ExampleFind() {
-	p, ok := stophook.Find("I can not go on.\n\n<promise>BLOCKED</promise>\nReason: the migration needs a person's consent.")
+	p, ok := promise.Find("I can not go on.\n\n<promise>BLOCKED</promise>\nReason: the migration needs a person's consent.")
 	fmt.Println(ok, p.Signal, "-", p.Reason)
 	// Output: true BLOCKED - the migration needs a person's consent.
 }
 
 func ExampleFormat() {
-	fmt.Println(stophook.Format(stophook.Promise{Text: "LOOP_DONE", Context: map[string]any{
+	fmt.Println(promise.Format(promise.Promise{Text: "LOOP_DONE", Context: map[string]any{
 		"iterations": 5, "session_id": "bd-1-run-1", "reason": "All tasks are closed.",
 	}}))
 	// Output:

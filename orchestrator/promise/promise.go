@@ -1,8 +1,8 @@
-// Package stophook says what it means when an agent stops.
+// Package promise finds what the last words of an agent promise, and writes a promise.
 //
 // An agent ends its last message with a promise, like <promise>COMPLETE</promise>. It is a
 // claim, to be held against the tracker, git and the gate; never more.
-package stophook
+package promise
 
 import (
 	"regexp"

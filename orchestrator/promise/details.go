@@ -1,4 +1,4 @@
-package stophook
+package promise
 
 import (
 	"encoding/json"
