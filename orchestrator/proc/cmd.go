@@ -8,11 +8,6 @@ import (
 	"unicode"
 )
 
-const (
-	defaultOutputBytes = 64 << 20
-	stderrKeptBytes    = 2 << 10
-)
-
 // Cmd is a process that runs to its end.
 type Cmd struct {
 	// Dir is the working directory; empty means that of the caller.
@@ -65,12 +60,12 @@ func (e *ExitError) Error() string {
 	if line := firstLine(e.Stderr); line != "" {
 		how += ": " + line
 	}
-	return commandName(e.Argv) + ": " + how
+	return Name(e.Argv) + ": " + how
 }
 
-// commandName is the program's base name with its first plain word, which for git and
+// Name is the program's base name with its first plain word, which for git and
 // bd is the subcommand; option values (paths, k=v, shell text) are not plain words.
-func commandName(argv []string) string {
+func Name(argv []string) string {
 	if len(argv) == 0 {
 		return "command"
 	}
@@ -108,15 +103,4 @@ func firstLine(s string) string {
 		}
 	}
 	return ""
-}
-
-// exitError is nil for exit status 0.
-func exitError(argv []string, code int, signal string, stderr []byte) error {
-	if code == 0 {
-		return nil
-	}
-	return &ExitError{
-		Argv: argv, ExitCode: code, Signal: signal,
-		Stderr: string(stderr[:min(len(stderr), stderrKeptBytes)]),
-	}
 }

@@ -262,5 +262,5 @@ func lookPath(name string, env []string) (string, error) {
 }
 
 func wrapCommand(c Cmd, err error) error {
-	return fmt.Errorf("%s: %w", commandName(c.Argv), err)
+	return fmt.Errorf("%s: %w", Name(c.Argv), err)
 }
