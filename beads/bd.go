@@ -14,13 +14,13 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // BDOptions say how bd is run.
 type BDOptions struct {
-	Run      proc.Runner
+	Run      command.Runner
 	Binary   string        // path of bd
 	Dir      string        // the repository's main work tree
 	BeadsDir string        // its .beads folder; bd must not look for another
@@ -136,7 +136,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 // call runs bd, one at a time, with a deadline, in an environment in which
 // nothing but the arguments decides what it does. An answer that shows a
 // foreign database is ErrWrongDatabase, whatever the exit code.
-func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (proc.Result, error) {
+func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (command.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, b.opt.Timeout)
@@ -144,12 +144,12 @@ func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (proc.Resul
 	if b.opt.Lock != "" {
 		lock := flock.New(b.opt.Lock, flock.SetPermissions(0o600))
 		if _, err := lock.TryLockContext(ctx, 20*time.Millisecond); err != nil {
-			return proc.Result{}, fmt.Errorf("waiting for another bd: %w", err)
+			return command.Result{}, fmt.Errorf("waiting for another bd: %w", err)
 		}
 		defer lock.Close()
 	}
 	for {
-		res, err := b.opt.Run(ctx, proc.Cmd{Dir: b.opt.Dir, Argv: append([]string{b.opt.Binary}, args...), Env: b.env(), Stdin: stdin, MaxOutputBytes: b.opt.MaxBytes})
+		res, err := b.opt.Run(ctx, command.Cmd{Dir: b.opt.Dir, Argv: append([]string{b.opt.Binary}, args...), Env: b.env(), Stdin: stdin, MaxOutputBytes: b.opt.MaxBytes})
 		if wrong := foreign(res.Stderr); wrong != "" {
 			return res, fmt.Errorf("%w: %s", ErrWrongDatabase, wrong)
 		}
@@ -200,7 +200,7 @@ func foreign(stderr []byte) string {
 
 // said is what bd said about a failure: the error of the last JSON object that
 // it printed, else its text.
-func said(ctx context.Context, res proc.Result) string {
+func said(ctx context.Context, res command.Result) string {
 	for _, out := range [][]byte{res.Stdout, res.Stderr} {
 		raw, err := firstValue(ctx, out)
 		var e struct {
@@ -279,6 +279,6 @@ func plain(id string) bool {
 // lost reports whether a call may have done its work although it failed: it was
 // killed, ran out of time, or its answer did not arrive.
 func lost(err error) bool {
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	return err != nil && !(errors.As(err, &exit) && exit.Signal == "" && exit.ExitCode == 1)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -150,12 +151,12 @@ const (
 
 // faulty runs the calls that write under one fault after the other, the rest as they are.
 type faulty struct {
-	run  proc.Runner
+	run  command.Runner
 	mu   sync.Mutex
 	todo []fault
 }
 
-func (f *faulty) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
+func (f *faulty) Run(ctx context.Context, c command.Cmd) (command.Result, error) {
 	what := none
 	if !slices.Contains(c.Argv, "list") && !slices.Contains(c.Argv, "version") {
 		f.mu.Lock()
@@ -164,21 +165,21 @@ func (f *faulty) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 		}
 		f.mu.Unlock()
 	}
-	killed := &proc.ExitError{ExitCode: 137, Signal: "SIGKILL"}
+	killed := &command.ExitError{ExitCode: 137, Signal: "SIGKILL"}
 	switch what {
 	case didNothing:
-		return proc.Result{Stdout: []byte("[]")}, nil
+		return command.Result{Stdout: []byte("[]")}, nil
 	case died:
-		return proc.Result{ExitCode: 137}, killed
+		return command.Result{ExitCode: 137}, killed
 	}
 	res, err := f.run(ctx, c)
 	switch what {
 	case didAndFail:
-		return proc.Result{Stderr: []byte("Error: the disk blinked"), ExitCode: 1}, &proc.ExitError{ExitCode: 1}
+		return command.Result{Stderr: []byte("Error: the disk blinked"), ExitCode: 1}, &command.ExitError{ExitCode: 1}
 	case didAndDied:
-		return proc.Result{ExitCode: 137}, killed
+		return command.Result{ExitCode: 137}, killed
 	case garbled:
-		return proc.Result{Stdout: []byte("\x00\xff done!")}, nil
+		return command.Result{Stdout: []byte("\x00\xff done!")}, nil
 	}
 	return res, err
 }
@@ -187,7 +188,7 @@ func (f *faulty) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 // where there is none, below the same faults.
 type standIn struct{ *beads.File }
 
-func (s standIn) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
+func (s standIn) Run(ctx context.Context, c command.Cmd) (command.Result, error) {
 	args := c.Argv[1:]
 	actor := ""
 	if args[0] == "--actor" {
@@ -196,7 +197,7 @@ func (s standIn) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 	var changes []tracker.Change
 	switch args[0] {
 	case "version":
-		return proc.Result{Stdout: []byte(`{"version": "1.0.5"}`)}, nil
+		return command.Result{Stdout: []byte(`{"version": "1.0.5"}`)}, nil
 	case "batch":
 		for line := range strings.Lines(string(c.Stdin)) {
 			changes = append(changes, batchLine(line))
@@ -215,22 +216,22 @@ func (s standIn) Run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
 	}
 	_, err := s.Apply(ctx, actor, changes)
 	if args[0] == "batch" && err == nil {
-		return proc.Result{Stdout: fmt.Appendf(nil, `{"operations": %d, "status": "ok"}`, len(changes))}, nil
+		return command.Result{Stdout: fmt.Appendf(nil, `{"operations": %d, "status": "ok"}`, len(changes))}, nil
 	}
 	return s.answer(ctx, err)
 }
 
-func (s standIn) answer(ctx context.Context, err error) (proc.Result, error) {
+func (s standIn) answer(ctx context.Context, err error) (command.Result, error) {
 	if err != nil {
-		return proc.Result{Stderr: []byte(err.Error()), ExitCode: 1}, &proc.ExitError{ExitCode: 1}
+		return command.Result{Stderr: []byte(err.Error()), ExitCode: 1}, &command.ExitError{ExitCode: 1}
 	}
 	issues, err := s.Survey(ctx)
 	if err != nil {
-		return proc.Result{}, err
+		return command.Result{}, err
 	}
 	slices.Reverse(issues) // what was made last comes first
 	out, err := json.Marshal(issues)
-	return proc.Result{Stdout: out}, err
+	return command.Result{Stdout: out}, err
 }
 
 func batchLine(line string) tracker.Change {

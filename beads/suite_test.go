@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -70,14 +71,14 @@ func newBD(t testing.TB) (*beads.BD, func(stdin string, args ...string) string) 
 }
 
 // newBDOver is newBD whose calls go through run.
-func newBDOver(t testing.TB, over proc.Runner) (*beads.BD, func(stdin string, args ...string) string) {
+func newBDOver(t testing.TB, over command.Runner) (*beads.BD, func(stdin string, args ...string) string) {
 	t.Helper()
 	b, run, _ := newBDIn(t, over)
 	return b, run
 }
 
 // newBDIn is newBDOver, with the repository's folder.
-func newBDIn(t testing.TB, over proc.Runner) (*beads.BD, func(stdin string, args ...string) string, string) {
+func newBDIn(t testing.TB, over command.Runner) (*beads.BD, func(stdin string, args ...string) string, string) {
 	t.Helper()
 	bd := bdBinary(t)
 	top := t.TempDir()

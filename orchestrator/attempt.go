@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -75,7 +76,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	reader := x.Harness.Reader()
 	began, log := x.Now(), filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Agent.Iteration))
 	p, err := x.Proc.Start(ctx, proc.Spec{
-		Cmd:     proc.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
+		Cmd:     command.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     log,
 		Filter:  func(w io.Writer) io.WriteCloser { return x.Redact.Writer(w) },
 		Files:   x.files,

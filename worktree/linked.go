@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
-	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // linked is a worktree of ours: its directory and its admin directory, each of which may be missing.
@@ -38,10 +38,10 @@ func (s *Store) linked(dir string) linked {
 
 // git runs git on the files, with an index. Neither the worktree's .git file nor its admin
 // directory is read.
-func (l linked) git(ctx context.Context, index string, stdin []byte, args ...string) (proc.Result, error) {
+func (l linked) git(ctx context.Context, index string, stdin []byte, args ...string) (command.Result, error) {
 	at, err := l.trees.OpenFolder(l.dir) // held, so that a link that takes its place leads git nowhere
 	if err != nil {
-		return proc.Result{}, err
+		return command.Result{}, err
 	}
 	defer at.Close()
 	return l.repo.Do(ctx, git.Call{Args: args, Stdin: stdin, WorkTree: l.dir, At: at, Index: index})

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // snapshot is what is in a work tree, as a tree object, made through an index of its own.
@@ -244,7 +244,7 @@ func zeroSplit(out []byte) []string {
 
 // exitCode is git's exit status, -1 when err is none of git's.
 func exitCode(err error) int {
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode
 	}

@@ -13,9 +13,9 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -30,7 +30,7 @@ type Options struct {
 	// Lock is a file that orders the making and removing of worktrees of this repository, between processes.
 	Lock string
 	// Run is not used: all processes are the Repo's.
-	Run proc.Runner
+	Run command.Runner
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bounds what an attempt may leave; it may be zero.

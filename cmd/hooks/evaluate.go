@@ -15,8 +15,8 @@ import (
 	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/iteration"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
@@ -142,7 +142,7 @@ func decide(ctx context.Context, w *workspace.Workspace, store registry.Store, t
 	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		res, err := w.Proc.RunGuarded(ctx, proc.Cmd{Dir: project(w.App), Argv: argv, Env: env, Stdin: stdin, MaxOutputBytes: maxContext})
+		res, err := w.Proc.RunGuarded(ctx, command.Cmd{Dir: project(w.App), Argv: argv, Env: env, Stdin: stdin, MaxOutputBytes: maxContext})
 		return res.Stdout, err
 	}
 	e, after := registry.Evaluate(ctx, hooks, in, run, w.Now)

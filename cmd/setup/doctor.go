@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/core"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -134,7 +135,7 @@ func (w doctor) checkAgent(ctx context.Context) finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	res, err := w.Proc.Run(ctx, proc.Cmd{Dir: w.Root, Argv: []string{binary, "--version"}, Env: w.AgentEnv(ctx), MaxOutputBytes: 4096})
+	res, err := w.Proc.Run(ctx, command.Cmd{Dir: w.Root, Argv: []string{binary, "--version"}, Env: w.AgentEnv(ctx), MaxOutputBytes: 4096})
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/hooks"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
@@ -175,12 +175,12 @@ func (w doctor) hooksOff() bool {
 
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
-func (w doctor) fire(ctx context.Context, event, command string) (time.Duration, error) {
+func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*hooks.Patience)
 	defer cancel()
 	began := w.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.Root, event)
-	res, err := w.Proc.Run(ctx, proc.Cmd{Dir: w.Root, Argv: []string{"sh", "-c", command}, Env: w.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
+	res, err := w.Proc.Run(ctx, command.Cmd{Dir: w.Root, Argv: []string{"sh", "-c", line}, Env: w.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
 	switch {
 	case err != nil:
 		return 0, err

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Machine reports whether err is a fault of the machine, and says which in a clause: its own
@@ -26,7 +26,7 @@ func Machine(err error) (why string, ok bool) {
 			return err.Error(), true
 		}
 	}
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		if why, ok := Said(exit.Stderr); ok {
 			return why, true

@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
-	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 func TestMachine(t *testing.T) {
@@ -27,8 +27,8 @@ func TestMachine(t *testing.T) {
 		{"a file that is not there", missing, false},
 		{"of a system call", fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}), true},
 		{"no processes", fmt.Errorf("starting: %w", syscall.EAGAIN), true},
-		{"said by git", &proc.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "warning: x\nfatal: cannot lock ref 'refs/heads/a': Unable to create 'a.lock': File exists.\n"}, true},
-		{"said by git of the work", &proc.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: not a tree object\n"}, false},
+		{"said by git", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "warning: x\nfatal: cannot lock ref 'refs/heads/a': Unable to create 'a.lock': File exists.\n"}, true},
+		{"said by git of the work", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: not a tree object\n"}, false},
 		{"a plain error", errors.New("No space left on device"), false},
 		{"permission", syscall.EACCES, false},
 	}

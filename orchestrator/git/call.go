@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Call is one run of git.
@@ -31,12 +31,12 @@ type Call struct {
 }
 
 // Do runs git, in a git directory of orch's own; nothing that is configured in the repository
-// now, or in a work tree, has any effect. It fails with a [*proc.ExitError], with a
+// now, or in a work tree, has any effect. It fails with a [*command.ExitError], with a
 // Result that is valid all the same, or as the runner does, or when there can be no such directory.
-func (r *Repo) Do(ctx context.Context, c Call) (proc.Result, error) {
+func (r *Repo) Do(ctx context.Context, c Call) (command.Result, error) {
 	dir, base, err := r.private.ready()
 	if err != nil {
-		return proc.Result{}, err
+		return command.Result{}, err
 	}
 	args, cwd := []string{"--git-dir=" + dir}, filepath.Join(dir, ownFolder)
 	switch {
@@ -50,7 +50,7 @@ func (r *Repo) Do(ctx context.Context, c Call) (proc.Result, error) {
 		index = filepath.Join(dir, ownFolder, "no-index")
 	}
 	env := append(slices.Concat(base, c.Env), "GIT_INDEX_FILE="+index)
-	res, err := r.start(ctx, proc.Cmd{Dir: cwd, Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
+	res, err := r.start(ctx, command.Cmd{Dir: cwd, Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
 	runtime.KeepAlive(c.At)
 	return res, err
 }
@@ -59,15 +59,15 @@ func (r *Repo) Do(ctx context.Context, c Call) (proc.Result, error) {
 const handles = runtime.GOOS == "linux"
 
 // start is the one place where a command line of git is made.
-func (r *Repo) start(ctx context.Context, c proc.Cmd, args ...string) (proc.Result, error) {
+func (r *Repo) start(ctx context.Context, c command.Cmd, args ...string) (command.Result, error) {
 	c.Argv = append([]string{"git"}, args...)
 	return r.run(ctx, c)
 }
 
 // Plain runs git in dir as a person would, and what is configured there runs. It is for a
 // repository that its caller has made itself, and never for one that others work in. It fails as Do does.
-func Plain(ctx context.Context, run proc.Runner, dir string, env []string, args ...string) error {
-	_, err := (&Repo{run: run}).start(ctx, proc.Cmd{Dir: dir, Env: env}, args...)
+func Plain(ctx context.Context, run command.Runner, dir string, env []string, args ...string) error {
+	_, err := (&Repo{run: run}).start(ctx, command.Cmd{Dir: dir, Env: env}, args...)
 	return err
 }
 

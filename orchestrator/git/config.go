@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // setting is one line of a person's configuration.
@@ -208,7 +208,7 @@ const maxList = 16 << 20
 // readConfig reads the configuration that is in force for a git directory, the person's own
 // included. It fails as git does.
 func (r *Repo) readConfig(ctx context.Context, gitDir string) ([]setting, error) {
-	res, err := r.start(ctx, proc.Cmd{Dir: r.commonDir, Env: r.openEnv}, "--git-dir="+gitDir, "config", "--null", "--list")
+	res, err := r.start(ctx, command.Cmd{Dir: r.commonDir, Env: r.openEnv}, "--git-dir="+gitDir, "config", "--null", "--list")
 	return parseConfig(string(res.Stdout)), err
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Merged is what became of a merge.
@@ -41,7 +41,7 @@ func (r *Repo) Merge(ctx context.Context, ours, theirs Commit) (m Merged, err er
 	}
 	res, err := r.Do(ctx, Call{WorkTree: dir, Args: []string{"merge-tree", "--write-tree", "--name-only", "--messages", "-z",
 		"--end-of-options", string(ours), string(theirs)}})
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.ExitCode == 1 && len(res.Stdout) > 0: // 1 without output: a bad revision
 		return parseMerge(string(res.Stdout))

@@ -13,14 +13,14 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/objfile"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // IsAncestor reports whether a is b or one of its ancestors. It fails with [ErrNoSuchRef]
 // when one of them is not here, else as Do does.
 func (r *Repo) IsAncestor(ctx context.Context, a, b Commit) (bool, error) {
 	_, err := r.Out(ctx, "merge-base", "--is-ancestor", "--end-of-options", string(a), string(b))
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	switch {
 	case err == nil:
 		return true, nil
@@ -43,7 +43,7 @@ func (r *Repo) Tree(ctx context.Context, c Commit) (string, error) {
 		return tree, nil
 	}
 	out, err := r.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", string(c)+"^{tree}")
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if errors.As(err, &exit) && exit.ExitCode == 1 {
 		return "", fmt.Errorf("%w: %s", ErrNoSuchRef, c)
 	}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Ref is a reference and what it points at.
@@ -48,7 +48,7 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (Commit, error) {
 		spec = rev
 	}
 	out, err := r.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", spec)
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if errors.As(err, &exit) && exit.ExitCode == 1 {
 		return "", fmt.Errorf("%w: %s", ErrNoSuchRef, rev)
 	}
@@ -141,7 +141,7 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 		return fmt.Errorf("making the folder of the reflogs: %w", err)
 	}
 	_, err := r.Do(ctx, Call{Args: []string{"update-ref", "-m", "orch", "--no-deref", "--stdin", "-z"}, Stdin: script.Bytes()})
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if !errors.As(err, &exit) {
 		return err
 	}

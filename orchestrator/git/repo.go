@@ -10,8 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
-	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // Commit is the full id of an object, of a commit but where said otherwise.
@@ -19,7 +19,7 @@ type Commit string
 
 // Repo is a repository. It is safe for concurrent use.
 type Repo struct {
-	run       proc.Runner
+	run       command.Runner
 	openEnv   []string // while the person's configuration is read
 	env       []string // without configuration
 	commonDir string
@@ -42,7 +42,7 @@ var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompi
 // It fails with [ErrNotRepository], or with an [*UnsupportedError] when git is missing or
 // older than 2.38, when git does not trust the owner of the repository, or when its
 // references are not kept in files.
-func Open(ctx context.Context, run proc.Runner, dir string, env []string) (*Repo, error) {
+func Open(ctx context.Context, run command.Runner, dir string, env []string) (*Repo, error) {
 	r := &Repo{run: run, openEnv: openEnv(env), env: baseEnv(env)}
 	if err := r.checkVersion(ctx); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func Open(ctx context.Context, run proc.Runner, dir string, env []string) (*Repo
 }
 
 // RunBy is the same repository, with another runner of its git processes; closing one closes both.
-func (r *Repo) RunBy(run proc.Runner) *Repo {
+func (r *Repo) RunBy(run command.Runner) *Repo {
 	c := *r
 	c.run = run
 	return &c
@@ -69,7 +69,7 @@ func (r *Repo) WorkTree() string { return r.workTree }
 
 func (r *Repo) checkVersion(ctx context.Context) error {
 	const fix = "install git 2.38 or later"
-	res, err := r.start(ctx, proc.Cmd{Env: r.openEnv}, "version")
+	res, err := r.start(ctx, command.Cmd{Env: r.openEnv}, "version")
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -93,8 +93,8 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 
 // discover fills in the common directory; top is the work tree when dir is in the main one.
 func (r *Repo) discover(ctx context.Context, dir string) (top string, err error) {
-	at := func(args ...string) (proc.Result, error) {
-		return r.start(ctx, proc.Cmd{Dir: dir, Env: r.openEnv}, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
+	at := func(args ...string) (command.Result, error) {
+		return r.start(ctx, command.Cmd{Dir: dir, Env: r.openEnv}, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
 	}
 	res, err := at("--git-common-dir", "--git-dir")
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 		return "", err
 	}
 	res, err = at("--show-toplevel")
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if errors.As(err, &exit) { // bare, or inside the git directory
 		return "", nil
 	}
@@ -116,7 +116,7 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 }
 
 func discoveryError(dir string, err error) error {
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	switch {
 	case !errors.As(err, &exit):
 		return err

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // CheckedOutError says that a branch is checked out where orch will not change the files.
@@ -83,7 +83,7 @@ func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) 
 		}
 		return Move(ctx, repo, s)
 	}
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	_, err = run("read-tree", "-m", "-u", "-n", string(s.From), string(s.To))
 	if errors.As(err, &exit) {
 		return refuse("has files in the way: " + exit.Error())

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -80,7 +80,7 @@ func Tip(ctx context.Context, repo *git.Repo, branch string) (git.Commit, error)
 			c, err = "", treeErr
 		}
 	}
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	_, machine := fault.Machine(err)
 	if errors.Is(err, git.ErrNoSuchRef) || errors.As(err, &exit) && !machine {
 		return "", nil

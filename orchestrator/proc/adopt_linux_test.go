@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -121,7 +122,7 @@ func TestGuardsAbove(t *testing.T) {
 	s, marker := system(t, 0)
 	for _, agent := range []string{"who", "double-who"} {
 		tr := &transcript{}
-		p, err := s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, agent), Env: append(quickRace(), "TASK=t-1")}, Output: tr.take})
+		p, err := s.Start(t.Context(), proc.Spec{Cmd: command.Cmd{Argv: self(t, agent), Env: append(quickRace(), "TASK=t-1")}, Output: tr.take})
 		require.NoError(t, err)
 		tr.says(t, "above ["+marker+"]")
 		p.Stop(proc.Killed)

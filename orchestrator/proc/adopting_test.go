@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -52,7 +53,7 @@ func leaving(marker string) {
 		if what == "say" {
 			run = s.RunGuarded
 		}
-		res, err := run(context.Background(), proc.Cmd{Argv: []string{ownFile(), "agent", what}})
+		res, err := run(context.Background(), command.Cmd{Argv: []string{ownFile(), "agent", what}})
 		if err != nil {
 			panic(err)
 		}

@@ -1,5 +1,7 @@
 package proc
 
+import "github.com/beadsorch/orch/orchestrator/command"
+
 // capture keeps the beginnings of the two output streams in memory.
 type capture struct {
 	stdout, stderr head
@@ -26,8 +28,8 @@ func (h *head) add(p []byte) {
 }
 
 // result may be asked for once both streams are drained.
-func (c *capture) result(code int) Result {
-	return Result{
+func (c *capture) result(code int) command.Result {
+	return command.Result{
 		Stdout: c.stdout.kept, Stderr: c.stderr.kept, ExitCode: code,
 		DroppedBytes: c.stdout.dropped + c.stderr.dropped,
 	}

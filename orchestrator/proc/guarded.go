@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"golang.org/x/sys/unix"
 )
 
@@ -56,7 +57,7 @@ type supervision struct {
 }
 
 // startGuarded fails when there is no guard, or when the guard or the command cannot be started.
-func (s *System) startGuarded(ctx context.Context, c Cmd, o launchOptions) (*guarded, error) {
+func (s *System) startGuarded(ctx context.Context, c command.Cmd, o launchOptions) (*guarded, error) {
 	if len(s.options.Guard) == 0 {
 		return nil, ErrNoGuard
 	}

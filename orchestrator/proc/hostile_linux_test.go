@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -20,7 +21,7 @@ import (
 func TestRunDoesNotWaitForADaemonWithItsPipes(t *testing.T) {
 	t.Parallel()
 	s, _ := system(t, 0)
-	got, err := s.Run(t.Context(), proc.Cmd{Argv: self(t, "leave")})
+	got, err := s.Run(t.Context(), command.Cmd{Argv: self(t, "leave")})
 	require.NoError(t, err, "an orphan is no business of Run")
 	pids := readyPIDs(string(got.Stdout))
 	require.NotEmpty(t, pids)
@@ -30,7 +31,7 @@ func TestRunDoesNotWaitForADaemonWithItsPipes(t *testing.T) {
 func TestRunGuardedEndsDaemons(t *testing.T) {
 	t.Parallel()
 	s, _ := system(t, 0)
-	got, err := s.RunGuarded(t.Context(), proc.Cmd{Argv: self(t, "daemons", "3")})
+	got, err := s.RunGuarded(t.Context(), command.Cmd{Argv: self(t, "daemons", "3")})
 	require.NoError(t, err)
 	pids := readyPIDs(string(got.Stdout))
 	require.GreaterOrEqual(t, len(pids), 3)
@@ -169,7 +170,7 @@ func TestFloodDoesNotGrowMemory(t *testing.T) {
 	log := logFile(t)
 	before := memory()
 	p, err := s.Start(t.Context(), proc.Spec{
-		Cmd: proc.Cmd{Argv: self(t, "flood", strconv.Itoa(bytes))}, Log: log, LogMaxBytes: 1 << 20,
+		Cmd: command.Cmd{Argv: self(t, "flood", strconv.Itoa(bytes))}, Log: log, LogMaxBytes: 1 << 20,
 		Output: func([]byte) {},
 	})
 	require.NoError(t, err)

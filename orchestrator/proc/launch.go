@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"golang.org/x/sys/unix"
 )
 
@@ -42,7 +43,7 @@ type launchOptions struct {
 
 // launch starts c in a session of its own. The context only passes its values on: how
 // a process is stopped is decided by the caller, never by os/exec.
-func launch(ctx context.Context, c Cmd, o launchOptions) (*child, error) {
+func launch(ctx context.Context, c command.Cmd, o launchOptions) (*child, error) {
 	if len(c.Argv) == 0 {
 		return nil, errors.New("empty command")
 	}
@@ -261,6 +262,6 @@ func lookPath(name string, env []string) (string, error) {
 	return "", fmt.Errorf("%w: %s", exec.ErrNotFound, name)
 }
 
-func wrapCommand(c Cmd, err error) error {
-	return fmt.Errorf("%s: %w", Name(c.Argv), err)
+func wrapCommand(c command.Cmd, err error) error {
+	return fmt.Errorf("%s: %w", command.Name(c.Argv), err)
 }

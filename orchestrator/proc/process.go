@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"errors"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"io"
 	"sync/atomic"
 	"time"
@@ -10,7 +11,7 @@ import (
 
 // Spec is an agent to start and how to watch it.
 type Spec struct {
-	Cmd
+	command.Cmd
 	// Log is a file for the raw stdout and stderr in the order in which they came, mode 0600; it is
 	// replaced. Empty keeps nothing. While the process runs, what is beyond the first half of
 	// LogMaxBytes is in Log + ".tail".

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -55,13 +56,13 @@ func TestStartReportsTheCommandsOwnEnd(t *testing.T) {
 func TestStartSaysWhyItDidNot(t *testing.T) {
 	t.Parallel()
 	s, _ := system(t, 0)
-	_, err := s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: []string{"no-such-agent"}}})
+	_, err := s.Start(t.Context(), proc.Spec{Cmd: command.Cmd{Argv: []string{"no-such-agent"}}})
 	require.ErrorIs(t, err, exec.ErrNotFound)
-	_, err = s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: []string{"/no/such/agent"}}})
+	_, err = s.Start(t.Context(), proc.Spec{Cmd: command.Cmd{Argv: []string{"/no/such/agent"}}})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, "say")}, Log: "/no/such/dir/log"})
+	_, err = s.Start(t.Context(), proc.Spec{Cmd: command.Cmd{Argv: self(t, "say")}, Log: "/no/such/dir/log"})
 	require.ErrorIs(t, err, os.ErrNotExist)
-	_, err = proc.New(proc.Options{}).Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, "say")}})
+	_, err = proc.New(proc.Options{}).Start(t.Context(), proc.Spec{Cmd: command.Cmd{Argv: self(t, "say")}})
 	require.ErrorIs(t, err, proc.ErrNoGuard)
 }
 
@@ -116,13 +117,13 @@ func TestContextInterrupts(t *testing.T) {
 	s, _ := system(t, patience)
 	ctx, cancel := context.WithCancel(t.Context())
 	tr := &transcript{}
-	p, err := s.Start(ctx, proc.Spec{Cmd: proc.Cmd{Argv: self(t, "obey")}, Output: tr.take})
+	p, err := s.Start(ctx, proc.Spec{Cmd: command.Cmd{Argv: self(t, "obey")}, Output: tr.take})
 	require.NoError(t, err)
 	tr.ready(t, 1)
 	cancel()
 	require.Equal(t, proc.Interrupted, p.Wait().Cause)
 	require.Contains(t, tr.String(), "got interrupt\n")
-	_, err = s.Start(ctx, proc.Spec{Cmd: proc.Cmd{Argv: self(t, "say")}})
+	_, err = s.Start(ctx, proc.Spec{Cmd: command.Cmd{Argv: self(t, "say")}})
 	require.ErrorIs(t, err, context.Canceled)
 }
 
@@ -196,7 +197,7 @@ func TestManyStartsLeaveNothing(t *testing.T) {
 	s, _ := system(t, 0)
 	before := openFiles(t)
 	for range 30 {
-		p, err := s.Start(t.Context(), proc.Spec{Cmd: proc.Cmd{Argv: self(t, "say", "x"), Env: quickRace(), Stdin: []byte("y")}})
+		p, err := s.Start(t.Context(), proc.Spec{Cmd: command.Cmd{Argv: self(t, "say", "x"), Env: quickRace(), Stdin: []byte("y")}})
 		require.NoError(t, err)
 		require.Zero(t, p.Wait().Code)
 	}

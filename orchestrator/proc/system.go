@@ -3,6 +3,7 @@ package proc
 import (
 	"context"
 	"errors"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"time"
 )
 
@@ -55,9 +56,9 @@ func New(o Options) *System {
 // process group gets SIGTERM, 5 s later SIGKILL, and the error wraps context.Cause(ctx).
 // It fails with an [*ExitError], or when the program could not be started. Processes that c
 // left behind are not waited for, even when they hold its pipes; use RunGuarded to end them.
-func (s *System) Run(ctx context.Context, c Cmd) (Result, error) {
+func (s *System) Run(ctx context.Context, c command.Cmd) (command.Result, error) {
 	if err := context.Cause(ctx); err != nil {
-		return Result{ExitCode: -1}, wrapCommand(c, err)
+		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}
 	kept := newCapture(c.MaxOutputBytes)
 	own := ""
@@ -66,7 +67,7 @@ func (s *System) Run(ctx context.Context, c Cmd) (Result, error) {
 	}
 	child, err := launch(ctx, s.environment(c, own), launchOptions{children: s.options.Children, stdout: kept.stdout.add, stderr: kept.stderr.add})
 	if err != nil {
-		return Result{ExitCode: -1}, wrapCommand(c, err)
+		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}
 	grace, patience := runGrace, drainTime
 	if s.options.Hasty {
@@ -83,14 +84,14 @@ func (s *System) Run(ctx context.Context, c Cmd) (Result, error) {
 // RunGuarded runs c as Run does, but below a guard; it is a [Runner]. When it returns no
 // process of c's tree is left: what outlives c gets SIGTERM, and SIGKILL 2 s later. Besides
 // the failures of Run it fails with [ErrNoGuard], and when the guard could not be started.
-func (s *System) RunGuarded(ctx context.Context, c Cmd) (Result, error) {
+func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result, error) {
 	if err := context.Cause(ctx); err != nil {
-		return Result{ExitCode: -1}, wrapCommand(c, err)
+		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}
 	kept := newCapture(c.MaxOutputBytes)
 	g, err := s.startGuarded(ctx, c, launchOptions{stdout: kept.stdout.add, stderr: kept.stderr.add})
 	if err != nil {
-		return Result{ExitCode: -1}, wrapCommand(c, err)
+		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}
 	end := g.supervise(ctx, supervision{interrupt: orderTerminate, grace: runGrace})
 	g.child.drain()
@@ -99,7 +100,7 @@ func (s *System) RunGuarded(ctx context.Context, c Cmd) (Result, error) {
 
 // runError reports a command that was stopped as stopped, however it took that: one
 // that catches SIGTERM and exits 0 has still not done its work.
-func runError(ctx context.Context, c Cmd, end ending, kept *capture) error {
+func runError(ctx context.Context, c command.Cmd, end ending, kept *capture) error {
 	if end.cause != Ended {
 		return wrapCommand(c, context.Cause(ctx))
 	}
@@ -107,7 +108,7 @@ func runError(ctx context.Context, c Cmd, end ending, kept *capture) error {
 }
 
 // environment is c with the marker and one more entry in Env: whose it is, or of a guarded command its life.
-func (s *System) environment(c Cmd, more string) Cmd {
+func (s *System) environment(c command.Cmd, more string) command.Cmd {
 	env := make([]string, 0, len(c.Env)+2)
 	env = append(env, c.Env...)
 	for _, extra := range []string{s.options.Marker, more} {

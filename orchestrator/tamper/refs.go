@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // A person commits, fetches and tags while a run goes: that is not said. What is said of
@@ -241,7 +241,7 @@ func passedExit(ctx context.Context, err error) error {
 
 // exitCode is git's exit status, -1 when err is none of git's.
 func exitCode(err error) int {
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		return exit.ExitCode
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 const (
@@ -27,19 +27,19 @@ const (
 var errTimeout = errors.New("the rule's time is up")
 
 // command passes with exit status 0.
-func (r Rule) command(ctx context.Context, run proc.Runner, in Input) Check {
+func (r Rule) command(ctx context.Context, run command.Runner, in Input) Check {
 	// People read both streams as one, in the order in which they were written.
-	c, _ := r.shell(ctx, run, proc.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", "exec 2>&1\n" + r.Command}})
+	c, _ := r.shell(ctx, run, command.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", "exec 2>&1\n" + r.Command}})
 	return c
 }
 
 // custom passes when the command says so.
-func (r Rule) custom(ctx context.Context, run proc.Runner, in Input) Check {
+func (r Rule) custom(ctx context.Context, run command.Runner, in Input) Check {
 	input, err := in.context()
 	if err != nil {
 		return errored("the context has no JSON: %v", err)
 	}
-	c, res := r.shell(ctx, run, proc.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", r.Command}, Stdin: input})
+	c, res := r.shell(ctx, run, command.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", r.Command}, Stdin: input})
 	if !c.Passed {
 		c.Errored = true
 		return c
@@ -77,7 +77,7 @@ func answer(text []byte) (passed bool, reason string, err error) {
 }
 
 // shell runs a command within the rule's time.
-func (r Rule) shell(ctx context.Context, run proc.Runner, cmd proc.Cmd) (Check, proc.Result) {
+func (r Rule) shell(ctx context.Context, run command.Runner, cmd command.Cmd) (Check, command.Result) {
 	limit := r.Timeout
 	if limit == 0 {
 		limit = DefaultTimeout
@@ -96,7 +96,7 @@ func (r Rule) shell(ctx context.Context, run proc.Runner, cmd proc.Cmd) (Check, 
 
 // judgeEnd says what the way in which a command ended means.
 func judgeEnd(c *Check, err error, limit time.Duration) {
-	var exit *proc.ExitError
+	var exit *command.ExitError
 	switch {
 	case err == nil:
 		c.Passed, c.Why = true, "exit 0"

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Input is what the rules are asked about.
@@ -69,7 +69,7 @@ func errored(form string, args ...any) Check {
 // Judge asks all the rules but those that are off, one after the other, whatever they
 // answer; rules next to each other that may run in parallel do. Commands are run by run. It
 // fails only when ctx ends, with its cause: a rule that can not be asked has errored.
-func Judge(ctx context.Context, run proc.Runner, rules []Rule, in Input) (Verdict, error) {
+func Judge(ctx context.Context, run command.Runner, rules []Rule, in Input) (Verdict, error) {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Off })
 	checks := make([]Check, len(rules))
 	for from := 0; from < len(rules); {
@@ -91,7 +91,7 @@ func Judge(ctx context.Context, run proc.Runner, rules []Rule, in Input) (Verdic
 }
 
 // timed asks one rule, and says how long that took.
-func (r Rule) timed(ctx context.Context, run proc.Runner, in Input) Check {
+func (r Rule) timed(ctx context.Context, run command.Runner, in Input) Check {
 	now := in.Now
 	if now == nil {
 		now = func() time.Time { return time.Time{} }
@@ -102,7 +102,7 @@ func (r Rule) timed(ctx context.Context, run proc.Runner, in Input) Check {
 	return c
 }
 
-func (r Rule) judge(ctx context.Context, run proc.Runner, in Input) Check {
+func (r Rule) judge(ctx context.Context, run command.Runner, in Input) Check {
 	if err := r.Check(); err != nil {
 		return errored("%v", err)
 	}

@@ -14,12 +14,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // run starts real processes.
-func run(ctx context.Context, c proc.Cmd) (proc.Result, error) {
+func run(ctx context.Context, c command.Cmd) (command.Result, error) {
 	return proc.New(proc.Options{Now: time.Now}).Run(ctx, c)
 }
 
@@ -275,7 +276,7 @@ func TestJudgeEndsWithItsContext(t *testing.T) {
 	enough := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	asked := 0
-	stop := func(ctx context.Context, c proc.Cmd) (proc.Result, error) {
+	stop := func(ctx context.Context, c command.Cmd) (command.Result, error) {
 		asked++
 		cancel(enough)
 		return run(ctx, c)

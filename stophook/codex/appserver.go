@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Listed is one hook as the client itself sees it.
@@ -29,7 +29,7 @@ var ErrSilent = errors.New("codex did not say which hooks it knows")
 // List asks the client which hooks it knows for a folder, and whether it trusts them. That
 // starts `codex app-server`, which speaks JSON-RPC, and spends no token. The client ends
 // when its input does, so that is held open for two seconds. It fails with [ErrSilent].
-func List(ctx context.Context, run proc.Runner, binary, dir string, env []string) ([]Listed, error) {
+func List(ctx context.Context, run command.Runner, binary, dir string, env []string) ([]Listed, error) {
 	type object = map[string]any
 	var in bytes.Buffer
 	e := json.NewEncoder(&in)
@@ -42,7 +42,7 @@ func List(ctx context.Context, run proc.Runner, binary, dir string, env []string
 			return nil, fmt.Errorf("asking codex for its hooks: %w", err)
 		}
 	}
-	res, err := run(ctx, proc.Cmd{Dir: dir, Argv: []string{"sh", "-c", `{ cat; sleep 2; } | "$0" app-server`, binary}, Env: env, Stdin: in.Bytes(), MaxOutputBytes: maxReply})
+	res, err := run(ctx, command.Cmd{Dir: dir, Argv: []string{"sh", "-c", `{ cat; sleep 2; } | "$0" app-server`, binary}, Env: env, Stdin: in.Bytes(), MaxOutputBytes: maxReply})
 	hooks, silent := Replied(res.Stdout)
 	if silent != nil {
 		return nil, errors.Join(silent, err)

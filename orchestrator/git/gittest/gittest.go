@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -46,11 +47,11 @@ func (w World) Configure() {
 
 // Try runs plain git in the checkout, as an agent or a person does. It fails as git does.
 func (w World) Try(args ...string) (string, error) {
-	res, err := run()(context.WithoutCancel(w.T.Context()), proc.Cmd{Dir: w.Dir, Argv: append([]string{"git"}, args...), Env: w.Env})
+	res, err := run()(context.WithoutCancel(w.T.Context()), command.Cmd{Dir: w.Dir, Argv: append([]string{"git"}, args...), Env: w.Env})
 	return strings.TrimSpace(string(res.Stdout) + string(res.Stderr)), err
 }
 
-func run() proc.Runner { return proc.New(proc.Options{}).Run }
+func run() command.Runner { return proc.New(proc.Options{}).Run }
 
 // Git is [World.Try] for what has to work.
 func (w World) Git(args ...string) string {

@@ -1,11 +1,14 @@
-package proc
+// Package command is a command line to run, and what it left behind: values that whoever needs a
+// program passes to whoever may start one. Only package proc starts any.
+package command
 
 import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"unicode"
+
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Cmd is a process that runs to its end.
@@ -57,7 +60,7 @@ func (e *ExitError) Error() string {
 	if e.Signal != "" {
 		how = "ended by " + e.Signal
 	}
-	if line := firstLine(e.Stderr); line != "" {
+	if line := text.FirstLine(e.Stderr, ""); line != "" {
 		how += ": " + line
 	}
 	return Name(e.Argv) + ": " + how
@@ -88,19 +91,4 @@ func plainWord(s string) bool {
 		}
 	}
 	return true
-}
-
-func firstLine(s string) string {
-	for line := range strings.Lines(s) {
-		line = strings.Map(func(r rune) rune {
-			if unicode.IsControl(r) {
-				return -1
-			}
-			return r
-		}, strings.ToValidUTF8(line, "?"))
-		if line = strings.TrimSpace(line); line != "" {
-			return line
-		}
-	}
-	return ""
 }
