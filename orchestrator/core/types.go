@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/object"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -76,8 +76,8 @@ type Task struct {
 	Give      string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
 }
 
-// Commit is a full object id of git.
-type Commit = git.Commit
+// Commit is the full id of a commit of git.
+type Commit = object.Commit
 
 // Attempt is one try at a task, in one worktree, on one branch.
 type Attempt struct {

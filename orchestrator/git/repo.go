@@ -12,10 +12,11 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/object"
 )
 
 // Commit is the full id of an object, of a commit but where said otherwise.
-type Commit string
+type Commit = object.Commit
 
 // Repo is a repository. It is safe for concurrent use.
 type Repo struct {
