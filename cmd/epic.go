@@ -44,18 +44,18 @@ branch back, or take it as it is.`,
 }
 
 // settle has a short run do what a person says of the epic branch.
-func (a *app) settle(ctx context.Context, epic core.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (core.TipMove, error)) error {
+func (a *app) settle(ctx context.Context, epicID core.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (core.TipMove, error)) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
 	var m core.TipMove
-	_, _, err = driver{w, a.faults}.brief(ctx, epic, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	_, _, err = driver{w, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
 		m, err = do(o, ctx)
 		return err
 	})
 	if errors.Is(err, orchestrator.ErrInPlace) {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", err), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epic)}}
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", err), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epicID)}}
 	}
 	if err != nil {
 		return err
@@ -70,6 +70,6 @@ func (a *app) settle(ctx context.Context, epic core.TaskID, word string, do func
 	if m.Kept != "" {
 		text += fmt.Sprintf("  what was there is kept at %s\n", m.Kept)
 	}
-	a.Print(map[string]any{"schema": "orch.epic/1", "epic": epic, "did": word, "move": m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epic)))
+	a.Print(map[string]any{"schema": "orch.epic/1", "epic": epicID, "did": word, "move": m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epicID)))
 	return nil
 }

@@ -57,12 +57,12 @@ type handed struct {
 	New     bool        `json:"new"` // claimed by this call
 }
 
-func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
+func (a *app) next(ctx context.Context, epicID core.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	q, err := trust.Ask(ctx, w, startOf(ctx, w, epic, f))
+	q, err := trust.Ask(ctx, w, startOf(ctx, w, epicID, f))
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
 	fresh := map[core.TaskID]bool{}
-	s, sum, err := driver{w, a.faults}.brief(ctx, epic, f, core.Hand, func(e core.Event, _ core.State) {
+	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, core.Hand, func(e core.Event, _ core.State) {
 		if e.Kind == core.AttemptHanded {
 			fresh[e.Task] = true
 		}
@@ -80,7 +80,7 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 		return err
 	}
 	tasks := []handed{}
-	store, err := w.Store(epic)
+	store, err := w.Store(epicID)
 	if err != nil {
 		return err
 	}
@@ -91,14 +91,14 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 		}
 		n := store.Name(string(t.ID), at.Number)
 		tasks = append(tasks, handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
-			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epic), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
+			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epicID), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
 	if len(tasks) > 0 {
 		sum.Promise, sum.Reason = core.LoopContinue, fmt.Sprintf("%d %s handed out", len(tasks), cli.Plural(len(tasks), "task is", "tasks are"))
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epic, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epicID, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
 		return nil
 	}
 	for _, h := range tasks {
@@ -114,8 +114,8 @@ func (a *app) next(ctx context.Context, epic core.TaskID, f runFlags) error {
 }
 
 // brief runs the loop for one short command.
-func (w driver) brief(ctx context.Context, epic core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
-	p, err := w.prepare(ctx, epic, f)
+func (w driver) brief(ctx context.Context, epicID core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
+	p, err := w.prepare(ctx, epicID, f)
 	if err != nil {
 		return core.State{}, core.Summary{}, err
 	}

@@ -109,28 +109,28 @@ func (f runFlags) apply(l *core.Limits) {
 	l.AllowRedBase, l.TakeOver = f.redBase, f.takeOver
 }
 
-func (a *app) run(ctx context.Context, epic core.TaskID, f runFlags) error {
+func (a *app) run(ctx context.Context, epicID core.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	if w, err = a.putBack(ctx, w, epic); err != nil {
+	if w, err = a.putBack(ctx, w, epicID); err != nil {
 		return err
 	}
-	if err := trust.Start(ctx, w, f.trust, startOf(ctx, w, epic, f)); err != nil {
+	if err := trust.Start(ctx, w, f.trust, startOf(ctx, w, epicID, f)); err != nil {
 		return err
 	}
-	return driver{w, a.faults}.drive(ctx, epic, f, nil)
+	return driver{w, a.faults}.drive(ctx, epicID, f, nil)
 }
 
 // putBack puts back what a killed run's agents have changed of the repository, before a person
 // is asked about any of it, and opens the workspace anew where there was something.
-func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epic core.TaskID) (*workspace.Workspace, error) {
-	store, err := w.Store(epic)
+func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID core.TaskID) (*workspace.Workspace, error) {
+	store, err := w.Store(epicID)
 	if err != nil {
 		return nil, err
 	}
-	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Dir: w.EpicDir(epic), Repo: w.Repo, Store: store, Now: a.Now})
+	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Now: a.Now})
 	for _, line := range said {
 		fmt.Fprintf(a.Stderr, "tampered, while the run before went on: %s\n", line)
 	}
@@ -141,8 +141,8 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epic core.Tas
 }
 
 // startOf is the revision that agents' worktrees begin from.
-func startOf(ctx context.Context, w *workspace.Workspace, epic core.TaskID, f runFlags) string {
-	branch := "refs/heads/epic/" + slug.Of(string(epic))
+func startOf(ctx context.Context, w *workspace.Workspace, epicID core.TaskID, f runFlags) string {
+	branch := "refs/heads/epic/" + slug.Of(string(epicID))
 	if _, err := w.Repo.Resolve(ctx, branch); err == nil {
 		return branch
 	}
@@ -156,8 +156,8 @@ type driver struct {
 }
 
 // drive runs an epic of the workspace to the end of a run.
-func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
-	s, err := w.prepare(ctx, epic, f)
+func (w driver) drive(ctx context.Context, epicID core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+	s, err := w.prepare(ctx, epicID, f)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	if err != nil {
 		return err
 	}
-	if err := w.keepSnapshot(epic, o.State(), sum); err != nil {
+	if err := w.keepSnapshot(epicID, o.State(), sum); err != nil {
 		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
 	w.sayEnd(o.State(), sum)
@@ -212,18 +212,18 @@ type prepared struct {
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prepared, error) {
+func (w driver) prepare(ctx context.Context, epicID core.TaskID, f runFlags) (prepared, error) {
 	base, err := w.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
 	}
-	size := journal.Size(w.EpicDir(epic))
-	found, err := w.FindEpic(ctx, epic)
+	size := journal.Size(w.EpicDir(epicID))
+	found, err := w.FindEpic(ctx, epicID)
 	if err != nil {
 		return prepared{}, err
 	}
 	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
-	deps, err := w.Deps(ctx, epic, ahead)
+	deps, err := w.Deps(ctx, epicID, ahead)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -241,7 +241,7 @@ func (w driver) prepare(ctx context.Context, epic core.TaskID, f runFlags) (prep
 		return hooks.Decide(ctx, w.Workspace, task, n, v, said, files)
 	}
 	return prepared{epic: found.Issue, deps: deps, base: base, locked: func() {
-		if journal.Size(w.EpicDir(epic)) != size {
+		if journal.Size(w.EpicDir(epicID)) != size {
 			ahead.forget()
 		}
 	}}, nil
@@ -377,12 +377,12 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
-func (w driver) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) error {
+func (w driver) keepSnapshot(epicID core.TaskID, s core.State, sum core.Summary) error {
 	files, err := snapshot.Files(s, sum, w.Now())
 	if err != nil {
 		return err
 	}
-	return snapshot.Write(filepath.Join(w.EpicDir(epic), "snapshot"), files)
+	return snapshot.Write(filepath.Join(w.EpicDir(epicID), "snapshot"), files)
 }
 
 // sayEnd prints how the run ended: a summary for people, then exactly one

@@ -66,7 +66,7 @@ type epicLock struct {
 }
 
 // lock takes the epic's lock. It fails with *HeldError.
-func lock(ctx context.Context, dir string, epic core.TaskID) (*epicLock, error) {
+func lock(ctx context.Context, dir string, epicID core.TaskID) (*epicLock, error) {
 	files, err := openFiles(dir)
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func lock(ctx context.Context, dir string, epic core.TaskID) (*epicLock, error) 
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	for {
-		l := &epicLock{newLock(dir), epic}
+		l := &epicLock{newLock(dir), epicID}
 		ok, err := l.TryLockContext(ctx, 20*time.Millisecond)
 		if !ok {
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				return nil, fmt.Errorf("locking the epic: %w", err)
 			}
-			return nil, &HeldError{Epic: epic, Holder: readHolder(dir)}
+			return nil, &HeldError{Epic: epicID, Holder: readHolder(dir)}
 		}
 		if l.check() == nil {
 			return l, nil

@@ -15,13 +15,13 @@ import (
 // the folder. A dry one only says what it would do. It fails with *HeldError while a run holds
 // the epic.
 func Mend(ctx context.Context, dir string, belongs func(core.TaskID) bool, now func() time.Time, dry bool) (m journal.Mended, err error) {
-	epic := core.TaskID(filepath.Base(dir))
+	epicID := core.TaskID(filepath.Base(dir))
 	holder, held, err := HeldBy(dir)
 	if err != nil || held {
-		return m, errors.Join(err, &HeldError{Epic: epic, Holder: holder})
+		return m, errors.Join(err, &HeldError{Epic: epicID, Holder: holder})
 	}
 	if !dry {
-		l, err := lock(ctx, dir, epic)
+		l, err := lock(ctx, dir, epicID)
 		if err != nil {
 			return m, err
 		}

@@ -101,16 +101,16 @@ func (a sessionCmd) announcement(_ context.Context, in session.Input, project st
 // promptBinding binds a session whose prompt asks for it. What keeps it from being bound is
 // told to the session: a person waits there.
 func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project string) (string, error) {
-	epic, ok := session.EpicOf(in.Prompt)
+	epicID, ok := session.EpicOf(in.Prompt)
 	root, common := session.Repository(project)
 	if !ok || in.Session == "" || common == "" {
 		return "", nil
 	}
 	w := workspace.Glance(a.App, root, common)
-	text, err := bindSession(ctx, w, core.TaskID(epic), in.Session)
+	text, err := bindSession(ctx, w, core.TaskID(epicID), in.Session)
 	if err != nil {
 		u := cli.Explain(err)
-		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", core.TaskID(epic), u.What), nil
+		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", core.TaskID(epicID), u.What), nil
 	}
 	return text, nil
 }

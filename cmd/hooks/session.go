@@ -73,7 +73,7 @@ func noSession() error {
 		Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
 }
 
-func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error {
+func (a sessionCmd) bind(ctx context.Context, epicID core.TaskID, id string) error {
 	if id == "" {
 		return noSession()
 	}
@@ -81,25 +81,25 @@ func (a sessionCmd) bind(ctx context.Context, epic core.TaskID, id string) error
 	if err != nil {
 		return err
 	}
-	prompt, err := bindSession(ctx, w, epic, id)
+	prompt, err := bindSession(ctx, w, epicID, id)
 	if err != nil {
 		return err
 	}
-	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": epic, "prompt": prompt}, prompt)
+	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": epicID, "prompt": prompt}, prompt)
 	return nil
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func bindSession(ctx context.Context, w *workspace.Workspace, epic core.TaskID, id string) (prompt string, err error) {
-	if _, err := w.FindEpic(ctx, epic); err != nil {
+func bindSession(ctx context.Context, w *workspace.Workspace, epicID core.TaskID, id string) (prompt string, err error) {
+	if _, err := w.FindEpic(ctx, epicID); err != nil {
 		return "", err
 	}
-	if prompt, err = runTasks(w, string(epic)); err != nil {
+	if prompt, err = runTasks(w, string(epicID)); err != nil {
 		return "", err
 	}
 	path := session.File(filepath.Dir(w.Home), id)
 	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
-		return s.Bind(id, string(epic)), nil
+		return s.Bind(id, string(epicID)), nil
 	})
 }
 

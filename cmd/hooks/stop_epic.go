@@ -79,18 +79,18 @@ func (r reading) save() error {
 // workOf asks the tracker, and git, how the epic stands, and says what it goes by. A
 // tracker that does not answer is stood in for by its newest snapshot; without one the
 // work is nil.
-func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook.Work, reading, error) {
+func workOf(ctx context.Context, w *workspace.Workspace, epicID string) (*stophook.Work, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	var err error
 	if now.Issues, err = w.Survey(read); err == nil {
-		_, err = core.FindEpic(now.Issues, core.TaskID(epic)) // an empty tracker is none, and no reason to be done
+		_, err = core.FindEpic(now.Issues, core.TaskID(epicID)) // an empty tracker is none, and no reason to be done
 	}
 	if err != nil {
 		kept, none := beads.LoadSnapshot(now.path)
 		if none == nil {
-			_, none = core.FindEpic(kept.Issues, core.TaskID(epic))
+			_, none = core.FindEpic(kept.Issues, core.TaskID(epicID))
 		}
 		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
 			return nil, reading{}, err
@@ -98,7 +98,7 @@ func workOf(ctx context.Context, w *workspace.Workspace, epic string) (*stophook
 		now.Snapshot, now.old = kept, true
 	}
 	now.Issues = orchestrator.IssuesWithoutSecrets(w.Redact, now.Issues)
-	work := stophook.WorkOf(now.Issues, epic, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epic)), w.Now())
+	work := stophook.WorkOf(now.Issues, epicID, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epicID)), w.Now())
 	return &work, now, err
 }
 
@@ -130,8 +130,8 @@ func refTip(common, ref string) string {
 const maxPacked = 64 << 20
 
 // runTasks is the prompt of a session that runs an epic.
-func runTasks(w *workspace.Workspace, epic string) (string, error) {
-	return templates.RunTasks(templates.RunTasksData{Epic: epic, Tracker: w.TasksCommand()})
+func runTasks(w *workspace.Workspace, epicID string) (string, error) {
+	return templates.RunTasks(templates.RunTasksData{Epic: epicID, Tracker: w.TasksCommand()})
 }
 
 func hookSettings(c config.StopHook) stophook.Settings {

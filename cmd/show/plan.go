@@ -25,19 +25,19 @@ func Plan(a *cli.App) *cobra.Command {
 	}
 }
 
-func plan(ctx context.Context, a *cli.App, epic core.TaskID) error {
+func plan(ctx context.Context, a *cli.App, epicID core.TaskID) error {
 	w, err := workspace.Open(ctx, a)
 	if err != nil {
 		return err
 	}
-	found, err := w.FindEpic(ctx, epic)
+	found, err := w.FindEpic(ctx, epicID)
 	if err != nil {
 		return err
 	}
-	plan := core.PlanOf(found.Issues, epic, a.Now())
+	plan := core.PlanOf(found.Issues, epicID, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epic, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
 	} else {
 		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
 	}
@@ -58,10 +58,10 @@ func problems(w *workspace.Workspace) (out []string) {
 	return out
 }
 
-func planText(w *workspace.Workspace, epic tracker.Issue, p core.Plan) string {
+func planText(w *workspace.Workspace, epicID tracker.Issue, p core.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
-		text.Clause(epic.ID, 64), text.Clause(epic.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
+		text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
@@ -94,6 +94,6 @@ func planText(w *workspace.Workspace, epic tracker.Issue, p core.Plan) string {
 	if len(p.Waves) == 0 {
 		start = "Nothing can start now: orch status "
 	}
-	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(core.TaskID(epic.ID)))
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(core.TaskID(epicID.ID)))
 	return b.String()
 }

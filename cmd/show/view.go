@@ -35,8 +35,8 @@ type View struct {
 }
 
 // NewView makes the view of an epic's run; it writes nothing yet.
-func NewView(a *cli.App, epic tracker.Issue) *View {
-	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", text.Clause(epic.ID, 64), text.Clause(epic.Title, 200)), stopped: make(chan struct{})}
+func NewView(a *cli.App, epicID tracker.Issue) *View {
+	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200)), stopped: make(chan struct{})}
 	if a.JSON {
 		v.out = a.Stderr
 	}

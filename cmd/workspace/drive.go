@@ -19,9 +19,9 @@ import (
 )
 
 // Store is the epic's worktrees and branches. It fails when their folder cannot be used.
-func (w *Workspace) Store(epic core.TaskID) (*worktree.Store, error) {
+func (w *Workspace) Store(epicID core.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
-		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epic))), Epic: string(epic),
+		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
 		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
 		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
 	})
@@ -70,8 +70,8 @@ func (w *Workspace) warnLeft(path, why, fix string) {
 
 // Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as
 // Store does, and when orch's folder cannot be made.
-func (w *Workspace) Deps(ctx context.Context, epic core.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
-	store, err := w.Store(epic)
+func (w *Workspace) Deps(ctx context.Context, epicID core.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+	store, err := w.Store(epicID)
 	if err != nil {
 		return orchestrator.Deps{}, err
 	}
@@ -79,15 +79,15 @@ func (w *Workspace) Deps(ctx context.Context, epic core.TaskID, t orchestrator.T
 		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
 	}
 	return orchestrator.Deps{
-		Epic: epic, Dir: w.EpicDir(epic), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
-		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epic),
+		Epic: epicID, Dir: w.EpicDir(epicID), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
+		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epicID),
 		Patience: orchestrator.Patience{Task: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress},
 		Redact:   w.Redact,
 		Tasks:    w.TasksCommand(), Now: w.Now,
 	}, nil
 }
 
-func (w *Workspace) limits(epic core.TaskID) core.Limits {
+func (w *Workspace) limits(epicID core.TaskID) core.Limits {
 	run, cap := w.Config.Run, w.Config.Limits
 	byAgent := agentIterations(w.Config.Agents)
 	return core.Limits{
@@ -95,7 +95,7 @@ func (w *Workspace) limits(epic core.TaskID) core.Limits {
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
 		Budget: core.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: core.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
 		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
-		Actor:       core.ActorPrefix + string(epic) + "/" + w.clone(),
+		Actor:       core.ActorPrefix + string(epicID) + "/" + w.clone(),
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}
 }

@@ -235,8 +235,8 @@ func agentFiles(root string) (files []config.AgentFile, err error) {
 }
 
 // EpicDir is where an epic's journal, logs and requests are.
-func (w *Workspace) EpicDir(epic core.TaskID) string {
-	return filepath.Join(w.Home, "epics", slug.Of(string(epic)))
+func (w *Workspace) EpicDir(epicID core.TaskID) string {
+	return filepath.Join(w.Home, "epics", slug.Of(string(epicID)))
 }
 
 // Epics lists the folders of the epics that orch has a journal of, newest first. It fails
