@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -22,7 +22,7 @@ type app struct {
 }
 
 // faults wraps the writing of events; nil but in tests.
-type faults func(write func(...core.Event) error) func(...core.Event) error
+type faults func(write func(...epic.Event) error) func(...epic.Event) error
 
 // Run does what the arguments ask for and returns the exit code. It never
 // exits by itself.

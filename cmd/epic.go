@@ -10,7 +10,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 func newEpicCmd(a *app) *cobra.Command {
@@ -29,7 +29,7 @@ branch back, or take it as it is.`,
 			Short: "put the branch back where the last landing left it; what is there now is kept",
 			Args:  cli.Exactly(1, "an epic"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return a.settle(c.Context(), core.TaskID(args[0]), "restored", (*orchestrator.Orchestrator).RestoreBranch)
+				return a.settle(c.Context(), epic.TaskID(args[0]), "restored", (*orchestrator.Orchestrator).RestoreBranch)
 			},
 		},
 		&cobra.Command{
@@ -37,20 +37,20 @@ branch back, or take it as it is.`,
 			Short: "take the branch as it is; landed tasks whose work it does not hold are open again",
 			Args:  cli.Exactly(1, "an epic"),
 			RunE: func(c *cobra.Command, args []string) error {
-				return a.settle(c.Context(), core.TaskID(args[0]), "accepted", (*orchestrator.Orchestrator).AcceptBranch)
+				return a.settle(c.Context(), epic.TaskID(args[0]), "accepted", (*orchestrator.Orchestrator).AcceptBranch)
 			},
 		})
 	return c
 }
 
 // settle has a short run do what a person says of the epic branch.
-func (a *app) settle(ctx context.Context, epicID core.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (core.TipMove, error)) error {
+func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (epic.TipMove, error)) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
 	}
-	var m core.TipMove
-	_, _, err = driver{w, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	var m epic.TipMove
+	_, _, err = driver{w, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
 		m, err = do(o, ctx)
 		return err
 	})

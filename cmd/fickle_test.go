@@ -11,7 +11,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -96,8 +96,8 @@ func (f *fixture) requireTruth(out string) {
 		}
 		id := string(task.ID)
 		require.Equal(t, times[id] == 1, status[id] == "closed", "%s is %s in the tracker\n%s", id, status[id], out)
-		require.Equal(t, times[id] == 1, task.State == core.Landed, "%s is %s in the journal", id, task.State)
-		if task.State == core.Parked {
+		require.Equal(t, times[id] == 1, task.State == epic.Landed, "%s is %s in the journal", id, task.State)
+		if task.State == epic.Parked {
 			require.NotEmpty(t, task.Code)
 			require.NotEmpty(t, task.Why)
 			require.Equal(t, "blocked", status[id], id)

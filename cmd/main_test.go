@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -53,7 +53,7 @@ func testFaults() faults {
 
 // killAt makes orch kill itself, as SIGKILL from outside would, at the n-th
 // event that is written: "before 7" or "after 7".
-func killAt(when string) func(func(...core.Event) error) func(...core.Event) error {
+func killAt(when string) func(func(...epic.Event) error) func(...epic.Event) error {
 	if when == "" {
 		return nil
 	}
@@ -62,9 +62,9 @@ func killAt(when string) func(func(...core.Event) error) func(...core.Event) err
 	if _, err := fmt.Sscan(when, &side, &n); err != nil {
 		panic(err)
 	}
-	return func(write func(...core.Event) error) func(...core.Event) error {
+	return func(write func(...epic.Event) error) func(...epic.Event) error {
 		written := 0
-		return func(events ...core.Event) error {
+		return func(events ...epic.Event) error {
 			for _, e := range events {
 				written++
 				if written == n && side == "before" {

@@ -15,7 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/trust/plan"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // next and land are the verbs of a session whose own model is the orchestrator:
@@ -35,7 +35,7 @@ to claim and nothing is under way, it says so.`,
 			if err := f.check(c); err != nil {
 				return err
 			}
-			return a.next(c.Context(), core.TaskID(args[0]), f)
+			return a.next(c.Context(), epic.TaskID(args[0]), f)
 		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
@@ -48,7 +48,7 @@ to claim and nothing is under way, it says so.`,
 
 // handed is a task that a session works on.
 type handed struct {
-	Task    core.TaskID `json:"task"`
+	Task    epic.TaskID `json:"task"`
 	Title   string      `json:"title"`
 	Attempt int         `json:"attempt"`
 	Dir     string      `json:"dir"`
@@ -57,7 +57,7 @@ type handed struct {
 	New     bool        `json:"new"` // claimed by this call
 }
 
-func (a *app) next(ctx context.Context, epicID core.TaskID, f runFlags) error {
+func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
@@ -70,9 +70,9 @@ func (a *app) next(ctx context.Context, epicID core.TaskID, f runFlags) error {
 	if untrusted != nil {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
-	fresh := map[core.TaskID]bool{}
-	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, core.Hand, func(e core.Event, _ core.State) {
-		if e.Kind == core.AttemptHanded {
+	fresh := map[epic.TaskID]bool{}
+	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, epic.Hand, func(e epic.Event, _ epic.State) {
+		if e.Kind == epic.AttemptHanded {
 			fresh[e.Task] = true
 		}
 	}, nil)
@@ -86,7 +86,7 @@ func (a *app) next(ctx context.Context, epicID core.TaskID, f runFlags) error {
 	}
 	for _, t := range s.Tasks {
 		at := t.Last()
-		if !at.InSession || !at.Open() || t.State != core.Running {
+		if !at.InSession || !at.Open() || t.State != epic.Running {
 			continue
 		}
 		n := store.Name(string(t.ID), at.Number)
@@ -95,7 +95,7 @@ func (a *app) next(ctx context.Context, epicID core.TaskID, f runFlags) error {
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
 	if len(tasks) > 0 {
-		sum.Promise, sum.Reason = core.LoopContinue, fmt.Sprintf("%d %s handed out", len(tasks), cli.Plural(len(tasks), "task is", "tasks are"))
+		sum.Promise, sum.Reason = epic.LoopContinue, fmt.Sprintf("%d %s handed out", len(tasks), cli.Plural(len(tasks), "task is", "tasks are"))
 	}
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epicID, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
@@ -114,14 +114,14 @@ func (a *app) next(ctx context.Context, epicID core.TaskID, f runFlags) error {
 }
 
 // brief runs the loop for one short command.
-func (w driver) brief(ctx context.Context, epicID core.TaskID, f runFlags, mode core.Mode, observe func(core.Event, core.State), first func(*orchestrator.Orchestrator) error) (core.State, core.Summary, error) {
+func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode epic.Mode, observe func(epic.Event, epic.State), first func(*orchestrator.Orchestrator) error) (epic.State, epic.Summary, error) {
 	p, err := w.prepare(ctx, epicID, f)
 	if err != nil {
-		return core.State{}, core.Summary{}, err
+		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults})
 	if err != nil {
-		return core.State{}, core.Summary{}, err
+		return epic.State{}, epic.Summary{}, err
 	}
 	if first != nil {
 		err = first(o)
@@ -135,7 +135,7 @@ func (w driver) brief(ctx context.Context, epicID core.TaskID, f runFlags, mode 
 	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
-	sum := core.Summarize(s, w.Now())
+	sum := epic.Summarize(s, w.Now())
 	if err == nil {
 		err = refusal(s, sum)
 	}
@@ -144,10 +144,10 @@ func (w driver) brief(ctx context.Context, epicID core.TaskID, f runFlags, mode 
 
 // refusal is the error of a short command whose run ended for something that only a person, or
 // time, can mend; nil where it did its part.
-func refusal(s core.State, sum core.Summary) error {
+func refusal(s epic.State, sum epic.Summary) error {
 	switch sum.Code {
-	case core.EpicMoved, core.CheckedOut, core.RunActive, core.Machine:
-		r, _ := core.ReasonOf(sum.Code)
+	case epic.EpicMoved, epic.CheckedOut, epic.RunActive, epic.Machine:
+		r, _ := epic.ReasonOf(sum.Code)
 		return &cli.Error{Code: string(sum.Code), What: sum.Reason, Why: r.Means, Exit: int(r.Exit), Fix: show.Ways(s, sum)}
 	}
 	return nil
@@ -181,9 +181,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if task == nil {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
-	parked := task.State == core.Parked && task.Code == core.Protected
+	parked := task.State == epic.Parked && task.Code == epic.Protected
 	if parked && !f.accept {
-		return &cli.Error{Code: string(core.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
+		return &cli.Error{Code: string(epic.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
 			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
 	}
 	if f.accept && a.Getenv("ORCH_ATTEMPT") != "" {
@@ -198,7 +198,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept {
 		f.allowed = []string{string(task.ID)}
 	}
-	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, core.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
 		if parked {
 			return o.Accept(task.ID)
 		}
@@ -210,9 +210,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	return a.sayLanded(s, s.Task(task.ID))
 }
 
-func (a *app) sayLanded(s core.State, t *core.Task) error {
+func (a *app) sayLanded(s epic.State, t *epic.Task) error {
 	at := t.Last()
-	landed := t.State == core.Landed
+	landed := t.State == epic.Landed
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
 			"reason": cmp.Or(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
@@ -227,11 +227,11 @@ func (a *app) sayLanded(s core.State, t *core.Task) error {
 	return nil
 }
 
-func landNext(s core.State, t *core.Task) string {
+func landNext(s epic.State, t *epic.Task) string {
 	switch {
-	case t.State == core.Running:
+	case t.State == epic.Running:
 		return "resolve the conflict in its worktree, commit, and orch land " + cli.Quote(t.ID)
-	case t.State == core.Parked:
+	case t.State == epic.Parked:
 		return "orch status " + cli.Quote(t.ID)
 	}
 	return "orch next " + cli.Quote(s.Epic)

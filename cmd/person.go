@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/session"
@@ -132,7 +132,7 @@ func (a *app) note(ctx context.Context, what string) error {
 		if _, held, heldErr := orchestrator.HeldBy(dir); heldErr != nil || !held {
 			continue
 		}
-		if err := orchestrator.Ask(dir, core.Event{Kind: core.RequestRefused, Reason: what}, a.Now()); err != nil {
+		if err := orchestrator.Ask(dir, epic.Event{Kind: epic.RequestRefused, Reason: what}, a.Now()); err != nil {
 			return err
 		}
 	}

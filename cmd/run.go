@@ -23,7 +23,7 @@ import (
 	"github.com/beadsorch/orch/cmd/trust"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
@@ -64,7 +64,7 @@ second interrupts them; their work is kept.`,
 			if err := f.check(c); err != nil {
 				return err
 			}
-			return a.run(c.Context(), core.TaskID(args[0]), f)
+			return a.run(c.Context(), epic.TaskID(args[0]), f)
 		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "agents at the same time (workflow.run.max_parallel)")
@@ -93,7 +93,7 @@ func (f runFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-func (f runFlags) apply(l *core.Limits) {
+func (f runFlags) apply(l *epic.Limits) {
 	if f.parallel > 0 {
 		l.MaxParallel = f.parallel
 	}
@@ -109,7 +109,7 @@ func (f runFlags) apply(l *core.Limits) {
 	l.AllowRedBase, l.TakeOver = f.redBase, f.takeOver
 }
 
-func (a *app) run(ctx context.Context, epicID core.TaskID, f runFlags) error {
+func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (a *app) run(ctx context.Context, epicID core.TaskID, f runFlags) error {
 
 // putBack puts back what a killed run's agents have changed of the repository, before a person
 // is asked about any of it, and opens the workspace anew where there was something.
-func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID core.TaskID) (*workspace.Workspace, error) {
+func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID) (*workspace.Workspace, error) {
 	store, err := w.Store(epicID)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID core.T
 }
 
 // startOf is the revision that agents' worktrees begin from.
-func startOf(ctx context.Context, w *workspace.Workspace, epicID core.TaskID, f runFlags) string {
+func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
 	branch := "refs/heads/epic/" + slug.Of(string(epicID))
 	if _, err := w.Repo.Resolve(ctx, branch); err == nil {
 		return branch
@@ -156,7 +156,7 @@ type driver struct {
 }
 
 // drive runs an epic of the workspace to the end of a run.
-func (w driver) drive(ctx context.Context, epicID core.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
 	s, err := w.prepare(ctx, epicID, f)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (w driver) drive(ctx context.Context, epicID core.TaskID, f runFlags, chang
 	}
 	v := show.NewView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: core.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Mode: epic.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
 	})
 	if err != nil {
 		return err
@@ -187,7 +187,7 @@ func (w driver) drive(ctx context.Context, epicID core.TaskID, f runFlags, chang
 	unwatch()
 	sig := stop()
 	v.End()
-	sum := core.Summarize(o.State(), w.Now())
+	sum := epic.Summarize(o.State(), w.Now())
 	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
@@ -205,14 +205,14 @@ func (w driver) drive(ctx context.Context, epicID core.TaskID, f runFlags, chang
 type prepared struct {
 	epic tracker.Issue
 	deps orchestrator.Deps
-	base core.Commit
+	base epic.Commit
 	// locked forgets what was read of the tracker when another run has written since.
 	locked func()
 }
 
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
-func (w driver) prepare(ctx context.Context, epicID core.TaskID, f runFlags) (prepared, error) {
+func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (prepared, error) {
 	base, err := w.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
@@ -254,8 +254,8 @@ func baseError(rev string, err error) error {
 }
 
 // allowances reads what --allow-protected says. It fails for what is no glob.
-func allowances(words []string) (map[core.TaskID][]string, error) {
-	out := map[core.TaskID][]string{}
+func allowances(words []string) (map[epic.TaskID][]string, error) {
+	out := map[epic.TaskID][]string{}
 	for _, word := range words {
 		task, glob, some := strings.Cut(word, ":")
 		if !some {
@@ -264,16 +264,16 @@ func allowances(words []string) (map[core.TaskID][]string, error) {
 		if _, err := validation.CompileGlob(glob); err != nil || task == "" {
 			return nil, cli.Usage("--allow-protected takes TASK or TASK:GLOB, not %s", word)
 		}
-		out[core.TaskID(task)] = append(out[core.TaskID(task)], glob)
+		out[epic.TaskID(task)] = append(out[epic.TaskID(task)], glob)
 	}
 	return out, nil
 }
 
 // acceptAllowed takes tasks up again that are parked for paths which they may change now.
-func acceptAllowed(o *orchestrator.Orchestrator, allowed map[core.TaskID][]string) error {
+func acceptAllowed(o *orchestrator.Orchestrator, allowed map[epic.TaskID][]string) error {
 	for _, id := range slices.Sorted(maps.Keys(allowed)) {
 		t := o.State().Task(id)
-		if t == nil || t.State != core.Parked || t.Code != core.Protected || len(protect.Allowed(t.Last().Files, allowed[id])) > 0 {
+		if t == nil || t.State != epic.Parked || t.Code != epic.Protected || len(protect.Allowed(t.Last().Files, allowed[id])) > 0 {
 			continue
 		}
 		if err := o.Accept(id); err != nil {
@@ -322,10 +322,10 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		for {
 			select {
 			case sig := <-in:
-				e := core.Event{Kind: core.KillStarted, Reason: "asked twice"}
+				e := epic.Event{Kind: epic.KillStarted, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
-					e = core.Event{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "asked by " + sig.String()}
+					e = epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "asked by " + sig.String()}
 				}
 				select {
 				case out <- orchestrator.Request{Event: e}:
@@ -359,17 +359,17 @@ func pass(ctx context.Context, from <-chan orchestrator.Request, to chan<- orche
 
 // exitOf is the exit code that tells how a run ended; sig is the signal that
 // came meanwhile, 0 for none.
-func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
+func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 	switch sum.Promise {
-	case core.LoopDone:
+	case epic.LoopDone:
 		if s.Into.Why != "" {
 			return cli.ExitNeedsYou
 		}
 		return cli.ExitDone
-	case core.LoopContinue:
+	case epic.LoopContinue:
 		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 	}
-	if r, ok := core.ReasonOf(sum.Code); ok {
+	if r, ok := epic.ReasonOf(sum.Code); ok {
 		return int(r.Exit)
 	}
 	return cli.ExitNeedsYou
@@ -377,7 +377,7 @@ func exitOf(s core.State, sum core.Summary, sig syscall.Signal) int {
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
-func (w driver) keepSnapshot(epicID core.TaskID, s core.State, sum core.Summary) error {
+func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary) error {
 	files, err := snapshot.Files(s, sum, w.Now())
 	if err != nil {
 		return err
@@ -387,7 +387,7 @@ func (w driver) keepSnapshot(epicID core.TaskID, s core.State, sum core.Summary)
 
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
-func (w driver) sayEnd(s core.State, sum core.Summary) {
+func (w driver) sayEnd(s epic.State, sum epic.Summary) {
 	if w.JSON {
 		cli.WriteJSON(w.Stdout, show.Document(w.App, s, sum))
 		return

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // pauseAt has orch wait at the n-th event that is written, until somebody has made the file
@@ -26,9 +26,9 @@ func pauseAt(when string) faults {
 	if _, err := fmt.Sscan(when, &n, &file); err != nil {
 		panic(err)
 	}
-	return func(write func(...core.Event) error) func(...core.Event) error {
+	return func(write func(...epic.Event) error) func(...epic.Event) error {
 		written := 0
-		return func(events ...core.Event) error {
+		return func(events ...epic.Event) error {
 			for range events {
 				if written++; written == n {
 					if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 func newRetryCmd(a *app) *cobra.Command {
@@ -21,7 +21,7 @@ func newRetryCmd(a *app) *cobra.Command {
 		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
 		Args:    cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.ask(c.Context(), args[0], core.Event{Kind: core.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
+			return a.ask(c.Context(), args[0], epic.Event{Kind: epic.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
 		},
 	}
 	c.Flags().StringVarP(&hint, "message", "m", "", "advice for the next attempt")
@@ -38,7 +38,7 @@ func newAnswerCmd(a *app) *cobra.Command {
 			if strings.TrimSpace(args[1]) == "" {
 				return cli.Usage("the answer is empty")
 			}
-			return a.ask(c.Context(), args[0], core.Event{Kind: core.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
+			return a.ask(c.Context(), args[0], epic.Event{Kind: epic.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
 		},
 	}
 }
@@ -54,7 +54,7 @@ waits for it waits on; with --close it is closed, and what waits for it goes on
 without its work. orch retry takes it up again.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			e := core.Event{Kind: core.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
+			e := epic.Event{Kind: epic.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
 			if closeIt {
 				e.Text = "closed"
 			}
@@ -70,7 +70,7 @@ without its work. orch retry takes it up again.`,
 }
 
 // ask leaves a request about a task for the run that goes on, or the next one.
-func (a *app) ask(ctx context.Context, id string, e core.Event, what string) error {
+func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) error {
 	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err != nil {
 		return err
@@ -79,8 +79,8 @@ func (a *app) ask(ctx context.Context, id string, e core.Event, what string) err
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
 	e.Task = task.ID
-	if err := core.Check(p.State, e); err != nil {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+core.ErrForbidden.Error())),
+	if err := epic.Check(p.State, e); err != nil {
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+epic.ErrForbidden.Error())),
 			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
 	if err := orchestrator.Ask(p.Folder, orchestrator.WithoutSecrets(a.Redact, e), a.Now()); err != nil {
@@ -105,7 +105,7 @@ func newPauseCmd(a *app) *cobra.Command {
 		Short: "start no agent in the run that goes on, until orch continue; what runs goes on to its end",
 		Args:  cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.tell(c.Context(), args, "is paused", core.Event{Kind: core.RunPaused, Reason: "asked by orch pause"})
+			return a.tell(c.Context(), args, "is paused", epic.Event{Kind: epic.RunPaused, Reason: "asked by orch pause"})
 		},
 	}
 }
@@ -116,7 +116,7 @@ func newContinueCmd(a *app) *cobra.Command {
 		Short: "let a run that was paused go on",
 		Args:  cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.tell(c.Context(), args, "goes on", core.Event{Kind: core.RunContinued, Reason: "asked by orch continue"})
+			return a.tell(c.Context(), args, "goes on", epic.Event{Kind: epic.RunContinued, Reason: "asked by orch continue"})
 		},
 	}
 }
@@ -134,15 +134,15 @@ func newStopCmd(a *app) *cobra.Command {
 }
 
 func (a *app) stop(ctx context.Context, args []string, now bool) error {
-	drain := core.Event{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "asked by orch stop"}
+	drain := epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "asked by orch stop"}
 	if now {
-		return a.tell(ctx, args, "stops", drain, core.Event{Kind: core.KillStarted, Reason: "asked by orch stop --now"})
+		return a.tell(ctx, args, "stops", drain, epic.Event{Kind: epic.KillStarted, Reason: "asked by orch stop --now"})
 	}
 	return a.tell(ctx, args, "stops after what runs now", drain)
 }
 
 // tell leaves requests for the run of an epic that goes on.
-func (a *app) tell(ctx context.Context, args []string, what string, events ...core.Event) error {
+func (a *app) tell(ctx context.Context, args []string, what string, events ...epic.Event) error {
 	p, _, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err

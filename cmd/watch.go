@@ -15,7 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -56,7 +56,7 @@ func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Reque
 
 // settingsEvent says how the settings that are read now differ from those that the run began
 // with; nil where they are those that were known before. now is what is known from here on.
-func settingsEvent(began, known map[string]string, read func() (config.Origins, error)) (e *core.Event, now map[string]string) {
+func settingsEvent(began, known map[string]string, read func() (config.Origins, error)) (e *epic.Event, now map[string]string) {
 	origins, err := read()
 	now = map[string]string{}
 	if err == nil {
@@ -65,7 +65,7 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 	if maps.Equal(now, known) {
 		return nil, known
 	}
-	e = &core.Event{Kind: core.SettingsChanged}
+	e = &epic.Event{Kind: epic.SettingsChanged}
 	switch {
 	case err != nil:
 		e.Reason, e.Text = "the settings were edited, and cannot be read now; this run goes on by those that it began with", err.Error()

@@ -15,7 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 func TestSettingsEvent(t *testing.T) {
@@ -32,7 +32,7 @@ func TestSettingsEvent(t *testing.T) {
 	e, known := settingsEvent(began, began, read("# new\nworkflow: {gate: [{name: a, type: command, command: strict}], run: {attempts: 2}}"))
 	require.Nil(t, e, "it says the same")
 	e, known = settingsEvent(began, known, read("workflow: {run: {attempts: 3}, gate: [{name: a, type: command, command: weak}]}"))
-	require.Equal(t, core.SettingsChanged, e.Kind)
+	require.Equal(t, epic.SettingsChanged, e.Kind)
 	require.Contains(t, e.Reason, "gate, run.attempts were edited")
 	require.Contains(t, e.Text, `+ gate: [{"name":"a","type":"command","command":"weak"}]`)
 	require.Contains(t, e.Text, "- run.attempts: 2\n+ run.attempts: 3")

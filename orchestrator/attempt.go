@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -28,7 +28,7 @@ const fastExit = 5 * time.Second
 
 // start makes the worktree of a new attempt and runs its agent in it. What an
 // earlier attempt left behind is made reachable and removed first.
-func (x *Effects) start(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) core.Event {
+func (x *Effects) start(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) epic.Event {
 	t := s.Task(d.Task)
 	for _, a := range t.Attempts[:len(t.Attempts)-1] {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
@@ -45,26 +45,26 @@ func (x *Effects) start(ctx context.Context, s core.State, d core.Decision, tell
 }
 
 // noStart is the answer when the agent never ran.
-func (x *Effects) noStart(d core.Decision, what string, err error) core.Event {
-	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: core.AgentCrashed, Reason: what + ": " + err.Error(), Agent: &core.Agent{End: core.EndedNoStart, Fast: true}}
+func (x *Effects) noStart(d epic.Decision, what string, err error) epic.Event {
+	e := epic.Event{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: what + ": " + err.Error(), Agent: &epic.Agent{End: epic.EndedNoStart, Fast: true}}
 	return blameMachine(e, what, err)
 }
 
 // blameMachine makes the end of an agent the machine's, where err is a fault of it, or a
 // reference of orch's own was not what orch had left it at: no attempt is charged for that.
-func blameMachine(e core.Event, what string, err error) core.Event {
+func blameMachine(e epic.Event, what string, err error) epic.Event {
 	why, ok := fault.Machine(err)
 	if errors.Is(err, git.ErrRefMoved) {
 		why, ok = err.Error(), true
 	}
 	if ok {
-		e.Agent.End, e.Code, e.Reason, e.Agent.Fast = core.EndedMachine, core.Machine, what+": "+why, false
+		e.Agent.End, e.Code, e.Reason, e.Agent.Fast = epic.EndedMachine, epic.Machine, what+": "+why, false
 	}
 	return unsavedSize(e, err)
 }
 
 // iterate writes the brief, runs the agent to its end and looks at its work.
-func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) core.Event {
+func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) epic.Event {
 	spec, env, err := x.prepare(s, d)
 	if err != nil {
 		return x.noStart(d, "preparing the brief", err)
@@ -99,13 +99,13 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 		out.Usage.InputTokens -= tokensBefore(s.Task(d.Task), out.Session)
 	}
 	e := x.classify(d, exit, out)
-	if e.Agent.End == core.EndedCrash {
+	if e.Agent.End == epic.EndedCrash {
 		e.Reason = withLastWords(x.files, e.Reason, log)
 	}
 	e.Agent.Took = x.Now().Sub(began)
-	e.Agent.Fast = e.Agent.End == core.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
-	if e.Agent.End == core.EndedItself {
-		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
+	e.Agent.Fast = e.Agent.End == epic.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
+	if e.Agent.End == epic.EndedItself {
+		tell(epic.Event{Kind: epic.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
 	e = x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
 	if err := x.mark(ctx, s.Task(d.Task), d, e); err != nil {
@@ -147,7 +147,7 @@ func withLastWords(files *private.Dir, reason, log string) string {
 }
 
 // tokensBefore counts what a conversation had used before its newest process.
-func tokensBefore(t *core.Task, session string) (n int64) {
+func tokensBefore(t *epic.Task, session string) (n int64) {
 	for _, a := range t.Attempts {
 		if a.Session == session && session != "" {
 			n += a.Counted
@@ -166,7 +166,7 @@ func (x *Effects) moved(ctx context.Context, task string, n int) func() bool {
 	}
 }
 
-func (x *Effects) watch(id core.TaskID, activity func() string) {
+func (x *Effects) watch(id epic.TaskID, activity func() string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if activity == nil {
@@ -191,7 +191,7 @@ func (x *Effects) wait(ctx context.Context, p *proc.Process) proc.Exit {
 }
 
 // prepare writes the brief and gathers what the agent's process is given.
-func (x *Effects) prepare(s core.State, d core.Decision) (harness.Spec, []string, error) {
+func (x *Effects) prepare(s epic.State, d epic.Decision) (harness.Spec, []string, error) {
 	t := s.Task(d.Task)
 	dir := x.attemptDir(t.ID, d.Attempt)
 	brief, err := x.brief(s, t, d)
@@ -221,37 +221,37 @@ func (x *Effects) prepare(s core.State, d core.Decision) (harness.Spec, []string
 }
 
 // sessionID is a UUID for the client's conversation, the same for the same attempt.
-func (x *Effects) sessionID(s core.State, d core.Decision) string {
+func (x *Effects) sessionID(s epic.State, d epic.Decision) string {
 	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Agent.Iteration, s.Run.Started))
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
 // handOver leaves the worktree and the brief to a session's model.
-func (x *Effects) handOver(s core.State, d core.Decision) core.Event {
+func (x *Effects) handOver(s epic.State, d epic.Decision) epic.Event {
 	if _, _, err := x.prepare(s, d); err != nil {
 		return x.noStart(d, "preparing the brief", err)
 	}
-	return core.Event{Kind: core.AttemptHanded, Task: d.Task, Attempt: d.Attempt}
+	return epic.Event{Kind: epic.AttemptHanded, Task: d.Task, Attempt: d.Attempt}
 }
 
 // classify reads how the process ended, by what happened to it first, then by
 // its harness.
-func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome) core.Event {
-	e := core.Event{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &core.Agent{
-		End: core.EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
-		Usage: core.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD},
+func (x *Effects) classify(d epic.Decision, exit proc.Exit, out harness.Outcome) epic.Event {
+	e := epic.Event{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &epic.Agent{
+		End: epic.EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
+		Usage: epic.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD},
 	}}
 	if end, code, why := endOf(exit, x.Patience); end != "" {
 		e.Agent.End, e.Code, e.Reason = end, code, why
 		return e
 	}
 	e.Agent.End, e.Code = endOfKind(out.Kind)
-	if e.Agent.End != core.EndedItself {
+	if e.Agent.End != epic.EndedItself {
 		return e
 	}
 	if out.Kind == harness.ContextFull {
-		e.Agent.Signal = core.SignalFresh
+		e.Agent.Signal = epic.SignalFresh
 		return e
 	}
 	if p, ok := promise.Find(out.Text); ok {
@@ -261,48 +261,48 @@ func (x *Effects) classify(d core.Decision, exit proc.Exit, out harness.Outcome)
 		}
 		e.Reason = p.Text
 	}
-	if p := e.Agent.Signal; (p == core.SignalBlocked || p == core.SignalEscalate) && e.Text == "" {
+	if p := e.Agent.Signal; (p == epic.SignalBlocked || p == epic.SignalEscalate) && e.Text == "" {
 		e.Text = lastLines(out.Text)
 	}
 	return e
 }
 
-func endOf(exit proc.Exit, p Patience) (core.End, core.Code, string) {
+func endOf(exit proc.Exit, p Patience) (epic.End, epic.Code, string) {
 	switch exit.Cause {
 	case proc.Timeout:
-		return core.EndedTime, core.NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
+		return epic.EndedTime, epic.NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
 	case proc.Idle:
-		return core.EndedIdle, core.NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
+		return epic.EndedIdle, epic.NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
 	case proc.Interrupted, proc.Killed:
-		return core.EndedStopped, "", "stopped"
+		return epic.EndedStopped, "", "stopped"
 	}
 	return "", "", ""
 }
 
-func endOfKind(k harness.Kind) (core.End, core.Code) {
+func endOfKind(k harness.Kind) (epic.End, epic.Code) {
 	switch k {
 	case harness.Ended, harness.ContextFull:
-		return core.EndedItself, ""
+		return epic.EndedItself, ""
 	case harness.RateLimited, harness.Unavailable:
-		return core.EndedLimit, core.UsageLimit
+		return epic.EndedLimit, epic.UsageLimit
 	case harness.UsageLimit:
-		return core.EndedUsage, core.UsageLimit
+		return epic.EndedUsage, epic.UsageLimit
 	case harness.Auth:
-		return core.EndedAuth, core.AgentAuth
+		return epic.EndedAuth, epic.AgentAuth
 	}
-	return core.EndedCrash, core.AgentCrashed
+	return epic.EndedCrash, epic.AgentCrashed
 }
 
 // harvest looks at what the agent left in git, whatever it said, and makes all
 // of it reachable.
-func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e core.Event) core.Event {
+func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e epic.Event) epic.Event {
 	ctx = context.WithoutCancel(ctx) // an interrupted agent's work is looked at too
 	t := s.Task(d.Task)
 	base := t.Last().Base
 	w, err := x.Store.Harvest(ctx, string(t.ID), d.Attempt, base, salvageMessage(t, d))
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
-		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
+		e.Agent.End, e.Code = epic.EndedCrash, epic.AgentCrashed
 		return blameMachine(e, "looking at its work", err)
 	}
 	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
@@ -312,7 +312,7 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 	changes, err := x.Repo.ChangedFiles(ctx, base, w.Head)
 	if err != nil {
 		e.Reason = "looking at its work: " + err.Error()
-		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
+		e.Agent.End, e.Code = epic.EndedCrash, epic.AgentCrashed
 		return blameMachine(e, "looking at its work", err)
 	}
 	e.Agent.Changed = len(changes) > 0
@@ -334,19 +334,19 @@ func (x *Effects) harvest(ctx context.Context, s core.State, d core.Decision, e 
 const maxFiles = 50
 
 // keep makes the work of an attempt that will not land reachable from the attic.
-func (x *Effects) keep(ctx context.Context, t *core.Task, d core.Decision, e core.Event) core.Event {
-	if e.Agent.Changed && e.Agent.End != core.EndedItself {
+func (x *Effects) keep(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event) epic.Event {
+	if e.Agent.Changed && e.Agent.End != epic.EndedItself {
 		if err := x.Store.Attic(ctx, string(t.ID), d.Attempt, e.Agent.Head); err != nil {
 			e.Reason += "; keeping its work: " + err.Error()
 		}
 	}
-	if !e.Agent.Changed && e.Agent.End == core.EndedItself && e.Text == "" && e.Agent.Signal != core.SignalFresh {
+	if !e.Agent.Changed && e.Agent.End == epic.EndedItself && e.Text == "" && e.Agent.Signal != epic.SignalFresh {
 		e.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return e
 }
 
-func salvageMessage(t *core.Task, d core.Decision) string {
+func salvageMessage(t *epic.Task, d epic.Decision) string {
 	return fmt.Sprintf("%s: uncommitted work of attempt %d\n\nCommitted by orch: the agent ended without doing so.", t.ID, d.Attempt)
 }
 

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/templates"
 )
 
 // brief renders what an agent is told: the task's texts, what its blockers
 // landed, how it will be judged, and what became of the attempts before.
-func (x *Effects) brief(s core.State, t *core.Task, d core.Decision) (string, error) {
+func (x *Effects) brief(s epic.State, t *epic.Task, d epic.Decision) (string, error) {
 	issue := x.issue(t.ID)
 	names := x.Store.Name(string(t.ID), d.Attempt)
 	data := templates.BriefData{
@@ -36,11 +36,11 @@ func (x *Effects) brief(s core.State, t *core.Task, d core.Decision) (string, er
 }
 
 // landedFor tells what the blockers of a task put on the epic branch.
-func (x *Effects) landedFor(s core.State, t *core.Task) (out []templates.LandedTask) {
-	var ids []core.TaskID
+func (x *Effects) landedFor(s epic.State, t *epic.Task) (out []templates.LandedTask) {
+	var ids []epic.TaskID
 	for _, row := range t.Needs {
 		for _, id := range row {
-			if b := s.Task(id); b != nil && b.State == core.Landed && !slices.Contains(ids, id) {
+			if b := s.Task(id); b != nil && b.State == epic.Landed && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 				out = append(out, templates.LandedTask{Task: string(id), Title: b.Title, Commit: string(b.Commit)})
 			}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -30,7 +30,7 @@ import (
 
 // Deps is what an Orchestrator works with.
 type Deps struct {
-	Epic     core.TaskID       // its id in the tracker
+	Epic     epic.TaskID       // its id in the tracker
 	Dir      string            // where the epic's journal, logs and lock are
 	Tracker  Tracker           // where the tasks are
 	Repo     *git.Repo         // where the work lands
@@ -42,13 +42,13 @@ type Deps struct {
 	Withheld error             // why the gate may not run; nil where it may
 
 	Protect        []string                 // globs of paths that no task changes by itself, beside the defaults
-	AllowProtected map[core.TaskID][]string // globs of those that a task may change in this run
+	AllowProtected map[epic.TaskID][]string // globs of those that a task may change in this run
 	Settings       map[string]string        // all that the run goes by, for its journal
 	AgentEnv       []string                 // the whole environment of an agent, but for the ORCH_ variables
 	GateEnv        []string                 // the whole environment of a gate's command
 	Roles          map[string]Role          // by agent, as tasks' labels name them; "" for others
 	Hooks          Hooks                    // of tasks; nil for none
-	Limits         core.Limits              // what Decide goes by
+	Limits         epic.Limits              // what Decide goes by
 	Redact         *redact.Redactor         // takes secrets out of all that is kept; nil knows none
 	Patience       Patience                 // how long an agent may take
 	Tasks          string                   // the command that agents and people use for the tracker, for the brief
@@ -67,8 +67,8 @@ type Role struct {
 }
 
 // role is the one of a task's agent.
-func (x *Effects) role(t *core.Task) Role {
-	if r, known := x.Roles[cmp.Or(t.Agent, core.DefaultAgent)]; known {
+func (x *Effects) role(t *epic.Task) Role {
+	if r, known := x.Roles[cmp.Or(t.Agent, epic.DefaultAgent)]; known {
 		return r
 	}
 	return x.Roles[""]
@@ -90,17 +90,17 @@ type Effects struct {
 	guarded  protection
 	mu       sync.Mutex // guards what follows
 	index    *tracker.Index
-	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
-	activity map[core.TaskID]func() string
+	found    map[epic.TaskID]epic.Commit // on the epic branch, by its trailers, when this run began
+	activity map[epic.TaskID]func() string
 	gating   int // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
-func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
+func (x *Effects) Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) []epic.Event {
 	if !startsOthers(d.Act) {
 		return x.execute(ctx, s, d, tell)
 	}
-	gate := d.Act == core.Gate || d.Act == core.CheckBase
+	gate := d.Act == epic.Gate || d.Act == epic.CheckBase
 	x.gates(gate, 1)
 	events := x.execute(ctx, s, d, tell)
 	found := x.inspect(ctx, d)
@@ -108,62 +108,62 @@ func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, te
 	return append(found, events...)
 }
 
-func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
+func (x *Effects) execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) []epic.Event {
 	switch d.Act {
-	case core.Survey:
+	case epic.Survey:
 		return x.survey(ctx, s)
-	case core.Write:
+	case epic.Write:
 		return x.write(ctx, s, d.Changes)
-	case core.CheckBase:
-		return []core.Event{x.checkBase(ctx, d.Land.Commits[0])}
-	case core.Start:
-		return []core.Event{x.start(ctx, s, d, tell)}
-	case core.Iterate:
-		return []core.Event{x.iterate(ctx, s, d, tell)}
-	case core.Gate:
+	case epic.CheckBase:
+		return []epic.Event{x.checkBase(ctx, d.Land.Commits[0])}
+	case epic.Start:
+		return []epic.Event{x.start(ctx, s, d, tell)}
+	case epic.Iterate:
+		return []epic.Event{x.iterate(ctx, s, d, tell)}
+	case epic.Gate:
 		return x.gate(ctx, s, d)
-	case core.Move:
+	case epic.Move:
 		return x.move(ctx, s, d)
-	case core.Clean:
-		return []core.Event{x.clean(ctx, s, d)}
-	case core.Into:
-		return []core.Event{x.into(ctx, s, d)}
-	case core.LookAtTip:
-		return []core.Event{x.look(ctx, s)}
-	case core.PinTip:
+	case epic.Clean:
+		return []epic.Event{x.clean(ctx, s, d)}
+	case epic.Into:
+		return []epic.Event{x.into(ctx, s, d)}
+	case epic.LookAtTip:
+		return []epic.Event{x.look(ctx, s)}
+	case epic.PinTip:
 		return x.pin(ctx, s)
-	case core.RestoreTip:
-		return []core.Event{x.restore(ctx, s, *d.Tip, d.Code)}
+	case epic.RestoreTip:
+		return []epic.Event{x.restore(ctx, s, *d.Tip, d.Code)}
 	}
 	panic("no such act: " + string(d.Act))
 }
 
 // survey reads the tracker, and answers with what is new.
-func (x *Effects) survey(ctx context.Context, s core.State) []core.Event {
+func (x *Effects) survey(ctx context.Context, s epic.State) []epic.Event {
 	began := x.Now()
 	issues, err := x.Tracker.Survey(ctx)
 	if err != nil {
-		return []core.Event{trackerFailed(err)}
+		return []epic.Event{trackerFailed(err)}
 	}
-	if _, err := core.FindEpic(issues, x.Epic); err != nil {
-		return []core.Event{{Kind: core.TrackerFailed, Reason: err.Error()}}
+	if _, err := epic.FindEpic(issues, x.Epic); err != nil {
+		return []epic.Event{{Kind: epic.TrackerFailed, Reason: err.Error()}}
 	}
 	index := tracker.NewIndex(issues)
 	x.mu.Lock()
 	x.index = index
 	x.mu.Unlock()
-	r := core.Difference(s, index, x.Now().Sub(began))
-	return append([]core.Event{{Kind: core.TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
+	r := epic.Difference(s, index, x.Now().Sub(began))
+	return append([]epic.Event{{Kind: epic.TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
 }
 
 // landedBefore finds tasks whose commit is on the epic branch although the
 // journal, being younger, knows nothing of them.
-func (x *Effects) landedBefore(s core.State, nodes []core.Node) (events []core.Event) {
+func (x *Effects) landedBefore(s epic.State, nodes []epic.Node) (events []epic.Event) {
 	for _, n := range nodes {
 		commit, landed := x.found[n.ID]
-		believed := n.Status == string(tracker.StatusClosed) && !strings.HasPrefix(n.ClosedBy, core.ActorPrefix)
+		believed := n.Status == string(tracker.StatusClosed) && !strings.HasPrefix(n.ClosedBy, epic.ActorPrefix)
 		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
-			events = append(events, core.Event{Kind: core.TaskFound, Task: n.ID, Land: &core.Land{Commits: []core.Commit{commit}},
+			events = append(events, epic.Event{Kind: epic.TaskFound, Task: n.ID, Land: &epic.Land{Commits: []epic.Commit{commit}},
 				Reason: "its commit is on the epic branch already"})
 		}
 	}
@@ -171,7 +171,7 @@ func (x *Effects) landedBefore(s core.State, nodes []core.Node) (events []core.E
 }
 
 // issue is the tracker's newest word on a task, texts and all.
-func (x *Effects) issue(id core.TaskID) tracker.Issue {
+func (x *Effects) issue(id epic.TaskID) tracker.Issue {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.index == nil {
@@ -182,22 +182,22 @@ func (x *Effects) issue(id core.TaskID) tracker.Issue {
 }
 
 // write tells the tracker, and answers with what it has now.
-func (x *Effects) write(ctx context.Context, s core.State, changes []tracker.Change) []core.Event {
+func (x *Effects) write(ctx context.Context, s epic.State, changes []tracker.Change) []epic.Event {
 	if slices.ContainsFunc(changes, func(c tracker.Change) bool { return c.Kind == tracker.Close }) {
 		switch e := x.look(ctx, s); e.Kind { // closed means landed, and still there
-		case core.TipSeen:
-		case core.MachineFailed:
-			return []core.Event{{Kind: core.TrackerFailed, Code: core.Machine, Reason: e.Reason}}
+		case epic.TipSeen:
+		case epic.MachineFailed:
+			return []epic.Event{{Kind: epic.TrackerFailed, Code: epic.Machine, Reason: e.Reason}}
 		default:
-			return []core.Event{{Kind: core.TrackerWritten}, e}
+			return []epic.Event{{Kind: epic.TrackerWritten}, e}
 		}
 	}
 	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
 	if err != nil {
-		return []core.Event{trackerFailed(err)}
+		return []epic.Event{trackerFailed(err)}
 	}
-	e := core.Event{Kind: core.TrackerWritten}
-	var filed []core.Event
+	e := epic.Event{Kind: epic.TrackerWritten}
+	var filed []epic.Event
 	for i, o := range outcomes {
 		c := changes[i]
 		if c.Kind == tracker.Create {
@@ -206,27 +206,27 @@ func (x *Effects) write(ctx context.Context, s core.State, changes []tracker.Cha
 		}
 		e.Wrote = append(e.Wrote, x.wrote(s, c, o.Err))
 	}
-	return append([]core.Event{e}, filed...)
+	return append([]epic.Event{e}, filed...)
 }
 
 // trackerFailed is the answer when the tracker gave none.
-func trackerFailed(err error) core.Event {
-	e := core.Event{Kind: core.TrackerFailed, Reason: err.Error()}
+func trackerFailed(err error) epic.Event {
+	e := epic.Event{Kind: epic.TrackerFailed, Reason: err.Error()}
 	if _, ok := fault.Machine(err); ok {
-		e.Code = core.Machine
+		e.Code = epic.Machine
 	}
 	return e
 }
 
-func metaFiled(o tracker.Outcome) core.Event {
+func metaFiled(o tracker.Outcome) epic.Event {
 	if o.Err != nil {
-		return core.Event{Kind: core.MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
+		return epic.Event{Kind: epic.MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
 	}
-	return core.Event{Kind: core.MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
+	return epic.Event{Kind: epic.MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
 }
 
-func (x *Effects) wrote(s core.State, c tracker.Change, err error) core.Wrote {
-	w := core.Wrote{ID: core.TaskID(c.ID), Kind: string(c.Kind)}
+func (x *Effects) wrote(s epic.State, c tracker.Change, err error) epic.Wrote {
+	w := epic.Wrote{ID: epic.TaskID(c.ID), Kind: string(c.Kind)}
 	var claimed *tracker.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
@@ -244,9 +244,9 @@ func (x *Effects) wrote(s core.State, c tracker.Change, err error) core.Wrote {
 }
 
 // clean removes the worktree and the branch of an attempt whose work is reachable.
-func (x *Effects) clean(ctx context.Context, s core.State, d core.Decision) core.Event {
+func (x *Effects) clean(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
 	t := s.Task(d.Task)
-	e := core.Event{Kind: core.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
+	e := epic.Event{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
 	for _, a := range t.Attempts {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
 			e.Reason = err.Error()
@@ -259,7 +259,7 @@ func (x *Effects) clean(ctx context.Context, s core.State, d core.Decision) core
 }
 
 // into lands the finished epic on the branch that was asked for.
-func (x *Effects) into(ctx context.Context, s core.State, d core.Decision) core.Event {
+func (x *Effects) into(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
 	branch := s.Run.Limits.Into
 	m := land.Message{Epic: string(s.Epic), Task: string(s.Epic), Title: "Epic " + string(s.Epic)}
 	if t := s.Task(s.Epic); t != nil && t.Title != "" {
@@ -267,28 +267,28 @@ func (x *Effects) into(ctx context.Context, s core.State, d core.Decision) core.
 	}
 	c, err := land.Into(ctx, x.Repo, "refs/heads/"+branch, d.Land.Commits[0], m)
 	if err != nil {
-		return core.Event{Kind: core.EpicNotLanded, Reason: err.Error()}
+		return epic.Event{Kind: epic.EpicNotLanded, Reason: err.Error()}
 	}
-	return core.Event{Kind: core.EpicLandedInto, Reason: branch, Land: &core.Land{Commits: []core.Commit{d.Land.Commits[0]}, Old: c}}
+	return epic.Event{Kind: epic.EpicLandedInto, Reason: branch, Land: &epic.Land{Commits: []epic.Commit{d.Land.Commits[0]}, Old: c}}
 }
 
 // attemptDir is where an attempt's brief and logs are.
-func (x *Effects) attemptDir(task core.TaskID, n int) string {
+func (x *Effects) attemptDir(task epic.TaskID, n int) string {
 	return AttemptDir(x.Dir, task, n)
 }
 
 // AttemptDir is where an attempt's brief and logs are, below the epic's folder.
-func AttemptDir(dir string, task core.TaskID, n int) string {
+func AttemptDir(dir string, task epic.TaskID, n int) string {
 	return filepath.Join(dir, "attempts", slug.Of(string(task)), strconv.Itoa(n))
 }
 
 // BookDir is where the checkpoints of an attempt are, and its loop where its agent keeps one.
-func BookDir(dir string, task core.TaskID, n int) string {
+func BookDir(dir string, task epic.TaskID, n int) string {
 	return filepath.Join(AttemptDir(dir, task, n), checkpoint.Folder)
 }
 
 // Activity says what the agent of a task does now, in a clause; "" unknown.
-func (x *Effects) Activity(id core.TaskID) string {
+func (x *Effects) Activity(id epic.TaskID) string {
 	x.mu.Lock()
 	f := x.activity[id]
 	x.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -19,22 +19,22 @@ import (
 )
 
 // checkBase has the gate judge the epic branch as it is.
-func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
+func (x *Effects) checkBase(ctx context.Context, c epic.Commit) epic.Event {
 	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
 	if why, ok := x.starved(v, err); ok {
-		return core.Event{Kind: core.MachineFailed, Code: core.Machine, Reason: "the gate: " + why}
+		return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: "the gate: " + why}
 	}
 	if err != nil {
-		return core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
+		return epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{Commits: []epic.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
 	}
-	e := core.Event{Kind: core.BaseChecked, Land: &core.Land{Commits: []core.Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Rules: iteration.Outcomes(v)}, Text: v.Feedback()}
+	e := epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{Commits: []epic.Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Rules: iteration.Outcomes(v)}, Text: v.Feedback()}
 	e.Reason = why(v)
 	return e
 }
 
 // judge runs the gate on exactly c, in the verify worktree, as far as the scope goes: what an
 // agent says is no matter of a commit.
-func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Scope, files []string) (validation.Verdict, string, error) {
+func (x *Effects) judge(ctx context.Context, c epic.Commit, scope validation.Scope, files []string) (validation.Verdict, string, error) {
 	tree, err := x.Repo.Tree(ctx, c)
 	if err != nil {
 		return validation.Verdict{}, "", err
@@ -98,28 +98,28 @@ func telling(output string) string {
 // gate stacks the candidates of a landing on the epic branch and has the last
 // one's tree judged. A candidate that conflicts with the branch itself is told
 // so; one that conflicts only with those before it in the stack waits its turn.
-func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (events []core.Event) {
+func (x *Effects) gate(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
 	began := x.Now()
-	if e := x.look(ctx, s); e.Kind != core.TipSeen || e.Reason != "" {
+	if e := x.look(ctx, s); e.Kind != epic.TipSeen || e.Reason != "" {
 		return notLanded(e)
 	}
 	old := s.Tip
-	l := &core.Land{Old: old}
+	l := &epic.Land{Old: old}
 	top := old
 	for _, id := range d.Land.Tasks {
 		c, err := land.Build(ctx, x.Repo, top, s.Task(id).Last().Head, x.message(s, id))
 		var conflict *land.ConflictError
 		switch {
 		case errors.As(err, &conflict) && top == old:
-			events = append(events, core.Event{Kind: core.LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: conflict.Files,
-				Reason: "conflict in " + core.FirstOf(conflict.Files), Text: conflictText(conflict, old), Land: &core.Land{Old: old}})
+			events = append(events, epic.Event{Kind: epic.LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: conflict.Files,
+				Reason: "conflict in " + epic.FirstOf(conflict.Files), Text: conflictText(conflict, old), Land: &epic.Land{Old: old}})
 		case errors.As(err, &conflict):
 		case err != nil:
-			return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
+			return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
 		default:
 			refused, err := x.refuse(ctx, s.Task(id), top, c.Commit)
 			if err != nil {
-				return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
+				return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
 			}
 			if refused != nil {
 				events = append(events, *refused)
@@ -134,18 +134,18 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 	}
 	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
 	if why, ok := x.starved(v, err); ok {
-		return append(events, core.Event{Kind: core.LandingLost, Reason: "the gate: " + why})
+		return append(events, epic.Event{Kind: epic.LandingLost, Reason: "the gate: " + why})
 	}
 	if err != nil {
-		return append(events, core.Event{Kind: core.LandingLost, Reason: err.Error()})
+		return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
 	}
 	l.Tree, l.Passed, l.Score, l.Rules, l.Took = tree, v.Passed, v.Score, iteration.Outcomes(v), x.Now().Sub(began)
 	l.Log = x.keepVerdict(s, l.Tasks, v)
-	return append(events, core.Event{Kind: core.CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
+	return append(events, epic.Event{Kind: epic.CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
 }
 
 // measure fills in how much a stack changes, and lists the files.
-func (x *Effects) measure(ctx context.Context, l *core.Land, from, to core.Commit) (files []string) {
+func (x *Effects) measure(ctx context.Context, l *epic.Land, from, to epic.Commit) (files []string) {
 	changes, err := x.Repo.ChangedFiles(ctx, from, to)
 	if err != nil {
 		return nil // a figure for people; nothing rests on it
@@ -167,7 +167,7 @@ func failedText(v validation.Verdict) string {
 
 // keepVerdict writes the gate's output beside each attempt's log, for people;
 // the path of the first is returned, "" when it could not be written.
-func (x *Effects) keepVerdict(s core.State, tasks []core.TaskID, v validation.Verdict) (first string) {
+func (x *Effects) keepVerdict(s epic.State, tasks []epic.TaskID, v validation.Verdict) (first string) {
 	var body strings.Builder
 	for _, c := range v.Checks {
 		fmt.Fprintf(&body, "== %s: %s (%s)\n%s\n", c.Rule, passedWord(c), c.Why, c.Output)
@@ -191,56 +191,56 @@ func passedWord(c validation.Check) string {
 	return "failed"
 }
 
-func conflictText(c *land.ConflictError, old core.Commit) string {
+func conflictText(c *land.ConflictError, old epic.Commit) string {
 	return fmt.Sprintf("Your work conflicts with what has landed since you began, in: %s.\n"+
 		"Run `git merge %s`, resolve these files so that both changes are kept, and commit the merge.", strings.Join(c.Files, ", "), old)
 }
 
-func (x *Effects) message(s core.State, id core.TaskID) land.Message {
+func (x *Effects) message(s epic.State, id epic.TaskID) land.Message {
 	t := s.Task(id)
 	return land.Message{Epic: string(s.Epic), Task: string(id), Attempt: t.Last().Number, Title: t.Title}
 }
 
 // move puts a judged stack onto the epic branch, in one transaction that also
 // verifies that the lease is still ours.
-func (x *Effects) move(ctx context.Context, s core.State, d core.Decision) []core.Event {
+func (x *Effects) move(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
 	l := d.Land
 	top := l.Commits[len(l.Commits)-1]
-	if e := x.look(ctx, s); e.Kind != core.TipSeen || e.Reason != "" {
+	if e := x.look(ctx, s); e.Kind != epic.TipSeen || e.Reason != "" {
 		return notLanded(e)
 	}
 	err := land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: l.Old, To: top, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
 	if err == nil {
-		done := &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
+		done := &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
 		var looks sync.WaitGroup // what people are told of it; the dependants wait
 		looks.Go(func() { x.measure(ctx, done, l.Old, top) })
 		secrets := x.secretsIn(ctx, l.Old, top)
 		looks.Wait()
 		done.Secrets = secrets
-		return []core.Event{{Kind: core.TaskLanded, Land: done, Reason: x.noted(l)}}
+		return []epic.Event{{Kind: epic.TaskLanded, Land: done, Reason: x.noted(l)}}
 	}
-	lost := core.Event{Kind: core.LandingLost, Reason: err.Error()}
+	lost := epic.Event{Kind: epic.LandingLost, Reason: err.Error()}
 	if !errors.Is(err, git.ErrRefMoved) {
-		return []core.Event{lost}
+		return []epic.Event{lost}
 	}
 	switch now, err := x.tip(ctx, x.lease.Name); {
 	case err != nil || now == x.lease.Commit:
-		return []core.Event{lost}
+		return []epic.Event{lost}
 	case now == "": // deleted, and taken by nobody: the lock is still ours
 		if err := land.Renew(ctx, x.Repo, x.lease); err != nil {
-			return []core.Event{lost, machineFailed("taking the lease again", err)}
+			return []epic.Event{lost, machineFailed("taking the lease again", err)}
 		}
 		lost.Reason = "the reference of the lease was deleted, and is there again"
-		return []core.Event{lost}
+		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"
-	return []core.Event{lost, {Kind: core.DrainStarted, Code: core.Orphaned, Reason: why}, {Kind: core.KillStarted, Reason: why}}
+	return []epic.Event{lost, {Kind: epic.DrainStarted, Code: epic.Orphaned, Reason: why}, {Kind: epic.KillStarted, Reason: why}}
 }
 
 // notLanded answers for a landing that the epic branch does not allow now.
-func notLanded(e core.Event) []core.Event {
-	if e.Kind == core.TipSeen {
-		return []core.Event{{Kind: core.BranchHeld, Code: core.CheckedOut, Reason: e.Reason}}
+func notLanded(e epic.Event) []epic.Event {
+	if e.Kind == epic.TipSeen {
+		return []epic.Event{{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: e.Reason}}
 	}
-	return []core.Event{{Kind: core.LandingLost, Reason: e.Reason}, e}
+	return []epic.Event{{Kind: epic.LandingLost, Reason: e.Reason}, e}
 }

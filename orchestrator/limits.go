@@ -5,19 +5,19 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/worktree"
 )
 
 // tooLarge looks, before anything reads the work, whether it is over a limit of size, and ends
 // the attempt with TOO_LARGE if it is; what is committed is kept in the attic.
-func (x *Effects) tooLarge(ctx context.Context, t *core.Task, d core.Decision, e core.Event, w worktree.Work) (core.Event, bool) {
+func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, w worktree.Work) (epic.Event, bool) {
 	why, err := "", error(nil)
 	if len(w.Large) > 0 {
-		why = core.FirstOf(w.Large) + " is over a limit of size, not committed, and only in the worktree"
+		why = epic.FirstOf(w.Large) + " is over a limit of size, not committed, and only in the worktree"
 	} else if why, err = x.Store.Oversized(ctx, t.Last().Base, w.Head); err != nil {
 		e.Reason = "looking at its work: " + err.Error()
-		e.Agent.End, e.Code = core.EndedCrash, core.AgentCrashed
+		e.Agent.End, e.Code = epic.EndedCrash, epic.AgentCrashed
 		return e, true
 	}
 	if why == "" {
@@ -31,7 +31,7 @@ func (x *Effects) tooLarge(ctx context.Context, t *core.Task, d core.Decision, e
 }
 
 // tooMany is the same for the number of files.
-func (x *Effects) tooMany(ctx context.Context, t *core.Task, d core.Decision, e core.Event, files int) (core.Event, bool) {
+func (x *Effects) tooMany(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, files int) (epic.Event, bool) {
 	most := x.Store.MaxFiles()
 	if most == 0 || files <= most {
 		return e, false
@@ -43,18 +43,18 @@ func (x *Effects) tooMany(ctx context.Context, t *core.Task, d core.Decision, e 
 	return overLimit(e, why), true
 }
 
-func overLimit(e core.Event, why string) core.Event {
-	e.Code, e.Reason = core.TooLarge, why
+func overLimit(e epic.Event, why string) epic.Event {
+	e.Code, e.Reason = epic.TooLarge, why
 	e.Text = "Your work is not taken, since it is too large: " + why + ". Do the task without it: build products, downloads and data sets do not belong into commits."
 	return e
 }
 
 // unsavedSize is the answer when a new attempt cannot start since the one before left
 // something too large to be saved.
-func unsavedSize(e core.Event, err error) core.Event {
+func unsavedSize(e epic.Event, err error) epic.Event {
 	var unsaved *worktree.UnsavedError
 	if errors.As(err, &unsaved) && unsaved.Large {
-		e.Code, e.Agent.Fast = core.TooLarge, false
+		e.Code, e.Agent.Fast = epic.TooLarge, false
 	}
 	return e
 }

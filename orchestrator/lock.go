@@ -12,7 +12,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
@@ -27,7 +27,7 @@ type Holder struct {
 
 // HeldError says that another orch holds the epic.
 type HeldError struct {
-	Epic   core.TaskID // that is held
+	Epic   epic.TaskID // that is held
 	Holder Holder      // zero when it could not be read
 }
 
@@ -43,7 +43,7 @@ func (e *HeldError) Error() string {
 // FencedError says that this process held the epic and does so no longer: its lock or its journal
 // was removed, replaced or changed by somebody else. It has written nothing since.
 type FencedError struct {
-	Epic core.TaskID // that it held
+	Epic epic.TaskID // that it held
 	Why  string      // in a clause
 }
 
@@ -62,11 +62,11 @@ const lockFile = "lock"
 // epicLock is the lock of an epic, held.
 type epicLock struct {
 	*flock.Flock
-	epic core.TaskID
+	epic epic.TaskID
 }
 
 // lock takes the epic's lock. It fails with *HeldError.
-func lock(ctx context.Context, dir string, epicID core.TaskID) (*epicLock, error) {
+func lock(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, error) {
 	files, err := openFiles(dir)
 	if err != nil {
 		return nil, err

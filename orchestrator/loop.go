@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // Executor does what a decision asks for, and answers with the events that say
@@ -16,36 +16,36 @@ import (
 // goroutines; s never changes under it. The context ends when the decision is to
 // be given up; its cause says why.
 type Executor interface {
-	Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event
+	Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) []epic.Event
 }
 
 // Request is an event that comes from outside the loop: a person's verb or a
 // signal. Done is called once it is in the journal, or was refused.
 type Request struct {
-	Event core.Event // what is asked for
+	Event epic.Event // what is asked for
 	Done  func()     // may be nil
 }
 
 // Loop drives a State to the end of a run. Its goroutine owns the state; workers
 // get copies of it and answer with events.
 type Loop struct {
-	State    core.State                   // owned by Run while it runs
+	State    epic.State                   // owned by Run while it runs
 	Executor Executor                     // does what is decided
-	Append   func(...core.Event) error    // durable when it returns
-	Redact   func(core.Event) core.Event  // takes secrets out before anything is made of an event; may be nil
-	Observe  func(core.Event, core.State) // told of each event after it was applied; may be nil
+	Append   func(...epic.Event) error    // durable when it returns
+	Redact   func(epic.Event) epic.Event  // takes secrets out before anything is made of an event; may be nil
+	Observe  func(epic.Event, epic.State) // told of each event after it was applied; may be nil
 	Requests <-chan Request               // a person's, and signals
 	Now      func() time.Time             // the clock
 
-	answers chan []core.Event
+	answers chan []epic.Event
 	workers sync.WaitGroup
 	cancels map[work]context.CancelCauseFunc
 }
 
 // work names something under way that can be given up.
 type work struct {
-	act  core.Act
-	task core.TaskID
+	act  epic.Act
+	task epic.TaskID
 }
 
 // errRunOver is the cause that workers see when the loop has ended.
@@ -58,7 +58,7 @@ var errInterrupted = errors.New("interrupted")
 // left. A context that ends interrupts everything, as a second Ctrl-C does. It
 // fails when the journal cannot be written, and then nothing more was begun.
 func (l *Loop) Run(ctx context.Context) error {
-	l.answers = make(chan []core.Event, 64)
+	l.answers = make(chan []epic.Event, 64)
 	l.cancels = map[work]context.CancelCauseFunc{}
 	inner, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer l.drainAnswers()
@@ -73,7 +73,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		select {
 		case events := <-l.answers:
 			for i, e := range events {
-				events[i] = core.Current(l.State, e)
+				events[i] = epic.Current(l.State, e)
 			}
 			err = l.record(events...)
 		case r := <-l.Requests:
@@ -81,7 +81,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			err = l.record(core.Event{Kind: core.DrainStarted, Code: core.Interrupted, Reason: "interrupted"}, core.Event{Kind: core.KillStarted})
+			err = l.record(epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Kind: epic.KillStarted})
 		}
 		timer.Stop()
 		if err != nil {
@@ -116,11 +116,11 @@ func (l *Loop) untilWake() time.Duration {
 // decide acts on decisions until there are none.
 func (l *Loop) decide(ctx context.Context) (over bool, err error) {
 	for {
-		ds := core.Decide(l.State, l.Now())
+		ds := epic.Decide(l.State, l.Now())
 		if len(ds) == 0 {
 			return false, nil
 		}
-		intents := make([]core.Event, len(ds))
+		intents := make([]epic.Event, len(ds))
 		for i, d := range ds {
 			intents[i] = d.Event
 		}
@@ -128,7 +128,7 @@ func (l *Loop) decide(ctx context.Context) (over bool, err error) {
 			return false, err
 		}
 		for _, d := range ds { // then do it
-			if d.Act == core.Finish {
+			if d.Act == epic.Finish {
 				return true, nil
 			}
 			l.act(ctx, d)
@@ -136,12 +136,12 @@ func (l *Loop) decide(ctx context.Context) (over bool, err error) {
 	}
 }
 
-func (l *Loop) act(ctx context.Context, d core.Decision) {
+func (l *Loop) act(ctx context.Context, d epic.Decision) {
 	switch d.Act {
-	case core.Nothing:
+	case epic.Nothing:
 		return
-	case core.Stop:
-		for _, act := range []core.Act{core.Start, core.Iterate} {
+	case epic.Stop:
+		for _, act := range []epic.Act{epic.Start, epic.Iterate} {
 			if cancel := l.cancels[work{act, d.Task}]; cancel != nil {
 				cancel(fmt.Errorf("%w: %s", errInterrupted, d.Reason))
 			}
@@ -151,7 +151,7 @@ func (l *Loop) act(ctx context.Context, d core.Decision) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	l.cancels[work{d.Act, d.Task}] = cancel
 	l.workers.Add(1)
-	go func(s core.State) {
+	go func(s epic.State) {
 		defer l.workers.Done()
 		defer cancel(errRunOver)
 		l.answers <- l.execute(ctx, s, d)
@@ -160,52 +160,52 @@ func (l *Loop) act(ctx context.Context, d core.Decision) {
 
 // execute answers for a worker that panics: the bug is ours, and the task waits
 // for a person with the trace.
-func (l *Loop) execute(ctx context.Context, s core.State, d core.Decision) (events []core.Event) {
+func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			events = append(fallback(d), core.Event{Kind: core.WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
+			events = append(fallback(d), epic.Event{Kind: epic.WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
 		}
 	}()
-	return l.Executor.Execute(ctx, s, d, func(e core.Event) { l.answers <- []core.Event{e} })
+	return l.Executor.Execute(ctx, s, d, func(e epic.Event) { l.answers <- []epic.Event{e} })
 }
 
 // fallback is the answer to a decision that came to nothing through a bug.
-func fallback(d core.Decision) []core.Event {
+func fallback(d epic.Decision) []epic.Event {
 	const why = "a bug in orch; its trace is in the journal"
 	switch d.Act {
-	case core.Start, core.Iterate:
-		return []core.Event{{Kind: core.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: core.AgentCrashed, Reason: why, Agent: &core.Agent{End: core.EndedCrash}}}
-	case core.Gate, core.Move:
-		return []core.Event{{Kind: core.LandingLost, Reason: why}}
-	case core.Survey, core.Write:
-		return []core.Event{{Kind: core.TrackerFailed, Reason: why}}
-	case core.CheckBase:
-		return []core.Event{{Kind: core.BaseChecked, Land: &core.Land{}, Text: why}}
-	case core.Clean:
-		return []core.Event{{Kind: core.AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
-	case core.Into:
-		return []core.Event{{Kind: core.EpicNotLanded, Reason: why}}
-	case core.LookAtTip, core.RestoreTip:
-		return []core.Event{{Kind: core.MachineFailed, Code: core.Machine, Reason: why}}
+	case epic.Start, epic.Iterate:
+		return []epic.Event{{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why, Agent: &epic.Agent{End: epic.EndedCrash}}}
+	case epic.Gate, epic.Move:
+		return []epic.Event{{Kind: epic.LandingLost, Reason: why}}
+	case epic.Survey, epic.Write:
+		return []epic.Event{{Kind: epic.TrackerFailed, Reason: why}}
+	case epic.CheckBase:
+		return []epic.Event{{Kind: epic.BaseChecked, Land: &epic.Land{}, Text: why}}
+	case epic.Clean:
+		return []epic.Event{{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
+	case epic.Into:
+		return []epic.Event{{Kind: epic.EpicNotLanded, Reason: why}}
+	case epic.LookAtTip, epic.RestoreTip:
+		return []epic.Event{{Kind: epic.MachineFailed, Code: epic.Machine, Reason: why}}
 	}
 	return nil
 }
 
 // record writes the events down, applies them and tells the observer. An event
 // that the state forbids is a bug here, and stops the program before it harms.
-func (l *Loop) record(events ...core.Event) error {
+func (l *Loop) record(events ...epic.Event) error {
 	next := l.State
-	states := make([]core.State, len(events))
-	var lines []core.Event
+	states := make([]epic.State, len(events))
+	var lines []epic.Event
 	for i := range events {
 		if l.Redact != nil {
 			events[i] = l.Redact(events[i])
 		}
 		events[i].At = l.Now().UTC()
-		if err := core.Check(next, events[i]); err != nil {
+		if err := epic.Check(next, events[i]); err != nil {
 			panic(err)
 		}
-		next = core.Apply(next, events[i])
+		next = epic.Apply(next, events[i])
 		states[i] = next
 		if events[i].Kind.Journaled() {
 			lines = append(lines, events[i])
@@ -218,7 +218,7 @@ func (l *Loop) record(events ...core.Event) error {
 	}
 	l.State = next
 	for i, e := range events {
-		if e.Kind == core.KillStarted {
+		if e.Kind == epic.KillStarted {
 			l.giveUp()
 		}
 		if l.Observe != nil {
@@ -230,7 +230,7 @@ func (l *Loop) record(events ...core.Event) error {
 
 // giveUp stops the gate, whose candidate is then queued again.
 func (l *Loop) giveUp() {
-	for _, act := range []core.Act{core.Gate, core.CheckBase} {
+	for _, act := range []epic.Act{epic.Gate, epic.CheckBase} {
 		if cancel := l.cancels[work{act: act}]; cancel != nil {
 			cancel(errInterrupted)
 		}
@@ -240,8 +240,8 @@ func (l *Loop) giveUp() {
 // request records what a person asked for, or that it is not possible.
 func (l *Loop) request(r Request) error {
 	e := r.Event
-	if err := core.Check(l.State, e); err != nil {
-		e = core.Event{Kind: core.RequestRefused, Reason: err.Error()}
+	if err := epic.Check(l.State, e); err != nil {
+		e = epic.Event{Kind: epic.RequestRefused, Reason: err.Error()}
 	}
 	err := l.record(e)
 	if r.Done != nil && err == nil {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -14,8 +14,8 @@ import (
 // from those before them are cut too, and so is all of a journal whose epic does not belong in
 // the folder. A dry one only says what it would do. It fails with *HeldError while a run holds
 // the epic.
-func Mend(ctx context.Context, dir string, belongs func(core.TaskID) bool, now func() time.Time, dry bool) (m journal.Mended, err error) {
-	epicID := core.TaskID(filepath.Base(dir))
+func Mend(ctx context.Context, dir string, belongs func(epic.TaskID) bool, now func() time.Time, dry bool) (m journal.Mended, err error) {
+	epicID := epic.TaskID(filepath.Base(dir))
 	holder, held, err := HeldBy(dir)
 	if err != nil || held {
 		return m, errors.Join(err, &HeldError{Epic: epicID, Holder: holder})

@@ -8,14 +8,14 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
 // ForeignError says that the journal in an epic's folder is that of another epic.
 type ForeignError struct {
 	Dir  string      // the folder
-	Epic core.TaskID // whose journal it is
+	Epic epic.TaskID // whose journal it is
 }
 
 // Error names the folder and the epic.
@@ -36,22 +36,22 @@ func (e *ReplayError) Error() string { return fmt.Sprintf("journal record %d: %v
 func (e *ReplayError) Unwrap() error { return e.Err }
 
 // Replay is ReplayIn without the texts that are in files.
-func Replay(records []journal.Record) (core.State, error) { return ReplayIn("", records) }
+func Replay(records []journal.Record) (epic.State, error) { return ReplayIn("", records) }
 
 // ReplayIn folds the records of the journal in an epic's folder into a state. It fails with a
 // [*ReplayError] when they do not belong together; the state is then that before the record.
-func ReplayIn(dir string, records []journal.Record) (core.State, error) {
-	s := core.NewState()
+func ReplayIn(dir string, records []journal.Record) (epic.State, error) {
+	s := epic.NewState()
 	for _, r := range records {
-		var e core.Event
+		var e epic.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return s, &ReplayError{Record: r.Seq, Err: err}
 		}
 		e = unshelve(dir, e)
-		if err := core.Check(s, e); err != nil {
+		if err := epic.Check(s, e); err != nil {
 			return s, &ReplayError{Record: r.Seq, Err: err}
 		}
-		s = core.Apply(s, e)
+		s = epic.Apply(s, e)
 	}
 	return s, nil
 }
@@ -89,8 +89,8 @@ func (o *Orchestrator) openJournal(ctx context.Context, me Holder) (rec journal.
 }
 
 // cutTail says what was found behind the last record; ok is false where nothing was.
-func cutTail(rec journal.Recovery) (e core.Event, ok bool) {
-	e.Kind = core.LeftoverFound
+func cutTail(rec journal.Recovery) (e epic.Event, ok bool) {
+	e.Kind = epic.LeftoverFound
 	switch {
 	case rec.Repeated > 0:
 		e.Reason = fmt.Sprintf("the journal said its last record again; %d bytes were cut and kept beside it", rec.TornBytes)

@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/worktree"
@@ -19,8 +19,8 @@ type Orchestrator struct {
 	loop    *Loop
 	lock    *epicLock
 	journal *journal.Journal
-	base    core.Commit
-	pinned  core.Commit         // what the tip reference was at when this run began; "" for none
+	base    epic.Commit
+	pinned  epic.Commit         // what the tip reference was at when this run began; "" for none
 	named   map[string]bool     // what could not be removed, and was said to be
 	left    []worktree.Leftover // what Close could not remove
 
@@ -29,9 +29,9 @@ type Orchestrator struct {
 
 // Options are what a run is for.
 type Options struct {
-	Mode    core.Mode                    // what the run is for
-	Base    core.Commit                  // what a new epic branch starts from
-	Observe func(core.Event, core.State) // is told each event with the state after it
+	Mode    epic.Mode                    // what the run is for
+	Base    epic.Commit                  // what a new epic branch starts from
+	Observe func(epic.Event, epic.State) // is told each event with the state after it
 	PID     int                          // who holds the epic, for others to see
 	Host    string                       // and where
 	// Locked, where it is set, is called when the epic's lock is held and before anything is
@@ -39,7 +39,7 @@ type Options struct {
 	Locked func()
 	// Wrap, where it is set, stands around every write of the journal; tests
 	// inject faults there.
-	Wrap func(append func(...core.Event) error) func(...core.Event) error
+	Wrap func(append func(...epic.Event) error) func(...epic.Event) error
 }
 
 // Open takes the epic over from whoever had it: it takes the lock and the journal,
@@ -63,10 +63,10 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, files: files, activity: map[core.TaskID]func() string{}}}
+	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, files: files, activity: map[epic.TaskID]func() string{}}}
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
-		o.loop.Redact = func(e core.Event) core.Event { return WithoutSecrets(deps.Redact, e) }
+		o.loop.Redact = func(e epic.Event) epic.Event { return WithoutSecrets(deps.Redact, e) }
 	}
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
@@ -77,7 +77,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	return o, nil
 }
 
-func (o *Orchestrator) append(events ...core.Event) error {
+func (o *Orchestrator) append(events ...epic.Event) error {
 	batch := make([]any, len(events))
 	for i, e := range events {
 		kept, err := shelve(o.fx.Dir, e)
@@ -94,10 +94,10 @@ func (o *Orchestrator) append(events ...core.Event) error {
 }
 
 // State is how things stand; only between Open and Run, or after it.
-func (o *Orchestrator) State() core.State { return o.loop.State }
+func (o *Orchestrator) State() epic.State { return o.loop.State }
 
 // Activity says what the agent of a task does now, in a clause; "" unknown.
-func (o *Orchestrator) Activity(id core.TaskID) string { return o.fx.Activity(id) }
+func (o *Orchestrator) Activity(id epic.TaskID) string { return o.fx.Activity(id) }
 
 // Run drives the epic until the run is over. Requests are what signals ask for;
 // those of other commands are taken from the epic's folder. It fails when the
@@ -135,21 +135,21 @@ func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
 
 // Land has the loop land what a session's model has done for a task, as if its
 // agent had just ended. It fails when no attempt of the task is open.
-func (o *Orchestrator) Land(ctx context.Context, id core.TaskID) error {
+func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
 	t := o.loop.State.Task(id)
 	if t == nil || !t.Last().Open() || !t.Last().Agent {
-		return fmt.Errorf("no attempt of %s is under way: %w", id, core.ErrForbidden)
+		return fmt.Errorf("no attempt of %s is under way: %w", id, epic.ErrForbidden)
 	}
-	d := core.Decision{Event: core.Event{Task: id, Attempt: t.Last().Number, Agent: &core.Agent{Iteration: t.Last().Iteration}}}
-	e := core.Event{Kind: core.AgentEnded, Task: id, Attempt: t.Last().Number, Agent: &core.Agent{End: core.EndedItself, Iteration: t.Last().Iteration}}
+	d := epic.Decision{Event: epic.Event{Task: id, Attempt: t.Last().Number, Agent: &epic.Agent{Iteration: t.Last().Iteration}}}
+	e := epic.Event{Kind: epic.AgentEnded, Task: id, Attempt: t.Last().Number, Agent: &epic.Agent{End: epic.EndedItself, Iteration: t.Last().Iteration}}
 	return o.loop.record(o.fx.harvest(ctx, o.loop.State, d, e))
 }
 
 // Accept has the loop land what a parked task has done although it changes protected paths.
 // It fails where the task is not parked for these.
-func (o *Orchestrator) Accept(id core.TaskID) error {
-	e := core.Event{Kind: core.TaskAccepted, Task: id, Reason: "a person has accepted its changes of protected paths"}
-	if err := core.Check(o.loop.State, e); err != nil {
+func (o *Orchestrator) Accept(id epic.TaskID) error {
+	e := epic.Event{Kind: epic.TaskAccepted, Task: id, Reason: "a person has accepted its changes of protected paths"}
+	if err := epic.Check(o.loop.State, e); err != nil {
 		return err
 	}
 	return o.loop.record(e)
@@ -240,11 +240,11 @@ func (o *Orchestrator) takeAsked() error {
 	return nil
 }
 
-func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
+func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	s := o.loop.State
 	limits := o.fx.Limits
 	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
-	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
+	return epic.Event{Kind: epic.RunStarted, Epic: o.fx.Epic, Land: &epic.Land{Commits: []epic.Commit{tip}}, Run: &epic.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/protect"
 )
 
@@ -16,13 +16,13 @@ import (
 type protection struct {
 	mu    sync.Mutex
 	set   *protect.Set
-	notes map[core.Commit]string
+	notes map[epic.Commit]string
 }
 
 // refuse looks at what a candidate changes on the tip that it was built on, before the gate
 // runs anything of it. It refuses one that touches protected paths which nobody has accepted;
 // nil where it does not. It fails as git does.
-func (x *Effects) refuse(ctx context.Context, t *core.Task, tip, candidate core.Commit) (*core.Event, error) {
+func (x *Effects) refuse(ctx context.Context, t *epic.Task, tip, candidate epic.Commit) (*epic.Event, error) {
 	a := t.Last()
 	touched, changes, err := x.touches(ctx, tip, candidate)
 	if err != nil {
@@ -30,20 +30,20 @@ func (x *Effects) refuse(ctx context.Context, t *core.Task, tip, candidate core.
 	}
 	left := protect.Allowed(touched, x.AllowProtected[t.ID])
 	if len(left) > 0 && (a.Accepted == "" || a.Accepted != a.Head) {
-		return &core.Event{Kind: core.LandingRefused, Task: t.ID, Attempt: a.Number, Code: core.Protected, Land: &core.Land{Old: tip}, Files: left,
-			Reason: "it changes " + core.FirstOf(left) + ", which settles how work is judged or what runs",
+		return &epic.Event{Kind: epic.LandingRefused, Task: t.ID, Attempt: a.Number, Code: epic.Protected, Land: &epic.Land{Old: tip}, Files: left,
+			Reason: "it changes " + epic.FirstOf(left) + ", which settles how work is judged or what runs",
 			Text:   "Your work changes paths that no task may change by itself: " + strings.Join(left, ", ") + ".\nLeave them as they are."}, nil
 	}
 	note := protect.TestNote(changes, func(id string) ([]byte, error) { return x.blob(ctx, id) })
 	if len(touched) > 0 {
-		note = strings.TrimPrefix(note+"; changes "+core.FirstOf(touched)+", as a person has allowed", "; ")
+		note = strings.TrimPrefix(note+"; changes "+epic.FirstOf(touched)+", as a person has allowed", "; ")
 	}
 	x.note(candidate, note)
 	return nil, nil
 }
 
 // touches lists the protected paths that differ between two commits, and all changes.
-func (x *Effects) touches(ctx context.Context, from, to core.Commit) (paths []string, changes []protect.Change, err error) {
+func (x *Effects) touches(ctx context.Context, from, to epic.Commit) (paths []string, changes []protect.Change, err error) {
 	out, err := x.Repo.Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--end-of-options", string(from), string(to), "--")
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing what changes: %w", err)
@@ -60,7 +60,7 @@ func (x *Effects) touches(ctx context.Context, from, to core.Commit) (paths []st
 }
 
 // protection is what is protected in this run.
-func (x *Effects) protection(ctx context.Context, tip core.Commit) (*protect.Set, error) {
+func (x *Effects) protection(ctx context.Context, tip epic.Commit) (*protect.Set, error) {
 	x.guarded.mu.Lock()
 	defer x.guarded.mu.Unlock()
 	if x.guarded.set != nil {
@@ -81,7 +81,7 @@ func (x *Effects) protection(ctx context.Context, tip core.Commit) (*protect.Set
 const maxLooked = 1 << 20
 
 // filesAt reads those of the paths that are plain files in a commit.
-func (x *Effects) filesAt(ctx context.Context, c core.Commit, paths []string) (map[string][]byte, error) {
+func (x *Effects) filesAt(ctx context.Context, c epic.Commit, paths []string) (map[string][]byte, error) {
 	found := map[string][]byte{}
 	const batch = 500 // of paths on one command line
 	for len(paths) > 0 {
@@ -112,7 +112,7 @@ func (x *Effects) filesAt(ctx context.Context, c core.Commit, paths []string) (m
 const maxLinks = 2000
 
 // linksAt are the symbolic links in a commit, with what they contain.
-func (x *Effects) linksAt(ctx context.Context, c core.Commit) (map[string]string, error) {
+func (x *Effects) linksAt(ctx context.Context, c epic.Commit) (map[string]string, error) {
 	out, err := x.Repo.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", string(c))
 	if err != nil {
 		return nil, fmt.Errorf("looking for links: %w", err)
@@ -142,16 +142,16 @@ func (x *Effects) blob(ctx context.Context, id string) ([]byte, error) {
 }
 
 // note keeps what is to be said when a candidate lands.
-func (x *Effects) note(c core.Commit, text string) {
+func (x *Effects) note(c epic.Commit, text string) {
 	x.guarded.mu.Lock()
 	defer x.guarded.mu.Unlock()
-	notes := map[core.Commit]string{c: text}
+	notes := map[epic.Commit]string{c: text}
 	maps.Copy(notes, x.guarded.notes)
 	x.guarded.notes = notes
 }
 
 // noted is what is to be said of a stack that lands; "" nothing.
-func (x *Effects) noted(l *core.Land) string {
+func (x *Effects) noted(l *epic.Land) string {
 	x.guarded.mu.Lock()
 	defer x.guarded.mu.Unlock()
 	var out []string

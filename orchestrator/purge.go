@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -23,7 +23,7 @@ type Purge struct {
 	// Dir is the epic's folder.
 	Dir string
 	// Task is whose texts are forgotten; "" all tasks'.
-	Task core.TaskID
+	Task epic.TaskID
 	// Before is since when texts stay; zero forgets all.
 	Before time.Time
 	// DryRun only says what would be removed.
@@ -127,7 +127,7 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 func (p Purge) texts(records []journal.Record) (hashes []string, inline int, err error) {
 	stay := map[string]bool{}
 	for _, r := range records {
-		var e core.Event
+		var e epic.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return nil, 0, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}

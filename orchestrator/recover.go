@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -23,21 +23,21 @@ const (
 )
 
 // reap ends what a killed run left running, and reports what would not end.
-func reap(ctx context.Context, marker string) ([]core.Event, error) {
+func reap(ctx context.Context, marker string) ([]epic.Event, error) {
 	alive, err := proc.Reap(ctx, marker, orphanWait, orphanGrace)
 	if err != nil {
 		return nil, fmt.Errorf("ending what a killed run left running: %w", err)
 	}
-	var events []core.Event
+	var events []epic.Event
 	for _, pid := range alive {
-		events = append(events, core.Event{Kind: core.LeftoverFound, Code: core.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+		events = append(events, epic.Event{Kind: epic.LeftoverFound, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
 	}
 	return events, nil
 }
 
 // lookAtTheWorld settles, by what git shows, every attempt that the journal
 // leaves open: nothing is assumed done, and nothing is done twice.
-func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode core.Mode) error {
+func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error {
 	if err := o.finishLanding(ctx); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode core.Mode) error
 		return err
 	}
 	for _, t := range o.loop.State.Tasks {
-		if !t.Last().Open() || t.State != core.Running {
+		if !t.Last().Open() || t.State != epic.Running {
 			continue
 		}
 		e, err := o.settle(ctx, t, mode)
@@ -88,10 +88,10 @@ func (o *Orchestrator) finishLanding(ctx context.Context) error {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
 		if on {
-			return o.loop.record(core.Event{Kind: core.TaskLanded, Reason: "found on the epic branch", Land: &core.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+			return o.loop.record(epic.Event{Kind: epic.TaskLanded, Reason: "found on the epic branch", Land: &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
 		}
 	}
-	return o.loop.record(core.Event{Kind: core.LandingLost, Reason: "orch was stopped while it landed"})
+	return o.loop.record(epic.Event{Kind: epic.LandingLost, Reason: "orch was stopped while it landed"})
 }
 
 // findLanded asks the epic branch, by its trailers, for landings that the journal does not
@@ -100,7 +100,7 @@ func (o *Orchestrator) finishLanding(ctx context.Context) error {
 // the gate has passed on the branch.
 func (o *Orchestrator) findLanded(ctx context.Context) error {
 	fx, s := o.fx, o.loop.State
-	fx.found = map[core.TaskID]core.Commit{}
+	fx.found = map[epic.TaskID]epic.Commit{}
 	if s.Moved.Pending() && s.Moved.To == "" {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 	for key, commit := range landed {
 		id, n := attemptOf(key)
 		t := s.Task(id)
-		if t != nil && (t.State == core.Landed || n < t.Last().Number || n == t.Last().Number && !t.Last().Open()) {
+		if t != nil && (t.State == epic.Landed || n < t.Last().Number || n == t.Last().Number && !t.Last().Open()) {
 			continue // the journal knows what became of it
 		}
 		if real, err := land.Genuine(ctx, fx.Repo, commit); err != nil || !real {
@@ -125,7 +125,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 			fx.found[id] = commit // when the tracker names it
 			continue
 		}
-		if err := o.loop.record(core.Event{Kind: core.TaskFound, Task: id, Reason: "its commit is on the epic branch already", Land: &core.Land{Commits: []core.Commit{commit}}}); err != nil {
+		if err := o.loop.record(epic.Event{Kind: epic.TaskFound, Task: id, Reason: "its commit is on the epic branch already", Land: &epic.Land{Commits: []epic.Commit{commit}}}); err != nil {
 			return err
 		}
 	}
@@ -134,7 +134,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 
 // since is where the epic branch left the person's own history, "" when it
 // cannot be told.
-func (o *Orchestrator) since(ctx context.Context) core.Commit {
+func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 	if o.base == "" {
 		return o.loop.State.Base
 	}
@@ -142,18 +142,18 @@ func (o *Orchestrator) since(ctx context.Context) core.Commit {
 	if err != nil {
 		return o.loop.State.Base
 	}
-	return core.Commit(base)
+	return epic.Commit(base)
 }
 
 // settle decides what became of an open attempt. An event without a kind means
 // that it goes on as it is.
-func (o *Orchestrator) settle(ctx context.Context, t *core.Task, mode core.Mode) (core.Event, error) {
+func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
 	exists := fx.Store.Exists(string(t.ID), a.Number)
-	if exists && (!a.Agent || a.Handed && mode != core.Headless) {
-		return core.Event{}, nil
+	if exists && (!a.Agent || a.Handed && mode != epic.Headless) {
+		return epic.Event{}, nil
 	}
-	lost := core.Event{Kind: core.AttemptLost, Task: t.ID, Attempt: a.Number, Code: core.Orphaned, Agent: &core.Agent{Head: a.Head},
+	lost := epic.Event{Kind: epic.AttemptLost, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Agent: &epic.Agent{Head: a.Head},
 		Reason: "orch was stopped while the agent worked"}
 	if a.InSession {
 		lost.Reason = "it was a session's; orch run takes over"
@@ -162,10 +162,10 @@ func (o *Orchestrator) settle(ctx context.Context, t *core.Task, mode core.Mode)
 		lost.Reason += "; its worktree is gone"
 		return lost, nil
 	}
-	d := core.Decision{Event: core.Event{Task: t.ID, Attempt: a.Number}}
+	d := epic.Decision{Event: epic.Event{Task: t.ID, Attempt: a.Number}}
 	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
 	if err != nil {
-		return core.Event{}, err
+		return epic.Event{}, err
 	}
 	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
 	if w.Head != a.Base {
@@ -175,14 +175,14 @@ func (o *Orchestrator) settle(ctx context.Context, t *core.Task, mode core.Mode)
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.
-func attemptOf(key string) (task core.TaskID, n int) {
+func attemptOf(key string) (task epic.TaskID, n int) {
 	i := strings.LastIndexByte(key, '/')
 	if i < 0 {
-		return core.TaskID(key), 0
+		return epic.TaskID(key), 0
 	}
 	n, err := strconv.Atoi(key[i+1:])
 	if err != nil {
-		return core.TaskID(key), 0
+		return epic.TaskID(key), 0
 	}
-	return core.TaskID(key[:i]), n
+	return epic.TaskID(key[:i]), n
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -28,7 +28,7 @@ const maxRequest = 1 << 20
 // Ask leaves a request for the run of the epic whose folder dir is. The event
 // names what a person wants; only verbs of a person are taken, and word of one
 // that was refused before it came here, since an agent asked.
-func Ask(dir string, e core.Event, now time.Time) error {
+func Ask(dir string, e epic.Event, now time.Time) error {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
@@ -46,7 +46,7 @@ func Ask(dir string, e core.Event, now time.Time) error {
 
 // Asked lists the requests that no run has taken yet, oldest first, with their
 // files. A file that is no request is passed over.
-func Asked(dir string) (events []core.Event, files []string, err error) {
+func Asked(dir string) (events []epic.Event, files []string, err error) {
 	folder := filepath.Join(dir, requestDir)
 	below, err := openFiles(dir)
 	if err != nil {
@@ -67,9 +67,9 @@ func Asked(dir string) (events []core.Event, files []string, err error) {
 		if strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
 			continue
 		}
-		var e core.Event
+		var e epic.Event
 		b, err := below.ReadFile(path, maxRequest)
-		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() && e.Kind != core.RequestRefused {
+		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() && e.Kind != epic.RequestRefused {
 			continue
 		}
 		events, files = append(events, e), append(files, path)

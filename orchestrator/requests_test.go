@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator"
-	. "github.com/beadsorch/orch/orchestrator/core"
+	. "github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // TestAskedInOrder: requests are found again, oldest first, whole.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -16,12 +16,12 @@ import (
 // round ends a turn of an agent that ended by itself: its own rules, where it has some, are
 // asked about what it has left and said, and then the hooks of its task. The gate judges
 // what lands all the same.
-func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e core.Event, said string) core.Event {
+func (x *Effects) round(ctx context.Context, s epic.State, d epic.Decision, e epic.Event, said string) epic.Event {
 	switch e.Agent.Signal {
-	case core.SignalBlocked, core.SignalEscalate, core.SignalFresh:
+	case epic.SignalBlocked, epic.SignalEscalate, epic.SignalFresh:
 		return e
 	}
-	if e.Agent.End != core.EndedItself || len(e.Agent.Unmerged) > 0 || e.Code == core.TooLarge {
+	if e.Agent.End != epic.EndedItself || len(e.Agent.Unmerged) > 0 || e.Code == epic.TooLarge {
 		return e
 	}
 	t, v := s.Task(d.Task), validation.Verdict{Passed: true, Score: 100}
@@ -30,14 +30,14 @@ func (x *Effects) round(ctx context.Context, s core.State, d core.Decision, e co
 		if v, err = x.ask(ctx, t, d, rules, e.Files, said); err != nil {
 			return e // interrupted: the gate will tell
 		}
-		e.Round = &core.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
+		e.Round = &epic.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
 		e.Round.Failure = why(v)
 	}
 	return x.hooked(ctx, t, d, e, v, said)
 }
 
 // ask has rules judge a turn, in the worktree of its attempt.
-func (x *Effects) ask(ctx context.Context, t *core.Task, d core.Decision, rules []validation.Rule, files []string, said string) (validation.Verdict, error) {
+func (x *Effects) ask(ctx context.Context, t *epic.Task, d epic.Decision, rules []validation.Rule, files []string, said string) (validation.Verdict, error) {
 	products, err := checkpoint.Products(BookDir(x.Dir, t.ID, d.Attempt), time.Time{})
 	if err != nil {
 		products = "" // then a rule that looks for something there tells
@@ -49,7 +49,7 @@ func (x *Effects) ask(ctx context.Context, t *core.Task, d core.Decision, rules 
 // hooked has the task's hooks decide on a turn: one that escalates asks for a person, one
 // that continues keeps going what is not red, one that completes what is not red needs no
 // promise.
-func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e core.Event, v validation.Verdict, said string) core.Event {
+func (x *Effects) hooked(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, v validation.Verdict, said string) epic.Event {
 	if x.Hooks == nil {
 		return e
 	}
@@ -64,11 +64,11 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 	switch {
 	case h.Action == "":
 	case h.Action == "escalate":
-		e.Agent.Signal, e.Text = core.SignalEscalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
+		e.Agent.Signal, e.Text = epic.SignalEscalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
 	case !v.Passed:
 		e.Round.Feedback += "\n" + says + "\n"
 	case h.Action == "continue":
-		e.Agent.Signal, e.Text = core.SignalContinue, says
+		e.Agent.Signal, e.Text = epic.SignalContinue, says
 	case h.Action == "complete":
 		e.Agent.Signal = string(promise.Complete)
 	}
@@ -77,8 +77,8 @@ func (x *Effects) hooked(ctx context.Context, t *core.Task, d core.Decision, e c
 
 // mark makes a checkpoint of a turn that has ended, for a fresh session that goes on, and for
 // a person. Nothing of a run rests on it. It fails when it cannot be written.
-func (x *Effects) mark(ctx context.Context, t *core.Task, d core.Decision, e core.Event) error {
-	if e.Agent.End != core.EndedItself {
+func (x *Effects) mark(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event) error {
+	if e.Agent.End != epic.EndedItself {
 		return nil
 	}
 	b, err := checkpoint.Open(context.WithoutCancel(ctx), BookDir(x.Dir, t.ID, d.Attempt), x.Now)

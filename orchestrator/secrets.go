@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -17,14 +17,14 @@ import (
 // WithoutSecrets is the event with all text in it redacted that comes from agents, gates,
 // hooks, the tracker and errors. It is done before the event is applied, so that the state, the
 // journal, and all that is told by them, agree. Ids, commits and paths that orch made stay.
-func WithoutSecrets(r *redact.Redactor, e core.Event) core.Event {
+func WithoutSecrets(r *redact.Redactor, e epic.Event) epic.Event {
 	if r == nil {
 		return e
 	}
-	if e.Kind != core.EpicLandedInto { // which names a branch
+	if e.Kind != epic.EpicLandedInto { // which names a branch
 		e.Reason = r.String(e.Reason)
 	}
-	if e.Kind != core.MetaFiled { // which names an issue
+	if e.Kind != epic.MetaFiled { // which names an issue
 		e.Text = r.String(e.Text)
 	}
 	e.Files = cleanAll(r, e.Files)
@@ -134,7 +134,7 @@ const (
 // secretsIn lists what looks secret in the lines that come between two commits, as
 // "FILE (NAME)". Commits stay as they are: a person has to know. What cannot be looked
 // through, or is too much, is said too.
-func (x *Effects) secretsIn(ctx context.Context, from, to core.Commit) (found []string) {
+func (x *Effects) secretsIn(ctx context.Context, from, to epic.Commit) (found []string) {
 	if x.Redact == nil {
 		return nil
 	}

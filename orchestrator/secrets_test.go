@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -36,7 +36,7 @@ func TestEveryTextOfAnEventIsRedacted(t *testing.T) {
 		"Tip.From", "Tip.To", "Tip.Kept", "Tip.Lost",
 		"Round.Entry.Signal", "Round.Entry.Rules.Rule",
 	}
-	var e core.Event
+	var e epic.Event
 	fill(reflect.ValueOf(&e).Elem())
 	before, err := json.Marshal(e)
 	require.NoError(t, err)

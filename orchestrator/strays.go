@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -16,19 +16,19 @@ import (
 // journal does not know, having been cut or taken away, and those of tasks that are over, which an
 // earlier run could not remove. Their work is made reachable first. What cannot be removed is said,
 // and is no reason not to run.
-func (o *Orchestrator) clearStrays(ctx context.Context) ([]core.Event, error) {
+func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 	list, err := o.fx.Store.List(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("looking for worktrees of earlier runs: %w", err)
 	}
 	needed := o.neededBranches()
-	var events []core.Event
+	var events []epic.Event
 	for _, e := range list {
 		over, known := needed[e.Branch]
 		if known && !over {
 			continue
 		}
-		found := core.Event{Kind: core.LeftoverFound, Reason: "attempt " + fmt.Sprint(e.Attempt) + " at " + e.Task + ", which the journal does not know, is gone; its work is kept below refs/orch",
+		found := epic.Event{Kind: epic.LeftoverFound, Reason: "attempt " + fmt.Sprint(e.Attempt) + " at " + e.Task + ", which the journal does not know, is gone; its work is kept below refs/orch",
 			Text: strings.TrimSpace(e.Dir + " " + e.Branch)}
 		if known {
 			found.Reason = fmt.Sprintf("attempt %d at %s was over, and is removed now", e.Attempt, e.Task)
@@ -49,7 +49,7 @@ func (o *Orchestrator) clearStrays(ctx context.Context) ([]core.Event, error) {
 func (o *Orchestrator) neededBranches() map[string]bool {
 	out := map[string]bool{}
 	for _, t := range o.loop.State.Tasks {
-		over := (t.State == core.Landed || t.State == core.Skipped) && t.Last().Cleaned
+		over := (t.State == epic.Landed || t.State == epic.Skipped) && t.Last().Cleaned
 		for _, a := range t.Attempts {
 			out[o.fx.Store.Name(string(t.ID), a.Number).Branch] = over
 		}
@@ -62,7 +62,7 @@ const Unremoved = "could not be removed"
 
 // leftovers are the events that say what of a killed run was found, but for what an earlier run
 // has named already: it could not be removed, and still cannot.
-func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []core.Event) {
+func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []epic.Event) {
 	for _, l := range found {
 		if e := leftoverEvent(l); !o.named[e.Text] {
 			events = append(events, e)
@@ -71,8 +71,8 @@ func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []core.Event
 	return events
 }
 
-func leftoverEvent(l worktree.Leftover) core.Event {
-	return core.Event{Kind: core.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)}
+func leftoverEvent(l worktree.Leftover) epic.Event {
+	return epic.Event{Kind: epic.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)}
 }
 
 // nameUnremoved learns from the journal what could not be removed.
@@ -84,10 +84,10 @@ func (o *Orchestrator) nameUnremoved(records []journal.Record) {
 }
 
 // UnremovedIn are the events of a journal that tell what could not be removed.
-func UnremovedIn(records []journal.Record) (events []core.Event) {
+func UnremovedIn(records []journal.Record) (events []epic.Event) {
 	for _, r := range records {
-		var e core.Event
-		if json.Unmarshal(r.Event, &e) == nil && e.Kind == core.LeftoverFound && strings.HasPrefix(e.Reason, Unremoved) {
+		var e epic.Event
+		if json.Unmarshal(r.Event, &e) == nil && e.Kind == epic.LeftoverFound && strings.HasPrefix(e.Reason, Unremoved) {
 			events = append(events, e)
 		}
 	}
@@ -102,9 +102,9 @@ func (o *Orchestrator) closeStore(ctx context.Context) error {
 	if !errors.As(err, &left) {
 		return err
 	}
-	var events []core.Event
+	var events []epic.Event
 	for _, l := range left.Left {
-		e := core.Event{Kind: core.LeftoverFound, At: o.fx.Now().UTC(), Reason: Unremoved + ": " + l.What + ": " + l.Fix, Text: l.Path}
+		e := epic.Event{Kind: epic.LeftoverFound, At: o.fx.Now().UTC(), Reason: Unremoved + ": " + l.What + ": " + l.Fix, Text: l.Path}
 		if o.named[e.Text] {
 			continue
 		}

@@ -9,20 +9,20 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tamper"
 )
 
 // startsOthers reports whether doing a decision runs programs that orch does not know.
-func startsOthers(a core.Act) bool {
-	return a == core.CheckBase || a == core.Start || a == core.Iterate || a == core.Gate
+func startsOthers(a epic.Act) bool {
+	return a == epic.CheckBase || a == epic.Start || a == epic.Iterate || a == epic.Gate
 }
 
 // remember keeps how the repository is as the run begins. Where the run before was killed, what
 // has changed since that one began is put back first.
-func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) ([]core.Event, error) {
+func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) ([]epic.Event, error) {
 	fx := o.fx
 	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
 	before := ""
@@ -37,7 +37,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return []core.Event{tampering(found, "while the run before went on")}, nil
+	return []epic.Event{tampering(found, "while the run before went on")}, nil
 }
 
 // PutBack puts back what was changed of the repository in a run that was killed, and says in a
@@ -75,8 +75,8 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 // lastRemembered is the digest in the newest start of a run.
 func lastRemembered(records []journal.Record) string {
 	for _, r := range slices.Backward(records) {
-		var e core.Event
-		if json.Unmarshal(r.Event, &e) == nil && e.Kind == core.RunStarted {
+		var e epic.Event
+		if json.Unmarshal(r.Event, &e) == nil && e.Kind == epic.RunStarted {
 			return e.Text
 		}
 	}
@@ -85,7 +85,7 @@ func lastRemembered(records []journal.Record) string {
 
 // inspect compares the repository with how it was when the run began, puts back what has one
 // right value, and says what was found. Of agents that run at a time each may have done it.
-func (x *Effects) inspect(ctx context.Context, d core.Decision) []core.Event {
+func (x *Effects) inspect(ctx context.Context, d epic.Decision) []epic.Event {
 	if x.guard == nil {
 		return nil
 	}
@@ -105,7 +105,7 @@ func (x *Effects) inspect(ctx context.Context, d core.Decision) []core.Event {
 	}
 	e := tampering(found, x.ran(d))
 	e.Task, e.Attempt = d.Task, d.Attempt
-	return []core.Event{e}
+	return []epic.Event{e}
 }
 
 // gates counts the gates that run.
@@ -118,7 +118,7 @@ func (x *Effects) gates(is bool, n int) {
 }
 
 // ran says who may have done what was found.
-func (x *Effects) ran(d core.Decision) string {
+func (x *Effects) ran(d epic.Decision) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var who []string
@@ -136,8 +136,8 @@ func (x *Effects) ran(d core.Decision) string {
 }
 
 // tampering is the event for what was found.
-func tampering(found []tamper.Change, when string) core.Event {
-	e := core.Event{Kind: core.TamperingFound, Code: core.Tampered, Reason: found[0].String()}
+func tampering(found []tamper.Change, when string) epic.Event {
+	e := epic.Event{Kind: epic.TamperingFound, Code: epic.Tampered, Reason: found[0].String()}
 	var text strings.Builder
 	for _, c := range found {
 		fmt.Fprintln(&text, c)

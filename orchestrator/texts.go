@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -31,7 +31,7 @@ const (
 const purged = " [purged]"
 
 // longTexts are the texts of an event that may be long, by name.
-func longTexts(e *core.Event) map[string]*string {
+func longTexts(e *epic.Event) map[string]*string {
 	texts := map[string]*string{"text": &e.Text}
 	if e.Round != nil {
 		texts["feedback"] = &e.Round.Feedback
@@ -41,7 +41,7 @@ func longTexts(e *core.Event) map[string]*string {
 
 // shelve puts the long texts of an event into files, and gives the event as the journal has
 // it. It fails when a file cannot be written.
-func shelve(dir string, e core.Event) (core.Event, error) {
+func shelve(dir string, e epic.Event) (epic.Event, error) {
 	if e.Round != nil {
 		round := *e.Round
 		e.Round = &round
@@ -66,7 +66,7 @@ func shelve(dir string, e core.Event) (core.Event, error) {
 
 // unshelve gives an event of the journal its texts back. What was forgotten, or is not what
 // was kept, stays a clause that says so.
-func unshelve(dir string, e core.Event) core.Event {
+func unshelve(dir string, e epic.Event) epic.Event {
 	texts := longTexts(&e)
 	for name, hash := range e.Kept {
 		body := texts[name]

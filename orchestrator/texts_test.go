@@ -9,15 +9,15 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
-func longEvent() core.Event {
-	return core.Event{Kind: core.AgentEnded, Text: strings.Repeat("last words ", 40), Round: &core.Round{Feedback: strings.Repeat("feedback ", 40)}, Agent: &core.Agent{}}
+func longEvent() epic.Event {
+	return epic.Event{Kind: epic.AgentEnded, Text: strings.Repeat("last words ", 40), Round: &epic.Round{Feedback: strings.Repeat("feedback ", 40)}, Agent: &epic.Agent{}}
 }
 
 // journaled is an event as the journal has it, read back.
-func journaled(t *testing.T, e core.Event) (out core.Event) {
+func journaled(t *testing.T, e epic.Event) (out epic.Event) {
 	t.Helper()
 	b, err := json.Marshal(e)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestForgottenAndChangedTexts(t *testing.T) {
 // A journal of an orch that kept all texts in it is read as it is.
 func TestInlineTextsStay(t *testing.T) {
 	require.Equal(t, longEvent(), unshelve(t.TempDir(), journaled(t, longEvent())))
-	short := core.Event{Kind: core.TaskRetried, Text: "a hint"}
+	short := epic.Event{Kind: epic.TaskRetried, Text: "a hint"}
 	kept, err := shelve(t.TempDir(), short)
 	require.NoError(t, err)
 	require.Equal(t, short, kept)
@@ -83,7 +83,7 @@ func FuzzUnshelve(f *testing.F) {
 	dir := f.TempDir()
 	require.NoError(f, os.WriteFile(filepath.Join(dir, "secret"), []byte("from elsewhere"), 0o600))
 	f.Fuzz(func(t *testing.T, name, hash string) {
-		e := unshelve(dir, core.Event{Text: "clause", Kept: map[string]string{name: hash}})
+		e := unshelve(dir, epic.Event{Text: "clause", Kept: map[string]string{name: hash}})
 		require.NotContains(t, e.Text, "elsewhere")
 		require.Nil(t, e.Kept)
 	})

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -15,12 +15,12 @@ import (
 )
 
 // look sees whether the epic branch is where it was left, and who has it checked out.
-func (x *Effects) look(ctx context.Context, s core.State) core.Event {
+func (x *Effects) look(ctx context.Context, s epic.State) epic.Event {
 	e, err := x.compare(ctx, s)
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
-	if e.Kind != core.TipSeen {
+	if e.Kind != epic.TipSeen {
 		return e
 	}
 	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
@@ -43,40 +43,40 @@ func heldBy(at git.Checkout) string {
 
 // compare answers with TipSeen, or with BranchMoved and what it says of the landed work. What
 // the branch no longer has is kept by a reference.
-func (x *Effects) compare(ctx context.Context, s core.State) (core.Event, error) {
+func (x *Effects) compare(ctx context.Context, s epic.State) (epic.Event, error) {
 	m, err := CompareTip(ctx, x.Repo, x.Store.EpicBranch(), s)
 	switch {
 	case err != nil:
-		return core.Event{}, err
+		return epic.Event{}, err
 	case m.From == "":
-		return core.Event{Kind: core.TipSeen}, nil
+		return epic.Event{Kind: epic.TipSeen}, nil
 	case m.To == "" && s.Ended():
-		return core.Event{Kind: core.TipSeen, Code: core.EpicMoved}, nil
+		return epic.Event{Kind: epic.TipSeen, Code: epic.EpicMoved}, nil
 	}
 	if !m.Forward {
 		if kept, err := land.Keep(ctx, x.Repo, string(s.Epic), m.From); err == nil { // else it has been collected
 			m.Kept = kept
 		}
 	}
-	return core.Event{Kind: core.BranchMoved, Code: core.EpicMoved, Reason: m.String(), Tip: &m}, nil
+	return epic.Event{Kind: epic.BranchMoved, Code: epic.EpicMoved, Reason: m.String(), Tip: &m}, nil
 }
 
 // CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.
 // The zero TipMove says that it is there. It fails as git does.
-func CompareTip(ctx context.Context, repo *git.Repo, branch string, s core.State) (core.TipMove, error) {
+func CompareTip(ctx context.Context, repo *git.Repo, branch string, s epic.State) (epic.TipMove, error) {
 	d, err := land.Compare(ctx, repo, branch, s.Tip, landings(s))
 	if err != nil || d.To == s.Tip {
-		return core.TipMove{}, err
+		return epic.TipMove{}, err
 	}
-	m := core.TipMove{From: s.Tip, To: d.To, Forward: d.Forward, Foreign: d.Foreign}
+	m := epic.TipMove{From: s.Tip, To: d.To, Forward: d.Forward, Foreign: d.Foreign}
 	for _, id := range d.Lost {
-		m.Lost = append(m.Lost, core.TaskID(id))
+		m.Lost = append(m.Lost, epic.TaskID(id))
 	}
 	return m, nil
 }
 
 // landings are what has landed, for package land.
-func landings(s core.State) map[string]git.Commit {
+func landings(s epic.State) map[string]git.Commit {
 	out := map[string]git.Commit{}
 	for id, c := range s.Landings() {
 		out[string(id)] = c
@@ -85,25 +85,25 @@ func landings(s core.State) map[string]git.Commit {
 }
 
 // pin has the tip reference follow the state.
-func (x *Effects) pin(ctx context.Context, s core.State) []core.Event {
+func (x *Effects) pin(ctx context.Context, s epic.State) []epic.Event {
 	if err := land.Pin(ctx, x.Repo, string(s.Epic), s.Tip); err != nil {
-		return []core.Event{machineFailed("keeping the tip of the epic branch", err)}
+		return []epic.Event{machineFailed("keeping the tip of the epic branch", err)}
 	}
 	return nil
 }
 
 // restore puts the epic branch back where it was left. What was there is kept by a reference.
-func (x *Effects) restore(ctx context.Context, s core.State, m core.TipMove, code core.Code) core.Event {
+func (x *Effects) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
 	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
 	switch {
 	case err != nil:
 		return machineFailed("looking for work trees", err)
 	case held:
-		return core.Event{Kind: core.BranchHeld, Code: core.CheckedOut, Reason: heldBy(at)}
+		return epic.Event{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: heldBy(at)}
 	}
 	now, err := x.tip(ctx, x.Store.EpicBranch())
 	if err == nil && now == m.From { // an older look said that it was elsewhere
-		return core.Event{Kind: core.TipSeen}
+		return epic.Event{Kind: epic.TipSeen}
 	}
 	if err == nil && now == "" {
 		err = errors.Join(land.Clear(ctx, x.Repo, x.Store.EpicBranch()), land.Clear(ctx, x.Repo, land.TipRef(string(s.Epic))))
@@ -125,22 +125,22 @@ func (x *Effects) restore(ctx context.Context, s core.State, m core.TipMove, cod
 	if kept != "" {
 		reason += ", and what was there is kept at " + kept
 	}
-	return core.Event{Kind: core.BranchRestored, Code: code, Reason: reason, Tip: &core.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}
+	return epic.Event{Kind: epic.BranchRestored, Code: code, Reason: reason, Tip: &epic.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.
-func machineFailed(what string, err error) core.Event {
+func machineFailed(what string, err error) epic.Event {
 	why, ok := fault.Machine(err)
 	if !ok {
 		why = err.Error()
 	}
-	return core.Event{Kind: core.MachineFailed, Code: core.Machine, Reason: what + ": " + why}
+	return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: what + ": " + why}
 }
 
 // leftAt says where the epic branch was left, and makes it at the base where there is nothing to
 // lose. It fails with a [*worktree.CheckedOutError], which moving the branch would leave stale,
 // and as git does.
-func (o *Orchestrator) leftAt(ctx context.Context) (core.Commit, error) {
+func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 	fx, s := o.fx, o.loop.State
 	at, held, err := fx.Repo.CheckedOut(fx.Store.EpicBranch())
 	if err != nil {
@@ -177,13 +177,13 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking at the epic branch: %w", err)
 	}
-	if o.pinned == "" && e.Kind == core.BranchMoved && e.Tip.Forward && len(s.Landings()) > 0 {
+	if o.pinned == "" && e.Kind == epic.BranchMoved && e.Tip.Forward && len(s.Landings()) > 0 {
 		// As an older orch left it, which had no reference for the tip: all landings hold.
 		e.Reason = "first run with a reference for the tip: " + e.Reason
 	}
-	if e.Kind == core.TipSeen && e.Code != "" { // gone, and not needed: what it had is kept, where it is there still
+	if e.Kind == epic.TipSeen && e.Code != "" { // gone, and not needed: what it had is kept, where it is there still
 		_ = land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip)
-	} else if e.Kind == core.TipSeen {
+	} else if e.Kind == epic.TipSeen {
 		if err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip); err != nil {
 			return fmt.Errorf("keeping the tip of the epic branch: %w", err)
 		}
@@ -192,7 +192,7 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 }
 
 // tip is what a reference points at; empty when there is none.
-func (x *Effects) tip(ctx context.Context, ref string) (core.Commit, error) {
+func (x *Effects) tip(ctx context.Context, ref string) (epic.Commit, error) {
 	if strings.HasSuffix(ref, "/lease") { // which is no commit
 		c, err := x.Repo.Resolve(ctx, ref)
 		if errors.Is(err, git.ErrNoSuchRef) {
@@ -204,8 +204,8 @@ func (x *Effects) tip(ctx context.Context, ref string) (core.Commit, error) {
 }
 
 // newest is the commit that landed last: the one that no other has among its ancestors.
-func (o *Orchestrator) newest(ctx context.Context, landings map[core.TaskID]core.Commit) (last core.Commit, err error) {
-	var commits []core.Commit
+func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic.Commit) (last epic.Commit, err error) {
+	var commits []epic.Commit
 	for _, c := range landings {
 		commits = append(commits, c)
 	}
@@ -226,21 +226,21 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[core.TaskID]core
 
 // RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
 // between Open and Run. It fails when it is there, and as the journal does.
-func (o *Orchestrator) RestoreBranch(ctx context.Context) (core.TipMove, error) {
+func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
 		at, err := o.fx.tip(ctx, o.fx.Store.EpicBranch())
 		if err != nil || at != "" {
-			return core.TipMove{}, errors.Join(err, ErrInPlace)
+			return epic.TipMove{}, errors.Join(err, ErrInPlace)
 		}
-		m = core.TipMove{From: o.loop.State.Tip} // gone after all was done
+		m = epic.TipMove{From: o.loop.State.Tip} // gone after all was done
 	}
 	e := o.fx.restore(ctx, o.loop.State, m, "")
-	if e.Kind == core.TipSeen {
+	if e.Kind == epic.TipSeen {
 		return m, errors.Join(o.loop.record(e), ErrInPlace)
 	}
-	if e.Kind != core.BranchRestored {
-		return core.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
+	if e.Kind != epic.BranchRestored {
+		return epic.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
 	}
 	return *e.Tip, o.loop.record(e)
 }
@@ -248,7 +248,7 @@ func (o *Orchestrator) RestoreBranch(ctx context.Context) (core.TipMove, error) 
 // AcceptBranch takes the epic branch as it is, or where it is gone makes it at the base, as a person
 // asks; only between Open and Run. What has landed and is not held there is open again. It
 // fails when the branch is where the last landing left it, and as git and the journal do.
-func (o *Orchestrator) AcceptBranch(ctx context.Context) (core.TipMove, error) {
+func (o *Orchestrator) AcceptBranch(ctx context.Context) (epic.TipMove, error) {
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
 		return m, ErrInPlace
@@ -266,10 +266,10 @@ func (o *Orchestrator) AcceptBranch(ctx context.Context) (core.TipMove, error) {
 		}
 		m.To, m.Lost = o.base, nil
 		for _, id := range lost {
-			m.Lost = append(m.Lost, core.TaskID(id))
+			m.Lost = append(m.Lost, epic.TaskID(id))
 		}
 	}
-	if err := o.loop.record(core.Event{Kind: core.BranchAccepted, Reason: "by a person: " + m.String(), Tip: &m}); err != nil {
+	if err := o.loop.record(epic.Event{Kind: epic.BranchAccepted, Reason: "by a person: " + m.String(), Tip: &m}); err != nil {
 		return m, err
 	}
 	return m, land.Pin(ctx, o.fx.Repo, string(o.fx.Epic), m.To)

@@ -7,7 +7,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -22,7 +22,7 @@ func Explain(err error) *Error {
 		u       *Error
 		setting *config.Error
 		held    *orchestrator.HeldError
-		noEpic  *core.ErrNotEpic
+		noEpic  *epic.ErrNotEpic
 		fenced  *orchestrator.FencedError
 		foreign *orchestrator.ForeignError
 		corrupt *journal.CorruptError
@@ -36,8 +36,8 @@ func Explain(err error) *Error {
 		return u
 	}
 	if why, ok := fault.Machine(err); ok {
-		r, _ := core.ReasonOf(core.Machine)
-		return &Error{Code: string(core.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+		r, _ := epic.ReasonOf(epic.Machine)
+		return &Error{Code: string(epic.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
 	}
 	switch {
 	case errors.As(err, &setting):
@@ -64,7 +64,7 @@ func Explain(err error) *Error {
 		return &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
 			Fix: []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}}
 	case errors.As(err, &out):
-		return &Error{Code: string(core.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
+		return &Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
 			Fix: []string{"git -C " + Quote(out.Path) + " switch --detach"}}
 	case errors.Is(err, git.ErrNotRepository):
@@ -115,7 +115,7 @@ func settingError(e *config.Error) *Error {
 	return u
 }
 
-func noEpicError(e *core.ErrNotEpic) *Error {
+func noEpicError(e *epic.ErrNotEpic) *Error {
 	u := &Error{Code: "EPIC_NOT_FOUND", What: e.Error(), Exit: ExitNotFound, Err: e}
 	there := "neither an epic nor a task"
 	if e.Exists {

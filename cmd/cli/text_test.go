@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 func TestSpan(t *testing.T) {
@@ -19,7 +19,7 @@ func TestSpan(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	t.Parallel()
-	for id, want := range map[core.TaskID]string{"bd-a3f8.1": "bd-a3f8.1", "a b": "'a b'", "it's": `'it'\''s'`, "-rf": "-- -rf", "$(x)": "'$(x)'", "": "''", "a\nb": "'a\nb'"} {
+	for id, want := range map[epic.TaskID]string{"bd-a3f8.1": "bd-a3f8.1", "a b": "'a b'", "it's": `'it'\''s'`, "-rf": "-- -rf", "$(x)": "'$(x)'", "": "''", "a\nb": "'a\nb'"} {
 		require.Equal(t, want, cli.Quote(id))
 	}
 }

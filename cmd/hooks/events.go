@@ -13,7 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/session"
@@ -107,10 +107,10 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 		return "", nil
 	}
 	w := workspace.Glance(a.App, root, common)
-	text, err := bindSession(ctx, w, core.TaskID(epicID), in.Session)
+	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
 	if err != nil {
 		u := cli.Explain(err)
-		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", core.TaskID(epicID), u.What), nil
+		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", epic.TaskID(epicID), u.What), nil
 	}
 	return text, nil
 }

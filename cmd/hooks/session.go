@@ -15,7 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -45,7 +45,7 @@ func Session(app *cli.App) *cobra.Command {
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
 		Args:  cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.bind(c.Context(), core.TaskID(args[0]), f.of(a.App))
+			return a.bind(c.Context(), epic.TaskID(args[0]), f.of(a.App))
 		},
 	}
 	release := &cobra.Command{
@@ -73,7 +73,7 @@ func noSession() error {
 		Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
 }
 
-func (a sessionCmd) bind(ctx context.Context, epicID core.TaskID, id string) error {
+func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) error {
 	if id == "" {
 		return noSession()
 	}
@@ -90,7 +90,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID core.TaskID, id string) err
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func bindSession(ctx context.Context, w *workspace.Workspace, epicID core.TaskID, id string) (prompt string, err error) {
+func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id string) (prompt string, err error) {
 	if _, err := w.FindEpic(ctx, epicID); err != nil {
 		return "", err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -85,12 +85,12 @@ func workOf(ctx context.Context, w *workspace.Workspace, epicID string) (*stopho
 	defer cancel()
 	var err error
 	if now.Issues, err = w.Survey(read); err == nil {
-		_, err = core.FindEpic(now.Issues, core.TaskID(epicID)) // an empty tracker is none, and no reason to be done
+		_, err = epic.FindEpic(now.Issues, epic.TaskID(epicID)) // an empty tracker is none, and no reason to be done
 	}
 	if err != nil {
 		kept, none := beads.LoadSnapshot(now.path)
 		if none == nil {
-			_, none = core.FindEpic(kept.Issues, core.TaskID(epicID))
+			_, none = epic.FindEpic(kept.Issues, epic.TaskID(epicID))
 		}
 		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
 			return nil, reading{}, err

@@ -14,7 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -142,5 +142,5 @@ func (a commands) ask(ctx context.Context, task string, n int) (told bool, err e
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}
-	return true, orchestrator.Ask(p.Folder, core.Event{Kind: core.TaskLimited, Task: t.ID, Agent: &core.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
+	return true, orchestrator.Ask(p.Folder, epic.Event{Kind: epic.TaskLimited, Task: t.ID, Agent: &epic.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -178,9 +178,9 @@ func checkBranch(ctx context.Context, p *workspace.Picture) []finding {
 	case err != nil:
 		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
 	case b.Held != "":
-		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", core.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"}}
+		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", epic.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"}}
 	case b.NeedsYou():
-		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: %s", core.EpicMoved, p.State.Epic, b.Moved), "orch epic restore " + id + ", or orch epic accept " + id}}
+		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: %s", epic.EpicMoved, p.State.Epic, b.Moved), "orch epic restore " + id + ", or orch epic accept " + id}}
 	case b.Moved.From != "":
 		return []finding{{"branch", true, fmt.Sprintf("of %s: %s; the next run has the gate judge it", p.State.Epic, b.Moved), ""}}
 	}

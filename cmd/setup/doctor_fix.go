@@ -12,7 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -28,7 +28,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 	}
 	idle := true
 	for _, dir := range dirs {
-		m, err := orchestrator.Mend(ctx, dir, func(id core.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
+		m, err := orchestrator.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
 		var held *orchestrator.HeldError
 		if errors.As(err, &held) {
 			idle = false

@@ -12,7 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -60,7 +60,7 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 			return err
 		}
 		if t == nil {
-			return cli.Usage("%s is an epic; name a task of it", core.TaskID(p.task))
+			return cli.Usage("%s is an epic; name a task of it", epic.TaskID(p.task))
 		}
 		what.Task, w, folders = t.ID, picture.Workspace, []string{picture.Folder}
 	} else {

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // Explain is the command orch explain.
@@ -17,13 +17,13 @@ func Explain(a *cli.App) *cobra.Command {
 		Short: "what a reason code means, and what to do",
 		Args:  cli.AtMost(1, "at most one reason code"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			list := core.Reasons()
+			list := epic.Reasons()
 			if len(args) == 1 {
-				e, ok := core.ReasonOf(core.Code(strings.ToUpper(args[0])))
+				e, ok := epic.ReasonOf(epic.Code(strings.ToUpper(args[0])))
 				if !ok {
 					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}
-				list = []core.Reason{e}
+				list = []epic.Reason{e}
 			}
 			if a.JSON {
 				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})

@@ -14,7 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -172,7 +172,7 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	print := func(r journal.Record) error {
-		var e core.Event
+		var e epic.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
 		}

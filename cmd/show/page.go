@@ -10,7 +10,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -25,7 +25,7 @@ type page struct {
 func (p page) text(now time.Time, all bool) string {
 	var b strings.Builder
 	s := p.State
-	c := core.Count(s, now)
+	c := epic.Count(s, now)
 	title := s.Epic.String()
 	if t := s.Task(s.Epic); t != nil {
 		title += "  " + text.Clause(t.Title, 200)
@@ -34,14 +34,14 @@ func (p page) text(now time.Time, all bool) string {
 	b.WriteString(branchText(p.branch, s))
 	b.WriteString(p.drainText())
 	p.needsYou(&b, now)
-	p.section(&b, "Running", now, func(t *core.Task) (string, bool) { return p.runningText(t, now) })
-	p.section(&b, "Ready", now, func(t *core.Task) (string, bool) { return "", s.IsReady(t, now) })
-	p.section(&b, "Waiting", now, func(t *core.Task) (string, bool) { return p.waitingText(t, now) })
+	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
+	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
+	p.section(&b, "Waiting", now, func(t *epic.Task) (string, bool) { return p.waitingText(t, now) })
 	if all {
-		p.section(&b, "Done", now, func(t *core.Task) (string, bool) { return doneText(t), t.Done() })
+		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
 	for _, e := range p.Asked {
-		if e.Kind == core.RequestRefused {
+		if e.Kind == epic.RequestRefused {
 			continue // word of an agent's for the journal
 		}
 		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
@@ -55,7 +55,7 @@ func (p page) drainText() string {
 	if !p.stopped() {
 		return ""
 	}
-	r, _ := core.ReasonOf(p.State.Run.Drain)
+	r, _ := epic.ReasonOf(p.State.Run.Drain)
 	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
 }
 
@@ -63,8 +63,8 @@ func (p page) drainText() string {
 // that the next run meets again.
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
-	case core.BaseRed, core.Machine, core.RunActive, core.AgentAuth:
-		return !p.Held && core.Count(p.State, p.Now()).Done < core.Count(p.State, p.Now()).Total
+	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
+		return !p.Held && epic.Count(p.State, p.Now()).Done < epic.Count(p.State, p.Now()).Total
 	}
 	return false
 }
@@ -74,7 +74,7 @@ func (p page) runText(now time.Time) string {
 	switch {
 	case p.Held:
 		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.Span(now.Sub(p.Holder.Started)))
-		if eta := core.ETA(p.State, now); eta > 0 {
+		if eta := epic.ETA(p.State, now); eta > 0 {
 			body += " · eta " + cli.Span(eta)
 		}
 		if r.Paused {
@@ -87,7 +87,7 @@ func (p page) runText(now time.Time) string {
 	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
 }
 
-func (p page) section(b *strings.Builder, head string, now time.Time, of func(*core.Task) (string, bool)) {
+func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {
 	var lines []string
 	for _, t := range p.State.Tasks {
 		if body, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
@@ -99,51 +99,51 @@ func (p page) section(b *strings.Builder, head string, now time.Time, of func(*c
 	}
 }
 
-func glyph(s core.State, t *core.Task, now time.Time) string {
+func glyph(s epic.State, t *epic.Task, now time.Time) string {
 	switch {
 	case t.Done():
 		return "✓"
-	case t.State == core.Parked && t.Code == core.Question:
+	case t.State == epic.Parked && t.Code == epic.Question:
 		return "?"
-	case t.State == core.Parked, t.State == core.Skipped:
+	case t.State == epic.Parked, t.State == epic.Skipped:
 		return "✗"
-	case t.State == core.Running, t.State == core.Validating:
+	case t.State == epic.Running, t.State == epic.Validating:
 		return "●"
-	case t.State == core.Queued, s.IsReady(t, now):
+	case t.State == epic.Queued, s.IsReady(t, now):
 		return "○"
 	}
 	return "·"
 }
 
-func (p page) runningText(t *core.Task, now time.Time) (string, bool) {
+func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch t.State {
-	case core.Running:
+	case epic.Running:
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		if !p.Held && !a.InSession {
 			body += ", cut off"
 		}
 		return body, true
-	case core.Queued:
+	case epic.Queued:
 		return "waits to land", true
-	case core.Validating:
+	case epic.Validating:
 		return "gate", true
 	}
 	return "", false
 }
 
-func (p page) waitingText(t *core.Task, now time.Time) (string, bool) {
-	if t.State != core.Waiting || p.State.IsReady(t, now) || t.Done() {
+func (p page) waitingText(t *epic.Task, now time.Time) (string, bool) {
+	if t.State != epic.Waiting || p.State.IsReady(t, now) || t.Done() {
 		return "", false
 	}
-	o := core.ObstacleOf(p.State, t, now)
+	o := epic.ObstacleOf(p.State, t, now)
 	if o.Code != "" {
 		return fmt.Sprintf("[%s] %s", o.Code, o.Why), true
 	}
 	return "for " + joinIDs(o.On, 3), true
 }
 
-func joinIDs(ids []core.TaskID, most int) string {
+func joinIDs(ids []epic.TaskID, most int) string {
 	var words []string
 	for i, id := range ids {
 		if i == most {
@@ -155,18 +155,18 @@ func joinIDs(ids []core.TaskID, most int) string {
 	return strings.Join(words, ", ")
 }
 
-func doneText(t *core.Task) string {
-	if t.State == core.Landed {
+func doneText(t *epic.Task) string {
+	if t.State == epic.Landed {
 		return fmt.Sprintf("landed in %.12s, attempt %d", t.Commit, t.Last().Number)
 	}
 	return cmp.Or(t.Why, "closed in the tracker")
 }
 
 func (p page) needsYou(b *strings.Builder, now time.Time) {
-	var stuck []*core.Task
+	var stuck []*epic.Task
 	for _, t := range p.State.Tasks {
-		deleted := t.Deleted && (t.State != core.Parked || t.Last().Cleaned) // with nothing left to decide on
-		if !t.Done() && !deleted && (t.State == core.Parked || t.State == core.Skipped) {
+		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Cleaned) // with nothing left to decide on
+		if !t.Done() && !deleted && (t.State == epic.Parked || t.State == epic.Skipped) {
 			stuck = append(stuck, t)
 		}
 	}
@@ -190,7 +190,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 }
 
 // evidence is where a person can see for themselves.
-func (p page) evidence(t *core.Task) (lines []string) {
+func (p page) evidence(t *epic.Task) (lines []string) {
 	a := t.Last()
 	if a.Number == 0 {
 		return nil
@@ -198,7 +198,7 @@ func (p page) evidence(t *core.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == core.GateFailed {
+	if log := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == epic.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
 	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
@@ -213,9 +213,9 @@ type next struct {
 	Why string `json:"why"`
 }
 
-func nextFor(t *core.Task) []next {
+func nextFor(t *epic.Task) []next {
 	id := cli.Quote(t.ID)
-	if t.State == core.Skipped {
+	if t.State == epic.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
 	}
 	retry := next{"orch retry " + id + ` -m "a hint"`, "try again with advice"}
@@ -224,21 +224,21 @@ func nextFor(t *core.Task) []next {
 		return []next{{"orch diff " + id, "what it changed"}, {"orch skip " + id, "give its branch up; the work stays reachable"}}
 	}
 	switch t.Code {
-	case core.Question:
+	case epic.Question:
 		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
-	case core.GateFailed:
+	case epic.GateFailed:
 		return []next{{"orch logs " + id + " --gate", "the failing output"}, {"orch diff " + id, "what it changed"}, retry, skip}
-	case core.Protected:
+	case epic.Protected:
 		return []next{{"orch diff " + id, "what it changes of protected paths"}, {"orch land " + id + " --accept-protected", "land it all the same"}, retry, skip}
-	case core.TooLarge:
+	case epic.TooLarge:
 		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"}, skip}
-	case core.MergeConflict:
+	case epic.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}
 	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}
 }
 
-func (p page) foot(c core.Counts, all bool) string {
+func (p page) foot(c epic.Counts, all bool) string {
 	var words []string
 	if c.Done > 0 && !all {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
@@ -255,13 +255,13 @@ func (p page) foot(c core.Counts, all bool) string {
 }
 
 // taskText is all that is known of one task.
-func (p page) taskText(id core.TaskID, now time.Time) string {
+func (p page) taskText(id epic.TaskID, now time.Time) string {
 	t := p.State.Task(id)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.State, t, now), t.ID, text.Clause(t.Title, 200))
 	state := string(t.State)
 	if p.State.IsReady(t, now) {
-		state = string(core.Ready)
+		state = string(epic.Ready)
 	}
 	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.Span(now.Sub(t.Since)), t.Status)
 	if body, ok := p.waitingText(t, now); ok {
@@ -272,7 +272,7 @@ func (p page) taskText(id core.TaskID, now time.Time) string {
 	}
 	for _, a := range t.Attempts {
 		end := cmp.Or(string(a.Failure), "under way")
-		if t.State == core.Landed && a.Number == t.Last().Number {
+		if t.State == epic.Landed && a.Number == t.Last().Number {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}
 		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
@@ -281,7 +281,7 @@ func (p page) taskText(id core.TaskID, now time.Time) string {
 		}
 		fmt.Fprintln(&b)
 	}
-	if t.State == core.Parked {
+	if t.State == epic.Parked {
 		for _, n := range nextFor(t) {
 			fmt.Fprintf(&b, "  next    %-38s %s\n", n.Cmd, n.Why)
 		}
@@ -290,7 +290,7 @@ func (p page) taskText(id core.TaskID, now time.Time) string {
 }
 
 // roundsText tells how an attempt has iterated; "" for one that ended in its first turn.
-func roundsText(a core.Attempt) string {
+func roundsText(a epic.Attempt) string {
 	if a.Iteration < 2 {
 		return ""
 	}
@@ -305,11 +305,11 @@ func roundsText(a core.Attempt) string {
 }
 
 // Summary is what a person reads when a run is over.
-func Summary(s core.State, sum core.Summary) string {
+func Summary(s epic.State, sum epic.Summary) string {
 	var b strings.Builder
 	c := sum.Counts
 	mark := "✗"
-	if sum.Promise == core.LoopDone {
+	if sum.Promise == epic.LoopDone {
 		mark = "✓"
 	}
 	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, cli.Span(sum.Took))
@@ -335,12 +335,12 @@ func Summary(s core.State, sum core.Summary) string {
 		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
 	case s.Into.Why != "":
 		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, cli.Quote(s.Epic), s.Run.Limits.Into)
-	case sum.Promise == core.LoopDone && s.BranchGone():
-	case sum.Promise == core.LoopDone && c.Landed > 0:
+	case sum.Promise == epic.LoopDone && s.BranchGone():
+	case sum.Promise == epic.LoopDone && c.Landed > 0:
 		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, cli.Quote(s.Epic))
-	case sum.Promise == core.LoopContinue:
+	case sum.Promise == epic.LoopContinue:
 		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", cli.Quote(s.Epic))
-	case sum.Promise != core.LoopDone:
+	case sum.Promise != epic.LoopDone:
 		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", cli.Quote(s.Epic))
 	}
 	fmt.Fprintln(&b)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -21,11 +21,11 @@ func Plan(a *cli.App) *cobra.Command {
 		Use:   "plan EPIC",
 		Short: "waves, critical path and problems of an epic; starts nothing",
 		Args:  cli.Exactly(1, "an epic"),
-		RunE:  func(c *cobra.Command, args []string) error { return plan(c.Context(), a, core.TaskID(args[0])) },
+		RunE:  func(c *cobra.Command, args []string) error { return plan(c.Context(), a, epic.TaskID(args[0])) },
 	}
 }
 
-func plan(ctx context.Context, a *cli.App, epicID core.TaskID) error {
+func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	w, err := workspace.Open(ctx, a)
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func plan(ctx context.Context, a *cli.App, epicID core.TaskID) error {
 	if err != nil {
 		return err
 	}
-	plan := core.PlanOf(found.Issues, epicID, a.Now())
+	plan := epic.PlanOf(found.Issues, epicID, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
@@ -58,7 +58,7 @@ func problems(w *workspace.Workspace) (out []string) {
 	return out
 }
 
-func planText(w *workspace.Workspace, epicID tracker.Issue, p core.Plan) string {
+func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
 		text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
@@ -94,6 +94,6 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p core.Plan) string 
 	if len(p.Waves) == 0 {
 		start = "Nothing can start now: orch status "
 	}
-	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(core.TaskID(epicID.ID)))
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(epic.TaskID(epicID.ID)))
 	return b.String()
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -83,7 +83,7 @@ func (p *performance) saw(outcomes []iteration.RuleOutcome) {
 	}
 }
 
-func (p *performance) add(t *core.Task) {
+func (p *performance) add(t *epic.Task) {
 	p.Tasks++
 	for _, at := range t.Attempts {
 		p.Attempts++
@@ -98,7 +98,7 @@ func (p *performance) add(t *core.Task) {
 		if at.Failure != "" {
 			p.Failures[string(at.Failure)]++
 		}
-		if at.Failure == core.CircuitBreaker {
+		if at.Failure == epic.CircuitBreaker {
 			p.BreakerTrips++
 		}
 		for n := 1; n <= at.Iteration && !at.Open(); n++ {
@@ -106,11 +106,11 @@ func (p *performance) add(t *core.Task) {
 		}
 	}
 	switch t.State {
-	case core.Landed:
+	case epic.Landed:
 		p.Landed++
 		p.ended++
 		p.ByIteration[t.Last().Iteration]++
-	case core.Parked, core.Skipped:
+	case epic.Parked, epic.Skipped:
 		p.ended++
 	}
 	if p.ended > 0 {
@@ -157,7 +157,7 @@ func performances(w *workspace.Workspace, dirs []string, only string) (all []*pe
 			continue
 		}
 		for _, t := range p.State.Tasks {
-			name := cmp.Or(t.Agent, core.DefaultAgent)
+			name := cmp.Or(t.Agent, epic.DefaultAgent)
 			if len(t.Attempts) == 0 || only != "" && name != only {
 				continue
 			}

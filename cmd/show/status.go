@@ -12,7 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -48,9 +48,9 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return err
 	}
 	if m := p.branch.Moved; m.From != "" {
-		p.State.Moved = core.Moved{TipMove: m}
+		p.State.Moved = epic.Moved{TipMove: m}
 	}
-	sum := core.Summarize(p.State, now)
+	sum := epic.Summarize(p.State, now)
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, p.document(sum))
 	} else if task != nil {
@@ -67,7 +67,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	switch {
 	case p.branch.NeedsYou(), p.stopped():
 		return cli.ExitWith(cli.ExitNeedsYou)
-	case sum.Promise == core.LoopDone:
+	case sum.Promise == epic.LoopDone:
 		return nil
 	case p.Held || sum.Counts.NeedsYou == 0:
 		return cli.ExitWith(cli.ExitNotYet)
@@ -76,7 +76,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 }
 
 // document is status for a program.
-func (p page) document(sum core.Summary) map[string]any {
+func (p page) document(sum epic.Summary) map[string]any {
 	doc := Document(p.App, p.State, sum)
 	doc["held"] = p.Held
 	if p.Held {
@@ -89,21 +89,21 @@ func (p page) document(sum core.Summary) map[string]any {
 }
 
 // Document is an epic for a program.
-func Document(a *cli.App, s core.State, sum core.Summary) map[string]any {
+func Document(a *cli.App, s epic.State, sum epic.Summary) map[string]any {
 	now := a.Now()
 	type task struct {
-		ID       core.TaskID    `json:"id"`
+		ID       epic.TaskID    `json:"id"`
 		Title    string         `json:"title"`
-		State    core.TaskState `json:"state"`
+		State    epic.TaskState `json:"state"`
 		Tracker  string         `json:"tracker_status"`
-		Reason   core.Code      `json:"reason,omitempty"`
+		Reason   epic.Code      `json:"reason,omitempty"`
 		Why      string         `json:"why,omitempty"`
 		Since    time.Time      `json:"since,omitzero"`
-		WaitsFor []core.TaskID  `json:"waits_for,omitempty"`
+		WaitsFor []epic.TaskID  `json:"waits_for,omitempty"`
 		Attempts int            `json:"attempts"`
 		Turns    int            `json:"iterations,omitempty"` // of the newest attempt
 		Scores   []int          `json:"scores,omitempty"`     // of those that its agent's rules judged
-		Commit   core.Commit    `json:"commit,omitempty"`
+		Commit   epic.Commit    `json:"commit,omitempty"`
 		Next     []next         `json:"next,omitempty"`
 	}
 	tasks := []task{}
@@ -118,18 +118,18 @@ func Document(a *cli.App, s core.State, sum core.Summary) map[string]any {
 		}
 		switch {
 		case s.IsReady(t, now):
-			row.State = core.Ready
-		case t.State == core.Waiting:
-			o := core.ObstacleOf(s, t, now)
+			row.State = epic.Ready
+		case t.State == epic.Waiting:
+			o := epic.ObstacleOf(s, t, now)
 			row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On
-		case t.State == core.Parked:
+		case t.State == epic.Parked:
 			row.Next = nextFor(t)
 		}
 		tasks = append(tasks, row)
 	}
 	return map[string]any{
 		"schema": "orch.status/1", "epic": s.Epic, "as_of": now.UTC(), "counts": sum.Counts, "tasks": tasks,
-		"eta_ms": core.ETA(s, now).Milliseconds(), "branch": "epic/" + slug.Of(string(s.Epic)), "tip": s.Tip,
+		"eta_ms": epic.ETA(s, now).Milliseconds(), "branch": "epic/" + slug.Of(string(s.Epic)), "tip": s.Tip,
 		"run": map[string]any{"number": s.Run.Number, "promise": cmp.Or(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
 			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -25,12 +25,12 @@ type View struct {
 	plain    *log.Logger
 	title    string
 	now      func() time.Time
-	activity func(core.TaskID) string
+	activity func(epic.TaskID) string
 	stopped  chan struct{}
 	done     sync.WaitGroup
 
 	mu     sync.Mutex // guards what follows
-	state  core.State
+	state  epic.State
 	footer int // lines that are drawn below the last permanent one
 }
 
@@ -82,7 +82,7 @@ func (v *View) End() {
 }
 
 // Observe shows an event, if it is one for people.
-func (v *View) Observe(e core.Event, s core.State) {
+func (v *View) Observe(e epic.Event, s epic.State) {
 	l, ok := lineOf(e, s)
 	l.text = text.Clause(l.text, 2000)
 	if v.plain != nil {
@@ -103,7 +103,7 @@ func (v *View) Observe(e core.Event, s core.State) {
 }
 
 // log writes a line for a program to read.
-func (v *View) log(e core.Event, l line) {
+func (v *View) log(e epic.Event, l line) {
 	keys := []any{"ev", string(e.Kind)}
 	if l.task != "" {
 		keys = append(keys, "task", l.task.String())
@@ -147,10 +147,10 @@ func (v *View) erase() {
 }
 
 // footer is the live part: how far, how long still, and who does what.
-func footer(s core.State, now time.Time, activity func(core.TaskID) string, width int) []string {
-	c := core.Count(s, now)
+func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, width int) []string {
+	c := epic.Count(s, now)
 	head := fmt.Sprintf(" %s %d/%d done", bar(c.Done, c.Total, min(40, width/2)), c.Done, c.Total)
-	if eta := core.ETA(s, now); eta > 0 && s.Run.Drain == "" {
+	if eta := epic.ETA(s, now); eta > 0 && s.Run.Drain == "" {
 		head += "  eta " + cli.Span(eta)
 	}
 	if c.NeedsYou > 0 {
@@ -175,14 +175,14 @@ func footer(s core.State, now time.Time, activity func(core.TaskID) string, widt
 }
 
 // doing is the footer's line of a task that something happens to.
-func doing(s core.State, t *core.Task, now time.Time, activity func(core.TaskID) string) (string, bool) {
+func doing(s epic.State, t *epic.Task, now time.Time, activity func(epic.TaskID) string) (string, bool) {
 	a := t.Last()
 	switch {
-	case t.State == core.Validating:
+	case t.State == epic.Validating:
 		return fmt.Sprintf(" ● %-10s gate", t.ID), true
-	case t.State == core.Queued:
+	case t.State == epic.Queued:
 		return fmt.Sprintf(" ○ %-10s waits to land", t.ID), true
-	case t.State != core.Running:
+	case t.State != epic.Running:
 		return "", false
 	}
 	what := activity(t.ID)

@@ -12,7 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -61,13 +61,13 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 }
 
 func noTask(id string) error {
-	return &cli.Error{Code: "NOT_FOUND", What: "no task " + core.TaskID(id).String(), Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all, or bd list --all"}}
+	return &cli.Error{Code: "NOT_FOUND", What: "no task " + epic.TaskID(id).String(), Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all, or bd list --all"}}
 }
 
 func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	known := []string{string(tracker.StatusOpen), string(tracker.StatusInProgress), string(tracker.StatusBlocked)}
 	if slices.Contains([]string{string(tracker.StatusClosed), "completed", "done"}, status) {
-		return &cli.Error{Code: "NOT_CLOSED", What: "a task is closed when its work has landed, not by hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(core.TaskID(id))}}
+		return &cli.Error{Code: "NOT_CLOSED", What: "a task is closed when its work has landed, not by hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(epic.TaskID(id))}}
 	}
 	if !slices.Contains(known, status) {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", text.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
@@ -87,7 +87,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
-	a.Print(map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true}, fmt.Sprintf("%s is %s\n", core.TaskID(id), status))
+	a.Print(map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true}, fmt.Sprintf("%s is %s\n", epic.TaskID(id), status))
 	return nil
 }
 

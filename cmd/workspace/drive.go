@@ -12,14 +12,14 @@ import (
 
 	"github.com/beadsorch/orch/cmd/config"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
 
 // Store is the epic's worktrees and branches. It fails when their folder cannot be used.
-func (w *Workspace) Store(epicID core.TaskID) (*worktree.Store, error) {
+func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
 		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
@@ -70,7 +70,7 @@ func (w *Workspace) warnLeft(path, why, fix string) {
 
 // Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as
 // Store does, and when orch's folder cannot be made.
-func (w *Workspace) Deps(ctx context.Context, epicID core.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
 	store, err := w.Store(epicID)
 	if err != nil {
 		return orchestrator.Deps{}, err
@@ -87,15 +87,15 @@ func (w *Workspace) Deps(ctx context.Context, epicID core.TaskID, t orchestrator
 	}, nil
 }
 
-func (w *Workspace) limits(epicID core.TaskID) core.Limits {
+func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {
 	run, cap := w.Config.Run, w.Config.Limits
 	byAgent := agentIterations(w.Config.Agents)
-	return core.Limits{
-		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[core.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
+	return epic.Limits{
+		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[epic.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
-		Budget: core.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: core.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
+		Budget: epic.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: epic.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
 		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
-		Actor:       core.ActorPrefix + string(epicID) + "/" + w.clone(),
+		Actor:       epic.ActorPrefix + string(epicID) + "/" + w.clone(),
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -21,7 +21,7 @@ type Picture struct {
 	// Folder is the epic's, [Workspace.EpicDir].
 	Folder string
 	// State is the epic.
-	State core.State
+	State epic.State
 	// Records are the journal.
 	Records []journal.Record
 	// Holder is who drives the epic; it counts where Held.
@@ -29,7 +29,7 @@ type Picture struct {
 	// Held says that somebody does.
 	Held bool
 	// Asked are the requests that no run has taken yet.
-	Asked []core.Event
+	Asked []epic.Event
 	// Read is when the tracker was read; zero when it was not asked, or did not answer.
 	Read time.Time
 	// ReadWhy is why it did not answer; "" when it did.
@@ -39,7 +39,7 @@ type Picture struct {
 // Look opens the picture of the epic that is meant: the one named, the one that holds the
 // task named, or the one worked on last. The task is nil where none is named. It fails as
 // [Read] does, and where orch has not run what is named.
-func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *core.Task, error) {
+func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *epic.Task, error) {
 	w, err := Read(ctx, a)
 	if err != nil {
 		return nil, nil, err
@@ -47,7 +47,7 @@ func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *core.Task,
 	return w.look(args)
 }
 
-func (w *Workspace) look(args []string) (*Picture, *core.Task, error) {
+func (w *Workspace) look(args []string) (*Picture, *epic.Task, error) {
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil, nil, err
@@ -59,7 +59,7 @@ func (w *Workspace) look(args []string) (*Picture, *core.Task, error) {
 		p, err := w.Picture(dirs[0])
 		return p, nil, err
 	}
-	id := core.TaskID(args[0])
+	id := epic.TaskID(args[0])
 	if dir := w.EpicDir(id); slices.Contains(dirs, dir) {
 		p, err := w.Picture(dir)
 		return p, nil, err
@@ -80,19 +80,19 @@ func (w *Workspace) look(args []string) (*Picture, *core.Task, error) {
 
 // AttemptOf finds a task and the attempt of it that is meant; number 0 is the last one. It
 // fails as [Look] does, and where there is no such attempt.
-func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture, *core.Task, core.Attempt, error) {
+func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture, *epic.Task, epic.Attempt, error) {
 	p, t, err := Look(ctx, a, []string{id})
 	if err != nil {
-		return nil, nil, core.Attempt{}, err
+		return nil, nil, epic.Attempt{}, err
 	}
 	if t == nil {
-		return nil, nil, core.Attempt{}, cli.Usage("%s is an epic; name a task of it", id)
+		return nil, nil, epic.Attempt{}, cli.Usage("%s is an epic; name a task of it", id)
 	}
 	if number == 0 {
 		number = len(t.Attempts)
 	}
 	if number < 1 || number > len(t.Attempts) {
-		return nil, nil, core.Attempt{}, &cli.Error{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), cli.Plural(len(t.Attempts), "attempt", "attempts")),
+		return nil, nil, epic.Attempt{}, &cli.Error{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), cli.Plural(len(t.Attempts), "attempt", "attempts")),
 			Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
 	return p, t, t.Attempts[number-1], nil
@@ -107,11 +107,11 @@ func noRun(args []string) error {
 }
 
 // find looks a task up by its id, or by an ending of it that only one has.
-func (p *Picture) find(id core.TaskID) *core.Task {
+func (p *Picture) find(id epic.TaskID) *epic.Task {
 	if t := p.State.Task(id); t != nil && !t.Epic {
 		return t
 	}
-	var found *core.Task
+	var found *epic.Task
 	for _, t := range p.State.Tasks {
 		if strings.HasPrefix(string(id), ".") && strings.HasSuffix(string(t.ID), string(id)) {
 			if found != nil {
@@ -144,7 +144,7 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 }
 
 // Unremoved are the events that tell what of the epic could not be removed, and is there still.
-func (p *Picture) Unremoved() (events []core.Event) {
+func (p *Picture) Unremoved() (events []epic.Event) {
 	for _, e := range orchestrator.UnremovedIn(p.Records) {
 		if path, _, _ := strings.Cut(e.Text, " refs/"); cli.Exists(path) {
 			events = append(events, e)
@@ -168,12 +168,12 @@ func (p *Picture) Refresh(ctx context.Context) {
 		issues, err = t.Survey(ctx)
 	}
 	if err == nil && p.State.Epic != "" {
-		_, err = core.FindEpic(issues, p.State.Epic) // an empty tracker says nothing of the epic
+		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker says nothing of the epic
 	}
 	if err != nil {
 		p.ReadWhy = cli.FirstLine(err.Error())
 		return
 	}
 	p.Read = p.Now()
-	p.State = core.Compare(p.State, issues, p.Now())
+	p.State = epic.Compare(p.State, issues, p.Now())
 }

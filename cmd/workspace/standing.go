@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -13,7 +13,7 @@ import (
 // Standing is how the epic branch stands to what has landed.
 type Standing struct {
 	// Moved says that it is elsewhere.
-	Moved core.TipMove
+	Moved epic.TipMove
 	// Held is the work tree that has it checked out; "" for none.
 	Held string
 	// Gone says that it is gone, after all work was done.

@@ -10,7 +10,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -104,14 +104,14 @@ type Epic struct {
 
 // FindEpic looks an epic up in the tracker. It fails as Tracker does, with a [TrackerError],
 // and with a [*core.ErrNotEpic].
-func (w *Workspace) FindEpic(ctx context.Context, id core.TaskID) (e Epic, err error) {
+func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err error) {
 	if e.Tracker, err = w.Tracker(ctx); err != nil {
 		return e, err
 	}
 	if e.Issues, err = e.Tracker.Survey(ctx); err != nil {
 		return e, TrackerError(err)
 	}
-	e.Issue, err = core.FindEpic(e.Issues, id)
+	e.Issue, err = epic.FindEpic(e.Issues, id)
 	return e, err
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/slug"
@@ -40,7 +40,7 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 	}
 	last := t.Last()
 	book := orchestrator.BookDir(p.Folder, t.ID, last.Number)
-	if !last.Open() && (t.State == core.Landed || !cli.Exists(book)) {
+	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
 		return at, nil
 	}
 	store, err := w.Store(p.State.Epic)
@@ -68,13 +68,13 @@ func (w *Workspace) Changed(ctx context.Context, at Work) (files []string, err e
 // Iteration is how the agent of a task iterates: the one that its label agent:NAME names, and
 // me without one. It fails where that is not set up.
 func (w *Workspace) Iteration(ctx context.Context, task string) (iteration.Config, error) {
-	name := core.DefaultAgent
+	name := epic.DefaultAgent
 	if i, ok := w.Issue(ctx, task); ok {
-		name = cmp.Or(core.AgentOf(i.Labels), name)
+		name = cmp.Or(epic.AgentOf(i.Labels), name)
 	}
 	d, ok := w.Config.Agents[name]
 	if !ok {
-		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", core.TaskID(name)), Exit: cli.ExitUsage,
+		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", epic.TaskID(name)), Exit: cli.ExitUsage,
 			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
 	}
 	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/cli"
 	"github.com/beadsorch/orch/cmd/config"
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -235,7 +235,7 @@ func agentFiles(root string) (files []config.AgentFile, err error) {
 }
 
 // EpicDir is where an epic's journal, logs and requests are.
-func (w *Workspace) EpicDir(epicID core.TaskID) string {
+func (w *Workspace) EpicDir(epicID epic.TaskID) string {
 	return filepath.Join(w.Home, "epics", slug.Of(string(epicID)))
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -21,20 +21,20 @@ import (
 // State is orchestrator-state.json.
 type State struct {
 	Schema     string      `json:"schema"`
-	Epic       core.TaskID `json:"epic"`
+	Epic       epic.TaskID `json:"epic"`
 	Run        int         `json:"run"`
 	Phase      string      `json:"phase"` // the state of the task in focus, or of the run: done, blocked, stopped
 	Iteration  int         `json:"iteration"`
 	Promise    string      `json:"promise"`
 	Reason     string      `json:"reason"`
-	Counts     core.Counts `json:"counts"`
-	Focus      core.TaskID `json:"focus,omitempty"`
-	Tip        core.Commit `json:"tip"`
+	Counts     epic.Counts `json:"counts"`
+	Focus      epic.TaskID `json:"focus,omitempty"`
+	Tip        epic.Commit `json:"tip"`
 	WrittenUTC time.Time   `json:"written"`
 }
 
 // Files are the files of a snapshot by their paths.
-func Files(s core.State, sum core.Summary, now time.Time) (map[string]string, error) {
+func Files(s epic.State, sum epic.Summary, now time.Time) (map[string]string, error) {
 	focus := inFocus(s)
 	doc := State{Schema: "orch.snapshot/1", Epic: s.Epic, Run: s.Run.Number, Phase: phase(s, sum, focus), Iteration: s.Run.Iterations, Promise: string(sum.Promise),
 		Reason: sum.Reason, Counts: sum.Counts, Tip: s.Tip, WrittenUTC: now.UTC()}
@@ -54,7 +54,7 @@ func Files(s core.State, sum core.Summary, now time.Time) (map[string]string, er
 			continue
 		}
 		files[filepath.Join("issues", slug.Of(string(t.ID))+".md")] = issue(t)
-		if t.State == core.Landed {
+		if t.State == epic.Landed {
 			history += fmt.Sprintf("- %s  %s  %.12s  %s\n", t.Since.UTC().Format("2006-01-02 15:04"), t.ID, t.Commit, line(t.Title))
 		}
 	}
@@ -64,8 +64,8 @@ func Files(s core.State, sum core.Summary, now time.Time) (map[string]string, er
 
 // inFocus is the task that is looked at first: one that an agent is at, else the first that
 // needs a person.
-func inFocus(s core.State) *core.Task {
-	for _, state := range []core.TaskState{core.Validating, core.Queued, core.Running, core.Parked} {
+func inFocus(s epic.State) *epic.Task {
+	for _, state := range []epic.TaskState{epic.Validating, epic.Queued, epic.Running, epic.Parked} {
 		for _, t := range s.Tasks {
 			if t.State == state && !t.Epic && !t.Outside {
 				return t
@@ -75,11 +75,11 @@ func inFocus(s core.State) *core.Task {
 	return nil
 }
 
-func phase(s core.State, sum core.Summary, focus *core.Task) string {
+func phase(s epic.State, sum epic.Summary, focus *epic.Task) string {
 	switch {
 	case sum.Counts.Total > 0 && sum.Counts.Done == sum.Counts.Total:
 		return "done"
-	case focus != nil && focus.State == core.Parked:
+	case focus != nil && focus.State == epic.Parked:
 		return "blocked"
 	case focus != nil:
 		return string(focus.State)
@@ -90,7 +90,7 @@ func phase(s core.State, sum core.Summary, focus *core.Task) string {
 }
 
 // issue is one task.
-func issue(t *core.Task) string {
+func issue(t *epic.Task) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "## %s  %s\n\n- state: %s\n", t.ID, line(t.Title), t.State)
 	if t.Code != "" {

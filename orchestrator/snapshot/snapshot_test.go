@@ -9,16 +9,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator/core"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 )
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func task(id core.TaskID, state core.TaskState, code core.Code) *core.Task {
-	t := &core.Task{Node: core.Node{ID: id, Title: "the \x1b[31mtitle\nof " + string(id)}, State: state, Code: code, Since: now,
-		Attempts: []core.Attempt{{Number: 1, Iteration: 2, Failure: code, Ended: now}}}
-	if state == core.Landed {
+func task(id epic.TaskID, state epic.TaskState, code epic.Code) *epic.Task {
+	t := &epic.Task{Node: epic.Node{ID: id, Title: "the \x1b[31mtitle\nof " + string(id)}, State: state, Code: code, Since: now,
+		Attempts: []epic.Attempt{{Number: 1, Iteration: 2, Failure: code, Ended: now}}}
+	if state == epic.Landed {
 		t.Commit = "82a8e31b3487aaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	}
 	return t
@@ -27,15 +27,15 @@ func task(id core.TaskID, state core.TaskState, code core.Code) *core.Task {
 // TestFiles tells how an epic stands: what is in focus, what has landed, and each task.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	s := core.State{Epic: "e", Tasks: []*core.Task{task("e.1", core.Landed, ""), task("e.2", core.Parked, core.GateFailed), task("../e", core.Waiting, "")}}
+	s := epic.State{Epic: "e", Tasks: []*epic.Task{task("e.1", epic.Landed, ""), task("e.2", epic.Parked, epic.GateFailed), task("../e", epic.Waiting, "")}}
 	s.Run.Ended = now
-	sum := core.Summary{Promise: core.LoopBlocked, Reason: "one needs you", Counts: core.Counts{Total: 3, Done: 1, NeedsYou: 1}}
+	sum := epic.Summary{Promise: epic.LoopBlocked, Reason: "one needs you", Counts: epic.Counts{Total: 3, Done: 1, NeedsYou: 1}}
 	files, err := snapshot.Files(s, sum, now)
 	require.NoError(t, err)
 	var state snapshot.State
 	require.NoError(t, json.Unmarshal([]byte(files["orchestrator-state.json"]), &state))
 	require.Equal(t, "blocked", state.Phase)
-	require.Equal(t, core.TaskID("e.2"), state.Focus)
+	require.Equal(t, epic.TaskID("e.2"), state.Focus)
 	require.Equal(t, "LOOP_BLOCKED", state.Promise)
 	require.Contains(t, files["focus.md"], "e.2  the title of e.2")
 	require.Contains(t, files["focus.md"], "GATE_FAILED")
@@ -46,7 +46,7 @@ func TestFiles(t *testing.T) {
 		require.True(t, filepath.IsLocal(path), path)
 	}
 
-	s.Tasks, sum.Counts = s.Tasks[:1], core.Counts{Total: 1, Done: 1}
+	s.Tasks, sum.Counts = s.Tasks[:1], epic.Counts{Total: 1, Done: 1}
 	files, err = snapshot.Files(s, sum, now)
 	require.NoError(t, err)
 	require.Contains(t, files["focus.md"], "Nothing: one needs you")

@@ -1,4 +1,4 @@
-package core_test
+package epic_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator/core"
+	. "github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // started is a state in which the gate is green and these nodes are known.

@@ -1,4 +1,4 @@
-// Package core is the pure middle: what an epic's run is, and what to do next.
+// Package epic is the pure middle: what an epic's run is, and what to do next.
 //
 // Check says whether an event may follow a state, Apply gives the state that
 // follows, Decide says what to do next. None of them does I/O, reads a clock or
@@ -14,4 +14,4 @@
 //	parked: not without a person          skipped: a person closed it or gave it up
 //
 // A task is closed in the tracker only after the event that says it landed.
-package core
+package epic

@@ -1,11 +1,11 @@
-package core_test
+package epic_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator/core"
+	. "github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // TestVanishedIsNotDone: a tracker that has lost all tasks of the epic does not say that they are done.

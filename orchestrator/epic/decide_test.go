@@ -1,4 +1,4 @@
-package core_test
+package epic_test
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator/core"
+	. "github.com/beadsorch/orch/orchestrator/epic"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)

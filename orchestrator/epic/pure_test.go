@@ -1,4 +1,4 @@
-package core_test
+package epic_test
 
 import (
 	"go/ast"
@@ -17,7 +17,7 @@ import (
 func TestPure(t *testing.T) {
 	t.Parallel()
 	pure := []string{"errors", "fmt", "maps", "reflect", "slices", "sort", "strings", "time",
-		"github.com/beadsorch/orch/beads", "github.com/beadsorch/orch/orchestrator/git", "github.com/beadsorch/orch/orchestrator/harness", "github.com/beadsorch/orch/orchestrator/iteration"}
+		"github.com/beadsorch/orch/orchestrator/tracker", "github.com/beadsorch/orch/orchestrator/object", "github.com/beadsorch/orch/orchestrator/text", "github.com/beadsorch/orch/orchestrator/iteration"}
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	files := 0

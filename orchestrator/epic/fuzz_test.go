@@ -1,4 +1,4 @@
-package core_test
+package epic_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator/core"
+	. "github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // story is a run as a journal has it: a conflict, a retry, a question, a landing.
