@@ -7,7 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )

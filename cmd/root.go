@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/cmd/hooks"
-	"github.com/beadsorch/orch/cmd/iterate"
-	"github.com/beadsorch/orch/cmd/setup"
-	"github.com/beadsorch/orch/cmd/show"
-	"github.com/beadsorch/orch/cmd/tasks"
-	"github.com/beadsorch/orch/cmd/trust"
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/hooks"
+	"github.com/beadsorch/orch/cmd/internal/iterate"
+	"github.com/beadsorch/orch/cmd/internal/setup"
+	"github.com/beadsorch/orch/cmd/internal/show"
+	"github.com/beadsorch/orch/cmd/internal/tasks"
+	"github.com/beadsorch/orch/cmd/internal/trust"
 )
 
 // newRoot builds the whole command line. All commands are listed here.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/internal/cli"
 )
 
 // patientAgent writes its file, then waits until it is let go on, or is told to

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/cmd/cli"
-	"github.com/beadsorch/orch/cmd/config"
-	"github.com/beadsorch/orch/cmd/workspace"
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"

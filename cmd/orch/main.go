@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd"
-	"github.com/beadsorch/orch/cmd/cli"
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// Explain sorts every error that the packages below return into what a
+// person is shown. It is the one place that knows them all.
+func Explain(err error) *Error {
+	var (
+		u       *Error
+		setting *config.Error
+		held    *orchestrator.HeldError
+		noEpic  *epic.ErrNotEpic
+		fenced  *orchestrator.FencedError
+		foreign *orchestrator.ForeignError
+		corrupt *journal.CorruptError
+		replay  *orchestrator.ReplayError
+		version *beads.VersionError
+		refused *git.UnsupportedError
+		out     *git.CheckedOutError
+		root    *worktree.RootError
+	)
+	if errors.As(err, &u) {
+		return u
+	}
+	if why, ok := fault.Machine(err); ok {
+		r, _ := epic.ReasonOf(epic.Machine)
+		return &Error{Code: string(epic.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+	}
+	switch {
+	case errors.As(err, &setting):
+		return settingError(setting)
+	case errors.As(err, &held):
+		return &Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: ExitHeld, Err: err,
+			Why: "one orch at a time may drive an epic",
+			Fix: []string{"orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}}
+	case errors.As(err, &noEpic):
+		return noEpicError(noEpic)
+	case errors.As(err, &fenced):
+		return &Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: ExitHeld, Err: err,
+			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
+			Fix: []string{"orch status " + Quote(fenced.Epic), "orch run " + Quote(fenced.Epic) + " goes on, when no other does"}}
+	case errors.As(err, &foreign), errors.As(err, &corrupt), errors.As(err, &replay),
+		errors.Is(err, journal.ErrUnsafe), errors.Is(err, journal.ErrVersion), errors.Is(err, journal.ErrHeld):
+		return journalError(err)
+	case errors.As(err, &version):
+		return &Error{Code: "TRACKER_TOO_OLD", What: version.Error(), Exit: ExitNotReady, Err: err,
+			Fix: []string{"install bd 1.0.4 or later, or use the embedded tracker: workflow.tracker.kind: file"}}
+	case errors.As(err, &refused):
+		return &Error{Code: "REPOSITORY", What: refused.Reason, Exit: ExitNotReady, Err: err, Fix: []string{refused.Fix}}
+	case errors.As(err, &root):
+		return &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
+			Fix: []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}}
+	case errors.As(err, &out):
+		return &Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
+			Why: "orch moves the epic branch; a checkout of it would be left stale",
+			Fix: []string{"git -C " + Quote(out.Path) + " switch --detach"}}
+	case errors.Is(err, git.ErrNotRepository):
+		return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Err: err,
+			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
+	case errors.Is(err, beads.ErrNoDatabase):
+		return &Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: ExitNotReady, Err: err, Why: err.Error(),
+			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
+	}
+	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+}
+
+// mends is the way out of most that can be wrong with a journal.
+const mends = "orch doctor --fix mends it: it keeps the file as it is beside it, cuts it to what is sound, and the next run finds by git and the tracker what is missing then"
+
+// journalError is for a journal that cannot be trusted, or not be had.
+func journalError(err error) *Error {
+	var (
+		foreign *orchestrator.ForeignError
+		corrupt *journal.CorruptError
+	)
+	u := &Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: ExitFailed, Err: err,
+		Why: "a record before the end of the journal is damaged; orch never guesses what it said, and nothing was changed", Fix: []string{mends}}
+	switch {
+	case errors.As(err, &foreign):
+		u.Code, u.Exit = "JOURNAL_FOREIGN", ExitNotReady
+		u.Why = "somebody has copied it there; by it orch would take the work of one epic for that of another, and nothing was changed"
+	case errors.As(err, &corrupt):
+		u.What = corrupt.Error()
+	case errors.Is(err, journal.ErrVersion):
+		u.Code, u.Exit, u.Why = "JOURNAL_NEWER", ExitNotReady, "this orch would not understand all of it, and nothing was changed"
+		u.Fix = []string{"go on with the newer orch"}
+	case errors.Is(err, journal.ErrUnsafe):
+		u.Code, u.Exit, u.Why = "JOURNAL_UNSAFE", ExitNotReady, "only a plain file that nobody else can write is believed, and nothing was changed"
+	case errors.Is(err, journal.ErrHeld):
+		u.Code, u.Exit, u.Why, u.Fix = "RUN_ACTIVE", ExitHeld, "", []string{"orch status"}
+	default:
+		u.Why = "a record does not follow from those before it: the journal was edited, or put together from others; nothing was changed"
+	}
+	return u
+}
+
+func settingError(e *config.Error) *Error {
+	u := &Error{Code: "SETTINGS", What: e.Error(), Why: e.Snippet, Exit: ExitUsage, Err: e}
+	if e.Fix != "" {
+		u.Fix = []string{e.Fix}
+	}
+	return u
+}
+
+func noEpicError(e *epic.ErrNotEpic) *Error {
+	u := &Error{Code: "EPIC_NOT_FOUND", What: e.Error(), Exit: ExitNotFound, Err: e}
+	there := "neither an epic nor a task"
+	if e.Exists {
+		there = "a task, not an epic"
+	}
+	u.Why = fmt.Sprintf("the tracker has %d open %s; %s is %s", len(e.Open), Plural(len(e.Open), "epic", "epics"), e.ID, there)
+	if near, ok := nearest(string(e.ID), e.Open); ok {
+		u.Fix = []string{fmt.Sprintf("did you mean %s (%s)?   orch run %s", near.ID, near.Title, near.ID)}
+	} else {
+		u.Fix = []string{"orch tasks list --type epic, or bd list --type epic"}
+	}
+	return u
+}
+
+// nearest is the issue whose id differs least from id.
+func nearest(id string, issues []tracker.Issue) (best tracker.Issue, ok bool) {
+	least := max(3, len(id)/2)
+	for _, i := range issues {
+		if d := config.Distance(id, i.ID); d < least {
+			best, least, ok = i, d, true
+		}
+	}
+	return best, ok
+}

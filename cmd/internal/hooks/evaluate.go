@@ -1,0 +1,175 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/trust"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/stophook/registry"
+)
+
+func evaluateCommand(a hookCmd) *cobra.Command {
+	var file string
+	var debug bool
+	c := &cobra.Command{
+		Use:   "evaluate TASK",
+		Short: "have a task's hooks decide by a context",
+		Long: `Evaluate reads the context as JSON (taskId, iteration, executionPhase,
+filesModified, validationResults, completionPromises, agentOutput, draftContent,
+draftType) and asks the task's hooks in their order. Without an iteration in it, that
+and the results are those of the task's loop.`,
+		Args: cli.Exactly(1, "a task"),
+		RunE: func(c *cobra.Command, args []string) error { return a.evaluateHooks(c.Context(), args[0], file, debug) },
+	}
+	c.Flags().BoolVar(&debug, "debug", false, "say also what each hook that was asked said, on standard error")
+	c.Flags().StringVar(&file, "context", "-", "the `file` with the context; - is standard input")
+	return c
+}
+
+// maxContext bounds a context, in bytes.
+const maxContext = 16 << 20
+
+func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug bool) error {
+	store, err := a.hooks()
+	if err != nil {
+		return err
+	}
+	in, err := a.readContext(file)
+	if err != nil {
+		return &cli.Error{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
+	}
+	in.TaskID = task
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return err
+	}
+	if err := fromLoop(w, &in); err != nil {
+		return err
+	}
+	e, _, err := decide(ctx, w, store, task, in)
+	if err != nil {
+		return err
+	}
+	doc := map[string]any{"hookId": e.HookID, "taskId": task, "iteration": in.Iteration, "action": e.Action, "reason": e.Reason, "nextPrompt": nil,
+		"checkpointCreated": false, "metadata": map[string]any{}}
+	if debug {
+		doc["asked"] = append([]registry.Asked{}, e.Asked...)
+		for _, asked := range e.Asked {
+			fmt.Fprintf(a.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), text.Clause(asked.Reason, 200))
+		}
+	}
+	if e.NextPrompt != "" {
+		doc["nextPrompt"] = e.NextPrompt
+	}
+	if e.CheckpointData != nil {
+		doc["checkpointData"] = e.CheckpointData
+	}
+	if e.Metadata != nil {
+		doc["metadata"] = e.Metadata
+	}
+	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, text.Clause(e.Reason, 1000), text.Clean(e.NextPrompt))
+}
+
+// fromLoop fills in what a context leaves open, from the task's iteration loop where it has
+// one: the iteration, and what the rules said of it.
+func fromLoop(w *workspace.Workspace, in *registry.Context) error {
+	if in.Iteration != 0 {
+		return nil
+	}
+	at, err := w.WorkAt(in.TaskID)
+	if err != nil {
+		return err
+	}
+	l, err := checkpoint.LoopIn(at.Book, w.Now)
+	if errors.Is(err, checkpoint.ErrNoLoop) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	in.Iteration = l.Iteration
+	if l.Last != nil && in.ValidationResults == nil {
+		for _, r := range l.Last.Rules {
+			in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: r.Rule, Passed: r.Passed, Message: r.Message})
+		}
+	}
+	return nil
+}
+
+// Decide has a task's hooks decide on iteration n of the work at it; the zero Hook where it
+// has none. Their programs see the environment of a gate's command, and carry the marker of the
+// workspace. It fails outside of a repository, and when the hooks cannot be read or kept.
+func Decide(ctx context.Context, w *workspace.Workspace, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
+	store, err := hookCmd{w.App}.hooks()
+	if err != nil {
+		return iteration.Hook{}, err
+	}
+	in := registry.Context{TaskID: task, Iteration: n, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: said}
+	for _, c := range v.Checks {
+		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
+	}
+	e, some, err := decide(ctx, w, store, task, in)
+	if err != nil || !some {
+		return iteration.Hook{}, err
+	}
+	return iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
+}
+
+// decide asks a task's hooks and counts what they said; any says that it has some.
+func decide(ctx context.Context, w *workspace.Workspace, store registry.Store, task string, in registry.Context) (e registry.Evaluation, any bool, err error) {
+	hooks, err := store.All(task)
+	if err != nil {
+		return e, false, err
+	}
+	if err := trusted(ctx, w, hooks); err != nil {
+		return e, false, err
+	}
+	env := w.GateEnv()
+	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		res, err := w.Proc.RunGuarded(ctx, command.Cmd{Dir: project(w.App), Argv: argv, Env: env, Stdin: stdin, MaxOutputBytes: maxContext})
+		return res.Stdout, err
+	}
+	e, after := registry.Evaluate(ctx, hooks, in, run, w.Now)
+	if len(hooks) > 0 {
+		err = store.Keep(ctx, after)
+	}
+	return e, len(hooks) > 0, err
+}
+
+// trusted lets hooks be asked whose programs a person has confirmed; those without a program
+// need nothing. It fails with the error UNTRUSTED.
+func trusted(ctx context.Context, w *workspace.Workspace, hooks []registry.Hook) error {
+	if !slices.ContainsFunc(hooks, func(h registry.Hook) bool { return h.Enabled && len(trust.HookItems(h)) > 0 }) {
+		return nil
+	}
+	q, err := trust.Ask(ctx, w, "HEAD")
+	if err != nil {
+		return err
+	}
+	return q.RequireHooks(hooks)
+}
+
+func (a hookCmd) readContext(file string) (c registry.Context, err error) {
+	f, err := a.Open(file)
+	if err != nil {
+		return c, err
+	}
+	defer f.Close()
+	return c, json.NewDecoder(io.LimitReader(f, maxContext)).Decode(&c)
+}

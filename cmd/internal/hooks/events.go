@@ -1,0 +1,116 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/client"
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// What a client's session is told at its events, beside its stops. Each command is a hook,
+// and fails open: whatever goes wrong, it says so on standard error, with exit 0.
+
+// SessionStart is the command orch session-start.
+func SessionStart(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
+	return a.event("session-start", "a client's hook for a session that starts, resumes or was compacted",
+		`Session-start tells a bound session again what it is at, after a resume or a
+compaction, and announces an active loop. For any other session it prints nothing.`, "SessionStart", a.announcement)
+}
+
+// SessionPrompt is the command orch session-prompt.
+func SessionPrompt(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
+	return a.event("session-prompt", "a client's hook for a prompt that a person has typed",
+		`Session-prompt binds the session when the prompt is /run-tasks EPIC or $run-tasks EPIC,
+and adds what the session has to do. For any other prompt it prints nothing.`, "UserPromptSubmit", a.promptBinding)
+}
+
+// event is a hook that may add a text to the session, "" for none.
+func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
+	var name string
+	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
+		ctx, cancel := context.WithTimeout(c.Context(), Patience)
+		defer cancel()
+		var k client.Client
+		var in session.Input
+		said, err := inTime(ctx, func() (said string, err error) {
+			var callErr error
+			var ours bool
+			in, err = readInput(ctx, a.Process)
+			project := session.Project(in, a.Getenv, a.Dir)
+			root, _ := session.Repository(project)
+			k, ours, callErr = a.caller(name, cmp.Or(root, project))
+			if err = errors.Join(err, callErr); err == nil && ours && a.Getenv("ORCH_ATTEMPT") == "" {
+				said, err = text(ctx, in, project)
+			}
+			return said, err
+		})
+		if err != nil {
+			fmt.Fprintf(a.Stderr, "orch %s: %s\n", use, cli.FirstLine(err.Error()))
+			return nil
+		}
+		if said == "" {
+			return nil
+		}
+		return json.NewEncoder(a.Stdout).Encode(k.Context(cmp.Or(in.Event, event), said))
+	}}
+	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+workspace.HookedNames())
+	return c
+}
+
+// announcement is what a session that starts is told; "" for one that is nobody's.
+func (a sessionCmd) announcement(_ context.Context, in session.Input, project string) (string, error) {
+	root, common := session.Repository(project)
+	if common != "" && in.Session != "" {
+		s, ok, err := session.Load(session.File(common, in.Session), in.Session)
+		if err != nil {
+			return "", err
+		}
+		if ok && s.Epic != "" && !s.Cancelled {
+			return runTasks(workspace.Glance(a.App, root, common), s.Epic)
+		}
+	}
+	project = cmp.Or(root, project)
+	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	text := l.Resume()
+	if s, err := readLoopSession(filepath.Join(project, loopSession)); text != "" && err == nil && s.ID != "" && s.ID != in.Session {
+		text += "\nIt belongs to another session, and does not hold this one. Only if the person wants it to go on here: `orch loop take`."
+	}
+	return text, nil
+}
+
+// promptBinding binds a session whose prompt asks for it. What keeps it from being bound is
+// told to the session: a person waits there.
+func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project string) (string, error) {
+	epicID, ok := session.EpicOf(in.Prompt)
+	root, common := session.Repository(project)
+	if !ok || in.Session == "" || common == "" {
+		return "", nil
+	}
+	w := workspace.Glance(a.App, root, common)
+	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
+	if err != nil {
+		u := cli.Explain(err)
+		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", epic.TaskID(epicID), u.What), nil
+	}
+	return text, nil
+}

@@ -1,0 +1,300 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/trust"
+	"github.com/beadsorch/orch/cmd/internal/trust/plan"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// loopCmd is the commands of a session's own loop.
+type loopCmd struct{ *cli.App }
+
+// loopCommands holds the commands that measure a loop's criteria, by criterion.
+const loopCommands = trust.LoopCommands
+
+// criterionTime is how long the command of one criterion may take.
+const criterionTime = 10 * time.Minute
+
+// Loop is the command orch loop.
+func Loop(app *cli.App) *cobra.Command {
+	a := loopCmd{app}
+	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: cli.AtMost(0, "a verb"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(startCommand(a), verifyCommand(a), takeCommand(a),
+		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.Loop, []string) error { return nil }),
+		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", 1, func(l *stophook.Loop, args []string) error { return l.Step(strings.Join(args, " ")) }),
+		loopVerb(a, "cancel", "end the loop; its progress is kept", 0, func(l *stophook.Loop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
+		loopVerb(a, "set CRITERION true|false", "say by hand whether a criterion holds", 2, setCriterion),
+	)
+	return c
+}
+
+func setCriterion(l *stophook.Loop, args []string) error {
+	if len(args) != 2 || args[1] != "true" && args[1] != "false" {
+		return cli.Usage("orch loop set takes a criterion, and true or false")
+	}
+	return l.Set(args[0], args[1] == "true")
+}
+
+// loopVerb is a command that changes the loop and shows it.
+func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.Loop, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cli.AtMost(most, "less"), RunE: func(_ *cobra.Command, args []string) error {
+		return a.changeLoop(func(l *stophook.Loop) error { return change(l, args) }, use != "status")
+	}}
+}
+
+func startCommand(a loopCmd) *cobra.Command {
+	var criteria, steps []string
+	var force bool
+	c := &cobra.Command{
+		Use:   `start "SPEC"`,
+		Short: "begin a loop",
+		Long: `Start writes .loop/state.json. A criterion is a name, or a name with the command
+that measures it: --criterion "tests pass=go test ./...". Called from within a
+session, the loop is that session's alone.`,
+		Example: `  orch loop start "add login" --criterion "tests pass=go test ./..." --criterion "reviewed" --step model --step handler`,
+		Args:    cli.Exactly(1, "what is to be done"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.startLoop(args[0], criteria, steps, force)
+		},
+	}
+	c.Flags().StringArrayVar(&criteria, "criterion", nil, "what has to hold at the end; with =COMMAND what measures it")
+	c.Flags().StringArrayVar(&steps, "step", nil, "a step on the way")
+	c.Flags().BoolVar(&force, "force", false, "give up the loop that is active here")
+	return c
+}
+
+// project is the folder whose loop is meant: the repository's, else the one that the
+// command was called in.
+func project(a *cli.App) string {
+	root, _ := session.Repository(a.Dir)
+	return cmp.Or(root, a.Dir)
+}
+
+func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) error {
+	if len(criteria) == 0 {
+		return cli.Usage("a loop has at least one --criterion")
+	}
+	path := filepath.Join(project(a.App), session.LoopFile)
+	switch l, err := stophook.ReadLoop(path); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return loopError(err)
+	case l.Status == stophook.LoopInProgress && !force:
+		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + cli.Clip(text.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
+			Fix: []string{"orch loop status", "orch loop cancel", "orch loop start --force gives it up"}}
+	}
+	commands, names := map[string]string{}, []string{}
+	for _, c := range criteria {
+		name, command, _ := strings.Cut(c, "=")
+		names = append(names, strings.TrimSpace(name))
+		if command = strings.TrimSpace(command); command != "" {
+			commands[strings.TrimSpace(name)] = command
+		}
+	}
+	body, err := json.MarshalIndent(commands, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the loop's commands: %w", err)
+	}
+	l := stophook.NewLoop(a.Redact.String(spec), names, append([]string{}, steps...))
+	if err := l.Write(path); err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(project(a.App), loopCommands), append(body, '\n'), 0o600); err != nil {
+		return fmt.Errorf("writing the loop's commands: %w", err)
+	}
+	if err := session.Save(filepath.Join(project(a.App), loopSession), session.Session{ID: sessionFlag{}.of(a.App)}); err != nil {
+		return err
+	}
+	return a.sayLoop(l)
+}
+
+func takeCommand(a loopCmd) *cobra.Command {
+	var f sessionFlag
+	c := &cobra.Command{
+		Use:   "take",
+		Short: "have the loop hold this session, in place of the one that began it",
+		Args:  cli.AtMost(0, "no argument"),
+		RunE: func(*cobra.Command, []string) error {
+			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.App)) }, false)
+		},
+	}
+	c.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
+	return c
+}
+
+// takeLoop gives the loop to a session. One that has it already keeps its counts.
+func (a loopCmd) takeLoop(id string) error {
+	if id == "" {
+		return noSession()
+	}
+	path := filepath.Join(project(a.App), loopSession)
+	s, err := readLoopSession(path)
+	if err != nil || s.ID == id {
+		return err
+	}
+	return session.Save(path, session.Session{ID: id})
+}
+
+func loopError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &cli.Error{Code: "NO_LOOP", What: "no loop is active here", Exit: cli.ExitNotFound, Fix: []string{`orch loop start "SPEC" --criterion NAME=COMMAND`}}
+	case errors.Is(err, session.ErrState):
+		return &cli.Error{Code: "LOOP_DAMAGED", What: session.LoopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
+	case errors.Is(err, stophook.ErrNoSuch):
+		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Fix: []string{"orch loop status"}}
+	}
+	return err
+}
+
+func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
+	path := filepath.Join(project(a.App), session.LoopFile)
+	l, err := stophook.ReadLoop(path)
+	if err == nil {
+		err = change(&l)
+	}
+	if err == nil && write {
+		err = l.Write(path)
+	}
+	if err != nil {
+		return loopError(err)
+	}
+	return a.sayLoop(l)
+}
+
+func verifyCommand(a loopCmd) *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "run the criteria's commands, and say what is true",
+		Long: `Verify runs each criterion's command in the project, one after the other, and
+writes down which hold. Criteria without a command stay as they were set. It ends
+an iteration; when all hold the loop is completed.`,
+		Args: cli.AtMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.changeLoop(func(l *stophook.Loop) error { return a.verifyLoop(c.Context(), l) }, true)
+		},
+	}
+}
+
+func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
+	if l.Status != stophook.LoopInProgress {
+		return nil
+	}
+	commands := map[string]string{}
+	body, err := os.ReadFile(filepath.Join(project(a.App), loopCommands))
+	if err == nil {
+		err = json.Unmarshal(body, &commands)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("reading the loop's commands: %w", err)
+	}
+	if err := a.trusted(ctx, l, commands); err != nil {
+		return err
+	}
+	cfg, _, err := workspace.Settings(a.Process, project(a.App))
+	if err != nil {
+		return err
+	}
+	sys, env := a.System(""), workspace.GateEnv(a.Process, cfg)
+	for _, name := range l.Criteria {
+		command := commands[name]
+		if command == "" {
+			continue
+		}
+		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
+		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: project(a.App), Env: env, Now: a.Now})
+		if err != nil {
+			return err
+		}
+		if err := l.Set(name, v.Passed); err != nil {
+			return err
+		}
+		if !v.Passed && !a.JSON {
+			a.PrintVerdict(v)
+		}
+	}
+	l.Iterate()
+	if l.ExitSignal {
+		l.Status = stophook.LoopCompleted
+	}
+	return nil
+}
+
+// trusted lets the commands of criteria run that a person has confirmed. It fails with the
+// error UNTRUSTED.
+func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[string]string) error {
+	var items []plan.Item
+	for _, name := range l.Criteria {
+		if commands[name] != "" {
+			items = append(items, trust.LoopItem(name, commands[name]))
+		}
+	}
+	if len(items) == 0 {
+		return nil
+	}
+	w, err := workspace.Open(ctx, a.App)
+	if errors.Is(err, git.ErrNotRepository) {
+		q, err := trust.AskFolder(a.App, project(a.App))
+		if err != nil {
+			return err
+		}
+		return q.RequireItems(items)
+	}
+	if err != nil {
+		return err
+	}
+	q, err := trust.Ask(ctx, w, "HEAD")
+	if err != nil {
+		return err
+	}
+	return q.RequireItems(items)
+}
+
+func (a loopCmd) sayLoop(l stophook.Loop) error {
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.loop/1", "loop": l, "unmet": l.Unmet()})
+		return nil
+	}
+	fmt.Fprintf(a.Stdout, "%s  (%s, iteration %d)\n", text.Clause(l.Spec, 200), l.Status, l.Iteration)
+	for _, c := range l.Criteria {
+		mark := "✗"
+		if l.CriteriaStatus[c] {
+			mark = "✓"
+		}
+		fmt.Fprintf(a.Stdout, " %s %s\n", mark, text.Clause(c, 200))
+	}
+	if len(l.Steps) > 0 {
+		next := "none"
+		if len(l.RemainingSteps) > 0 {
+			next = text.Clause(l.RemainingSteps[0], 200)
+		}
+		fmt.Fprintf(a.Stdout, "   %d of %d steps done; next: %s\n", len(l.CompletedSteps), len(l.Steps), next)
+	}
+	if n := l.CircuitBreaker.StuckCount; n > 0 {
+		fmt.Fprintf(a.Stdout, "   %q has come first of those unmet %d times in a row; at 5 the session may end\n", l.CircuitBreaker.LastUnmet, n+1)
+	}
+	if l.Status == stophook.LoopCompleted {
+		fmt.Fprintln(a.Stdout, "<loop-complete>")
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// sessionCmd is what clients call, and what binds their sessions.
+type sessionCmd struct{ *cli.App }
+
+// sessionFlag names a client's session.
+type sessionFlag struct{ id string }
+
+// of is the session that is meant: the flag's, else the one that the command was
+// called from.
+func (f sessionFlag) of(a *cli.App) string {
+	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
+		f.id = cmp.Or(f.id, a.Getenv(name))
+	}
+	return f.id
+}
+
+// Session is the command orch session.
+func Session(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
+	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: cli.AtMost(0, "a verb"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var f sessionFlag
+	bind := &cobra.Command{
+		Use:   "bind EPIC",
+		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
+		Args:  cli.Exactly(1, "an epic"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.bind(c.Context(), epic.TaskID(args[0]), f.of(a.App))
+		},
+	}
+	release := &cobra.Command{
+		Use:   "release",
+		Short: "let a session end whenever it wants",
+		Args:  cli.AtMost(0, "no argument"),
+		RunE:  func(c *cobra.Command, _ []string) error { return a.release(c.Context(), f.of(a.App)) },
+	}
+	list := &cobra.Command{
+		Use:   "list",
+		Short: "the sessions that are bound here",
+		Args:  cli.AtMost(0, "no argument"),
+		RunE:  func(*cobra.Command, []string) error { return a.listSessions() },
+	}
+	for _, verb := range []*cobra.Command{bind, release} {
+		verb.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
+	}
+	c.AddCommand(bind, release, list)
+	return c
+}
+
+// noSession is the error of a command that needs a session, outside of one.
+func noSession() error {
+	return &cli.Error{Code: "NO_SESSION", What: "this is not called from within a client's session", Exit: cli.ExitUsage,
+		Why: "neither the client's variable (CLAUDE_CODE_SESSION_ID, CODEX_SESSION_ID, COPILOT_AGENT_SESSION_ID) nor --session names one", Fix: []string{"type /run-tasks EPIC in the client", "orch session bind EPIC --session ID"}}
+}
+
+func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) error {
+	if id == "" {
+		return noSession()
+	}
+	w, err := workspace.Read(ctx, a.App)
+	if err != nil {
+		return err
+	}
+	prompt, err := bindSession(ctx, w, epicID, id)
+	if err != nil {
+		return err
+	}
+	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": epicID, "prompt": prompt}, prompt)
+	return nil
+}
+
+// bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
+func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id string) (prompt string, err error) {
+	if _, err := w.FindEpic(ctx, epicID); err != nil {
+		return "", err
+	}
+	if prompt, err = runTasks(w, string(epicID)); err != nil {
+		return "", err
+	}
+	path := session.File(filepath.Dir(w.Home), id)
+	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
+		return s.Bind(id, string(epicID)), nil
+	})
+}
+
+func (a sessionCmd) release(ctx context.Context, id string) error {
+	if id == "" {
+		return noSession()
+	}
+	_, common := session.Repository(a.Dir)
+	path := session.File(common, id)
+	var s session.Session
+	err := changeSession(ctx, path, id, func(now session.Session, ok bool) (session.Session, error) {
+		if !ok {
+			return now, &cli.Error{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: cli.ExitNotFound, Fix: []string{"orch session list"}}
+		}
+		now.Cancelled = true
+		s = now
+		return now, nil
+	})
+	if err != nil {
+		return err
+	}
+	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
+	return nil
+}
+
+func (a sessionCmd) listSessions() error {
+	_, common := session.Repository(a.Dir)
+	dir := filepath.Join(common, "orch", "sessions")
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("listing the sessions: %w", err)
+	}
+	sessions := []session.Session{}
+	for _, e := range entries {
+		var s session.Session
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil || strings.HasPrefix(e.Name(), ".") || json.Unmarshal(b, &s) != nil {
+			continue
+		}
+		sessions = append(sessions, s)
+	}
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions})
+		return nil
+	}
+	for _, s := range sessions {
+		state := fmt.Sprintf("sent back %d times", s.Cycles)
+		if s.Cancelled {
+			state = "let go"
+		}
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, s.Epic, state)
+	}
+	return nil
+}

@@ -1,0 +1,212 @@
+// Package hooks is what agent clients call, and what holds their sessions: the stop hook, the
+// binding of sessions, a session's own loop, and the hooks of tasks.
+package hooks
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/client"
+	"github.com/beadsorch/orch/stophook/copilot"
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// Patience is how long a stop hook takes at most; a client's own limit is 30 s or more.
+const Patience = 2 * time.Second
+
+// StopHook is the command orch stop-hook.
+func StopHook(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
+	var explain bool
+	var simulate, name string
+	c := &cobra.Command{
+		Use:   "stop-hook",
+		Short: "a client's stop hook: state decides whether the session may end",
+		Long: `Stop-hook reads what a client tells its stop hook, and prints either nothing, and
+the session may end, or one JSON object that sends it back to work. It decides by
+the tracker and by git, and only for sessions that were bound: to an epic, by
+/run-tasks or orch session bind; or to the criteria in .loop/state.json. Whatever
+goes wrong, it lets the session end and says so on standard error.`,
+		Args: cli.AtMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if simulate != "" {
+				f, err := os.Open(simulate)
+				if err != nil {
+					return &cli.Error{Code: "NO_INPUT", What: "there is no such input", Why: err.Error(), Exit: cli.ExitNotFound, Fix: []string{"orch stop-hook --simulate FILE, with the JSON that a client sends"}}
+				}
+				defer f.Close()
+				a.Stdin, explain = f, true
+			}
+			return a.stopHook(c.Context(), name, explain)
+		},
+	}
+	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+workspace.HookedNames())
+	c.Flags().BoolVar(&explain, "explain", false, "say how it would decide, and change nothing")
+	c.Flags().StringVar(&simulate, "simulate", "", "as --explain, for the input in this `file`")
+	return c
+}
+
+// stop is one decision with what it was made from.
+type stop struct {
+	in     session.Input
+	client client.Client
+	answer stophook.Answer
+	prompt string // what a session that is blocked is told
+	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
+	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
+	settle func(context.Context) (stophook.Answer, error)
+}
+
+func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	s, err := inTime(ctx, func() (stop, error) {
+		s, err := a.decideStop(ctx, name)
+		if err == nil && s.settle != nil && !explain {
+			s.answer, err = s.settle(ctx)
+		}
+		return s, err
+	})
+	if explain {
+		return a.explainStop(s, err)
+	}
+	if err != nil { // it fails open: a session must not hang on a hook
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s; the session may end\n", cli.FirstLine(err.Error()))
+		return nil
+	}
+	if s.answer.Block {
+		return json.NewEncoder(a.Stdout).Encode(s.client.Block(s.prompt, s.answer.Fresh))
+	}
+	if s.answer.Verdict != stophook.NotBound && s.answer.Verdict != stophook.Attempt {
+		fmt.Fprintf(a.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
+	}
+	return nil
+}
+
+// overtime is how much longer than its context a hook may take, to end what it has begun.
+const overtime = 300 * time.Millisecond
+
+// inTime does what a hook does, and gives up on it soon after ctx has ended, whatever it waits
+// for: then the program ends, and it with it.
+func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() {
+		value, err := do()
+		done <- result{value, err}
+	}()
+	late := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(overtime, func() { close(late) }) })
+	defer stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-late:
+		var none T
+		return none, fmt.Errorf("it takes too long: %w", context.Cause(ctx))
+	}
+}
+
+func (a sessionCmd) explainStop(s stop, err error) error {
+	if err != nil {
+		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
+	}
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.stop/1", "session": s.in.Session, "block": s.answer.Block, "verdict": s.answer.Verdict, "why": s.answer.Why,
+			"prompt": s.prompt, "counts": s.answer.Session})
+		return nil
+	}
+	word := "may end"
+	if s.answer.Block {
+		word = "is sent back to work"
+	}
+	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
+	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
+		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
+	}
+	if s.answer.Block {
+		fmt.Fprintf(a.Stdout, "\n%s\n", s.prompt)
+	}
+	return nil
+}
+
+// decideStop finds out which binding applies, by facts, and decides by it.
+func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
+	in, err := readInput(ctx, a.Process)
+	if err != nil {
+		return stop{}, err
+	}
+	s := stop{in: in, answer: stophook.Answer{Verdict: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
+	if a.Getenv("ORCH_ATTEMPT") != "" {
+		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
+		return s, nil
+	}
+	project := session.Project(in, a.Getenv, a.Dir)
+	root, common := session.Repository(project)
+	var ours bool
+	if s.client, ours, err = a.caller(name, cmp.Or(root, project)); err != nil || !ours {
+		return s, err
+	}
+	if common != "" && in.Session != "" {
+		path := session.File(common, in.Session)
+		bound, ok, err := session.Load(path, in.Session)
+		if err != nil {
+			return s, err
+		}
+		if ok && bound.Epic != "" {
+			return a.decideEpic(ctx, s, bound, workspace.Glance(a.App, root, common), path)
+		}
+	}
+	return a.decideLoop(s, cmp.Or(root, project))
+}
+
+// caller is the client that a hook is called by: the one that the hook's command names.
+// Copilot CLI runs the hooks of Claude Code as well; where it has orch's of its own, those
+// are not its business, and ok is false.
+func (a sessionCmd) caller(name, project string) (k client.Client, ok bool, err error) {
+	if name == "claude" && a.Getenv(copilot.Variable) != "" {
+		if cli.Exists(filepath.Join(project, copilot.HooksFile)) {
+			return client.Client{}, false, nil
+		}
+		name = "copilot"
+	}
+	k, err = workspace.HookedClient(name)
+	return k, err == nil, err
+}
+
+// limits is what a client cannot do, or can besides.
+func limits(k client.Client) stophook.Limits {
+	return stophook.Limits{MaxBlocks: k.MaxBlocks, Fresh: k.Fresh}
+}
+
+// readInput reads the client's words, and gives up when they do not come.
+func readInput(ctx context.Context, p cli.Process) (session.Input, error) {
+	type read struct {
+		in  session.Input
+		err error
+	}
+	done := make(chan read, 1)
+	go func() {
+		in, err := session.ReadInput(p.Stdin)
+		done <- read{in, err}
+	}()
+	select {
+	case r := <-done:
+		return r.in, r.err
+	case <-ctx.Done():
+		return session.Input{}, fmt.Errorf("waiting for the client's input: %w", context.Cause(ctx))
+	}
+}

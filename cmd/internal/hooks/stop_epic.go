@@ -1,0 +1,140 @@
+package hooks
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
+	"github.com/beadsorch/orch/templates"
+)
+
+func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace.Workspace, path string) (stop, error) {
+	work, read, err := workOf(ctx, w, bound.Epic)
+	if err != nil {
+		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
+	}
+	if s.in.LastMessage == "" && s.in.Transcript != "" {
+		s.in.LastMessage = session.LastSaid(s.in.Transcript)
+	}
+	age := a.Now().Sub(read.At)
+	decide := func(bound session.Session) stophook.Answer {
+		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Work: work, Client: limits(s.client)})
+		if work != nil && age > time.Second {
+			answer.Why += ", as of " + cli.Span(age) + " ago"
+		}
+		return answer
+	}
+	s.answer = decide(bound)
+	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {
+		if err := read.save(); err != nil {
+			return answer, err
+		}
+		return answer, changeSession(ctx, path, s.in.Session, func(now session.Session, ok bool) (session.Session, error) {
+			if !ok || now.Epic != bound.Epic {
+				return now, errors.New("the session was bound to something else meanwhile")
+			}
+			answer = decide(now)
+			return answer.Session, nil
+		})
+	}
+	// It may be needed, whatever is decided the second time.
+	s.prompt, err = runTasks(w, bound.Epic)
+	return s, err
+}
+
+// snapshotLife is how old a reading of the tracker may be when it does not answer.
+const snapshotLife = 10 * time.Minute
+
+// reading is what the tracker said.
+type reading struct {
+	beads.Snapshot
+	path string // where it is kept
+	old  bool   // and was kept already
+}
+
+// save keeps a reading that is new.
+func (r reading) save() error {
+	if r.old || r.path == "" {
+		return nil
+	}
+	return r.Save(r.path)
+}
+
+// workOf asks the tracker, and git, how the epic stands, and says what it goes by. A
+// tracker that does not answer is stood in for by its newest snapshot; without one the
+// work is nil.
+func workOf(ctx context.Context, w *workspace.Workspace, epicID string) (*stophook.Work, reading, error) {
+	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
+	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
+	defer cancel()
+	var err error
+	if now.Issues, err = w.Survey(read); err == nil {
+		_, err = epic.FindEpic(now.Issues, epic.TaskID(epicID)) // an empty tracker is none, and no reason to be done
+	}
+	if err != nil {
+		kept, none := beads.LoadSnapshot(now.path)
+		if none == nil {
+			_, none = epic.FindEpic(kept.Issues, epic.TaskID(epicID))
+		}
+		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
+			return nil, reading{}, err
+		}
+		now.Snapshot, now.old = kept, true
+	}
+	now.Issues = orchestrator.IssuesWithoutSecrets(w.Redact, now.Issues)
+	work := stophook.WorkOf(now.Issues, epicID, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epicID)), w.Now())
+	return &work, now, err
+}
+
+// refTip reads a reference without running git; "" when it is not found. It says only
+// whether something has moved.
+func refTip(common, ref string) string {
+	if b, err := session.ReadState(filepath.Join(common, filepath.FromSlash(ref))); err == nil {
+		return strings.TrimSpace(string(b))
+	}
+	path := filepath.Join(common, "packed-refs")
+	if info, err := os.Lstat(path); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, maxPacked))
+	for lines.Scan() {
+		if id, name, ok := strings.Cut(strings.TrimSpace(lines.Text()), " "); ok && name == ref {
+			return id
+		}
+	}
+	return ""
+}
+
+// maxPacked is how much of packed-refs is read, in bytes; it says only whether something has moved.
+const maxPacked = 64 << 20
+
+// runTasks is the prompt of a session that runs an epic.
+func runTasks(w *workspace.Workspace, epicID string) (string, error) {
+	return templates.RunTasks(templates.RunTasksData{Epic: epicID, Tracker: w.TasksCommand()})
+}
+
+func hookSettings(c config.StopHook) stophook.Settings {
+	return stophook.Settings{Enabled: c.Enabled, CheckReady: c.CheckReadyTasks, CheckInProgress: c.CheckInProgress, MaxCycles: c.MaxCycles,
+		AllowExitOn: c.AllowExitOn, Promises: c.CompletionPromises}
+}

@@ -1,0 +1,71 @@
+package hooks
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/session"
+)
+
+// loopSession is what is kept of the session that runs a criteria loop.
+const loopSession = ".loop/session.json"
+
+func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
+	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err != nil {
+		return s, err
+	}
+	path := filepath.Join(project, loopSession)
+	bound, err := readLoopSession(path)
+	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
+		return s, err // another session's
+	}
+	cfg := workspace.Glance(a.App, project, "").Config
+	print, err := json.Marshal(l)
+	if err != nil {
+		return s, err
+	}
+	sum := sha256.Sum256(print)
+	decide := func(bound session.Session) stophook.Answer {
+		return stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
+	}
+	s.answer = decide(bound)
+	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {
+		return answer, changeSession(ctx, path, "", func(now session.Session, _ bool) (session.Session, error) {
+			if now.ID != "" && now.ID != s.in.Session {
+				return now, errors.New("another session has taken the loop meanwhile")
+			}
+			answer = decide(now)
+			return answer.Session, nil
+		})
+	}
+	s.prompt = loopPrompt(l, s.answer.Why)
+	return s, nil
+}
+
+// readLoopSession is what is kept of a loop's session; its ID is "" when the loop
+// belongs to whichever session works here.
+func readLoopSession(path string) (session.Session, error) {
+	s, _, err := session.Load(path, "")
+	return s, err
+}
+
+func loopPrompt(l stophook.Loop, why string) string {
+	next := ""
+	if len(l.RemainingSteps) > 0 {
+		next = " Next step: " + l.RemainingSteps[0] + "."
+	}
+	return fmt.Sprintf("The loop is not done: %s.%s Run `orch loop status` first; work on the first unmet criterion; then `orch loop verify`. "+
+		"When all criteria are true, end with <loop-complete>.", why, next)
+}

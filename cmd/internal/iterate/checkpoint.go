@@ -1,0 +1,118 @@
+package iterate
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+func checkpointCommand(a commands) *cobra.Command {
+	c := &cobra.Command{Use: "checkpoint", Short: "points that an agent can go on from: create, resume, list, expire, cleanup", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	var id string
+	resume := verb("resume", "what to go on with, from the newest checkpoint that has not expired", 1, func(ctx context.Context, args []string) error {
+		return a.read(ctx, args[0], func(b *checkpoint.Book) error {
+			point, err := b.Newest(id)
+			if err != nil {
+				return err
+			}
+			return a.sayResume(b, point)
+		})
+	})
+	resume.Flags().StringVar(&id, "checkpoint", "", "the `id` of another one")
+	var keep int
+	cleanup := verb("cleanup", "forget what has expired, and all but the newest", 1, func(ctx context.Context, args []string) error {
+		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
+			n, err := b.CleanUp(keep)
+			if err != nil {
+				return err
+			}
+			return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "removed": n}, fmt.Sprintf("%d removed\n", n))
+		})
+	})
+	cleanup.Flags().IntVar(&keep, "keep", 5, "how many stay")
+	c.AddCommand(createCommand(a), resume, cleanup,
+		verb("list", "all checkpoints, oldest first", 1, func(ctx context.Context, args []string) error {
+			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayPoints(args[0], b.List()) })
+		}),
+		verb("expire TASK ID", "keep a checkpoint from being gone on from", 2, func(ctx context.Context, args []string) error {
+			return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
+				if err := b.Expire(args[1]); err != nil {
+					return err
+				}
+				return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": args[1], "expired": true}, args[1]+" has expired\n")
+			})
+		}),
+	)
+	return c
+}
+
+func createCommand(a commands) *cobra.Command {
+	var point checkpoint.Checkpoint
+	var free, draft string
+	var life time.Duration
+	c := verb("create", "make a checkpoint now", 1, func(ctx context.Context, args []string) error {
+		point.TaskID = args[0]
+		if free != "" {
+			point.AgentContext = json.RawMessage(free)
+		}
+		var err error
+		if point.DraftContent, err = a.text(draft); err != nil {
+			return &cli.Error{Code: "NO_INPUT", What: "the draft can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
+		}
+		if life > 0 {
+			point.ExpiresAt = a.Now().Add(life).UTC()
+		}
+		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
+			made, err := b.Create(point)
+			if err != nil {
+				return err
+			}
+			return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": made.ID, "sequence": made.Sequence, "iterationNumber": made.IterationNumber}, made.ID+"\n")
+		})
+	})
+	c.Flags().StringVar(&point.Trigger, "trigger", checkpoint.Manual, "why it is made")
+	c.Flags().StringVar(&point.ExecutionPhase, "phase", "", "what the agent is at, such as implementation")
+	c.Flags().IntVar(&point.ExecutionStep, "step", 0, "which step of that")
+	c.Flags().StringVar(&free, "context", "", "what the agent wants to know again, as `JSON`")
+	c.Flags().StringArrayVar(&point.FilesModified, "file", nil, "a file that it has modified")
+	c.Flags().StringVar(&draft, "draft", "", "a `file` with a draft; - is standard input")
+	c.Flags().StringVar(&point.DraftType, "draft-type", "", "what kind of draft that is")
+	c.Flags().DurationVar(&life, "expires-in", 0, "after how long it expires; 0 is never")
+	return c
+}
+
+func (a commands) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
+	words := b.Instructions(c)
+	doc := map[string]any{"schema": "orch.resume/1", "checkpoint": c, "taskId": c.TaskID, "agentContext": c.AgentContext, "resumeInstructions": words}
+	body := words
+	if c.AgentContext != nil {
+		body += "Context: " + text.Clean(string(c.AgentContext)) + "\n"
+	}
+	if l, err := b.Loop(); err == nil {
+		doc["iterationNumber"], doc["iterationHistory"], doc["iterationConfig"] = l.Iteration, l.History, l.Config
+	}
+	if c.DraftContent != "" {
+		body += "Draft:\n" + text.Clean(c.DraftContent) + "\n"
+	}
+	return a.say(doc, body)
+}
+
+func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
+	var body strings.Builder
+	for _, c := range points {
+		state := ""
+		if c.Expired || !c.ExpiresAt.IsZero() && !a.Now().Before(c.ExpiresAt) {
+			state = "  expired"
+		}
+		fmt.Fprintf(&body, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, text.Clause(c.Trigger, 40), state)
+	}
+	return a.say(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, body.String())
+}

@@ -1,0 +1,146 @@
+// Package iterate is the commands orch iteration and orch checkpoint: the iteration
+// protocol for a person, and for a model whose client has no other tools.
+package iterate
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/hooks"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+// commands is both commands.
+type commands struct{ *cli.App }
+
+// Iteration is the command orch iteration.
+func Iteration(app *cli.App) *cobra.Command { return iterationCommand(commands{app}) }
+
+// Checkpoint is the command orch checkpoint.
+func Checkpoint(app *cli.App) *cobra.Command { return checkpointCommand(commands{app}) }
+
+// say prints a document where JSON was asked for, else the text.
+func (a commands) say(doc map[string]any, text string) error {
+	a.Print(doc, text)
+	return nil
+}
+
+// place is where a task's loop is kept, and where its work is.
+type place struct {
+	*workspace.Workspace
+	work workspace.Work
+}
+
+func (a commands) place(ctx context.Context, task string) (place, error) {
+	w, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return place{}, err
+	}
+	at, err := w.WorkAt(task)
+	return place{w, at}, err
+}
+
+// blocked reports whether a person has set the task to blocked in the tracker.
+func (p place) blocked(ctx context.Context, task string) bool {
+	i, ok := p.Issue(ctx, task)
+	return ok && i.Status == tracker.StatusBlocked
+}
+
+// problem says what to do about an error of a book.
+func problem(task string, err error) error {
+	if err == nil {
+		return nil
+	}
+	p := &cli.Error{What: err.Error(), Exit: cli.ExitUsage, Err: err}
+	switch {
+	case errors.Is(err, checkpoint.ErrNoLoop):
+		p.Code, p.Exit, p.Fix = "NO_LOOP", cli.ExitNotFound, []string{"orch iteration start " + task}
+	case errors.Is(err, checkpoint.ErrNotFound):
+		p.Code, p.Exit, p.Fix = "NOT_FOUND", cli.ExitNotFound, []string{"orch checkpoint list " + task, "orch checkpoint create " + task}
+	case errors.Is(err, checkpoint.ErrHeld):
+		p.Code, p.Exit, p.Fix = "HELD", cli.ExitHeld, []string{"try again when it has ended"}
+	case errors.Is(err, checkpoint.ErrActive):
+		p.Code, p.Fix = "LOOP_ACTIVE", []string{"orch iteration status " + task, "orch iteration next " + task}
+	case errors.Is(err, iteration.ErrMaximum):
+		p.Code, p.Fix = "MAX_ITERATIONS", []string{"orch iteration complete " + task + " gives it up", "orch iteration limit " + task + " N raises the maximum"}
+	case errors.Is(err, iteration.ErrNotYet):
+		p.Code, p.Fix = "NOT_VALIDATED", []string{"orch iteration validate " + task}
+	case errors.Is(err, iteration.ErrNotPassed):
+		p.Code, p.Fix = "NOT_PASSED", []string{"orch iteration next " + task}
+	case errors.Is(err, iteration.ErrDone):
+		p.Code, p.Fix = "LOOP_ENDED", []string{"orch iteration status " + task, "orch iteration complete " + task}
+	case errors.Is(err, iteration.ErrConfig), errors.Is(err, checkpoint.ErrContext):
+		p.Code, p.Fix = "BAD_VALUE", []string{"orch help iteration start", "orch help checkpoint create"}
+	default:
+		return err
+	}
+	return p
+}
+
+// write opens a task's book, does one thing to it, and closes it.
+func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Book, place) error) error {
+	at, err := a.place(ctx, task)
+	if err != nil {
+		return err
+	}
+	b, err := checkpoint.Open(ctx, at.work.Book, a.Now)
+	if err != nil {
+		return problem(task, err)
+	}
+	b.RedactBy(a.Redact)
+	return problem(task, errors.Join(do(b, at), b.Close()))
+}
+
+// read looks at a task's book as it stands.
+func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Book) error) error {
+	at, err := a.place(ctx, task)
+	if err != nil {
+		return err
+	}
+	b, err := checkpoint.Read(at.work.Book, a.Now)
+	if err != nil {
+		return problem(task, err)
+	}
+	return problem(task, do(b))
+}
+
+// judge asks the loop's rules, and then the task's hooks.
+func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
+	if err := p.mayRun(ctx, l.Config.ValidationRules); err != nil {
+		return v, hook, err
+	}
+	files, err := p.Changed(ctx, p.work)
+	if err != nil {
+		return v, hook, err
+	}
+	products, err := checkpoint.Products(p.work.Book, time.Time{})
+	if err != nil {
+		return v, hook, err
+	}
+	v, err = validation.Judge(ctx, p.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.GateEnv(), Output: output, Products: products, Files: files, Now: a.Now})
+	if err != nil {
+		return v, hook, err
+	}
+	hook, err = hooks.Decide(ctx, p.Workspace, l.TaskID, l.Iteration, v, a.Redact.String(output), files)
+	return v, hook, err
+}
+
+// ask leaves word for the run that drives a task, what its attempts may have; told is false
+// where none does.
+func (a commands) ask(ctx context.Context, task string, n int) (told bool, err error) {
+	p, t, err := workspace.Look(ctx, a.App, []string{task})
+	if err != nil || t == nil {
+		return false, nil // orch has not driven it
+	}
+	return true, orchestrator.Ask(p.Folder, epic.Event{Kind: epic.TaskLimited, Task: t.ID, Agent: &epic.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
+}

@@ -1,0 +1,345 @@
+package iterate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/orchestrator/validation"
+)
+
+func iterationCommand(a commands) *cobra.Command {
+	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(startCommand(a), validateCommand(a), nextCommand(a),
+		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
+			return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
+				l, err := b.End()
+				if err != nil {
+					return err
+				}
+				products, err := checkpoint.Products(p.work.Book, time.Time{})
+				if err != nil {
+					return err
+				}
+				score := 0
+				if n := len(l.History); n > 0 {
+					score = l.History[n-1].ValidationScore
+				}
+				return a.sayLoop(b, map[string]any{"finalValidationScore": score, "totalIterations": l.Iteration, "completedAt": a.Now().UTC(), "workProduct": products},
+					"ended with "+string(l.Done)+" in")
+			})
+		}),
+		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
+			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayLoop(b, nil, "") })
+		}),
+		verb("limit TASK N", "set the maximum of iterations, in flight", 2, func(ctx context.Context, args []string) error {
+			n, err := strconv.Atoi(args[1])
+			if err != nil {
+				return &cli.Error{Code: "BAD_VALUE", What: args[1] + " is no number of iterations", Exit: cli.ExitUsage, Fix: []string{"orch iteration limit " + args[0] + " 10"}}
+			}
+			return a.limit(ctx, args[0], n)
+		}),
+	)
+	return c
+}
+
+// limit sets the maximum of a task's loop, and of its attempts in a run; of one of them at
+// least.
+func (a commands) limit(ctx context.Context, task string, n int) error {
+	if n < 1 {
+		return problem(task, fmt.Errorf("%w: %d iterations are too few", iteration.ErrConfig, n))
+	}
+	told, err := a.ask(ctx, task, n)
+	if err != nil {
+		return err
+	}
+	at, err := a.place(ctx, task)
+	if err != nil {
+		return err
+	}
+	if _, err := checkpoint.LoopIn(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
+		return a.say(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
+	}
+	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
+		if _, err := b.Limit(n); err != nil {
+			return err
+		}
+		return a.sayLoop(b, nil, "the maximum is set:")
+	})
+}
+
+// verb is a command with a fixed number of arguments, of which the first is the task.
+func verb(use, short string, args int, do func(context.Context, []string) error) *cobra.Command {
+	if !strings.Contains(use, " ") {
+		use += " TASK"
+	}
+	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), args) }}
+}
+
+func nextCommand(a commands) *cobra.Command {
+	var notes string
+	c := verb("next", "go on to the next iteration; refused past the maximum", 1, func(ctx context.Context, args []string) error {
+		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
+			point, err := b.Next(notes)
+			if err != nil {
+				return err
+			}
+			return a.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
+		})
+	})
+	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
+	return c
+}
+
+func startCommand(a commands) *cobra.Command {
+	var set iteration.Config
+	var rules []string
+	var file string
+	c := verb("start", "begin a loop on a task", 1, func(ctx context.Context, args []string) error {
+		own, err := parseRules(rules)
+		if err != nil {
+			return &cli.Error{Code: "BAD_VALUE", What: err.Error(), Err: err, Exit: cli.ExitUsage, Fix: []string{`--rule "tests_pass=go test ./..."`}}
+		}
+		listed, err := a.listedRules(file)
+		if err != nil {
+			return err
+		}
+		own = append(own, listed...)
+		if err := a.startable(ctx, args[0], own); err != nil {
+			return err
+		}
+		return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
+			c, err := p.Iteration(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			if set.MaxIterations != 0 {
+				c.MaxIterations = set.MaxIterations
+			}
+			if len(set.CompletionPromises) > 0 {
+				c.CompletionPromises = set.CompletionPromises
+			}
+			if len(own) > 0 {
+				c.ValidationRules = own
+			}
+			c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
+			point, err := b.Start(args[0], c)
+			if err != nil {
+				return err
+			}
+			return a.sayLoop(b, map[string]any{"checkpointId": point.ID}, "started:")
+		})
+	})
+	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
+agent:NAME names one of workflow.agents (me by default), and the rules are those of
+workflow.gate.`
+	c.Flags().IntVar(&set.MaxIterations, "max-iterations", 0, "how many there may be")
+	c.Flags().StringArrayVar(&set.CompletionPromises, "promise", nil, "a promise that completes it, in place of those that are known")
+	c.Flags().IntVar(&set.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (3)")
+	c.Flags().StringArrayVar(&rules, "rule", nil, "a rule NAME=COMMAND, in place of the gate's")
+	c.Flags().StringVar(&file, "rules", "", "a `file` with rules of any type, a list as workflow.gate has it, in YAML or JSON; - is standard input")
+	return c
+}
+
+// startable refuses a loop on a task that the tracker does not know, and one whose rules run
+// what the settings do not.
+func (a commands) startable(ctx context.Context, task string, rules []validation.Rule) error {
+	p, err := a.place(ctx, task)
+	if err != nil {
+		return err
+	}
+	if err := p.knows(rules); err != nil {
+		return err
+	}
+	issues, err := p.Survey(ctx)
+	if err != nil {
+		return workspace.TrackerError(err)
+	}
+	if _, known := tracker.NewIndex(issues).Issue(task); !known {
+		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.TasksCommand() + " list"}}
+	}
+	return nil
+}
+
+// listedRules are those of a file; none where there is none.
+func (a commands) listedRules(file string) ([]validation.Rule, error) {
+	body, err := a.text(file)
+	if err != nil {
+		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
+	}
+	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(body))
+}
+
+func parseRules(texts []string) (rules []validation.Rule, err error) {
+	for _, body := range texts {
+		name, command, ok := strings.Cut(body, "=")
+		r := validation.Rule{Name: strings.TrimSpace(name), Type: validation.Command, Command: strings.TrimSpace(command)}
+		if !ok {
+			return nil, fmt.Errorf("the rule %q has no command", body)
+		}
+		if err := r.Check(); err != nil {
+			return nil, err
+		}
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+func validateCommand(a commands) *cobra.Command {
+	var file string
+	c := verb("validate", "run the rules on the work, and say what comes next", 1, func(ctx context.Context, args []string) error {
+		output, err := a.text(file)
+		if err != nil {
+			return &cli.Error{Code: "NO_INPUT", What: "the agent's output can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
+		}
+		signal := iteration.Continue
+		err = a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
+			l, err := b.Loop()
+			if err != nil {
+				return err
+			}
+			if file == "" { // then what it has stored in this iteration is what it says
+				if output, err = checkpoint.Products(p.work.Book, b.Began()); err != nil {
+					return err
+				}
+			}
+			v, hook, err := a.judge(ctx, p, l, output)
+			if err != nil {
+				return err
+			}
+			if p.blocked(ctx, args[0]) {
+				output = stopped
+			}
+			o, err := b.Validate(v, output, hook)
+			if err != nil {
+				return err
+			}
+			signal = o.Signal
+			return a.sayOutcome(args[0], l.Iteration, o)
+		})
+		if err == nil && (signal == iteration.Blocked || signal == iteration.Escalate) {
+			return cli.ExitWith(cli.ExitNeedsYou)
+		}
+		return err
+	})
+	c.Long = `Validate runs the loop's rules in the task's worktree (or here, where it has none),
+finds the promise in what the agent has said, and prints the signal: CONTINUE (orch
+iteration next), COMPLETE, BLOCKED or ESCALATE (orch iteration complete). Exit 3 means
+that a person has to look at it.`
+	c.Flags().StringVar(&file, "output", "", "the `file` with what the agent has said; - is standard input; by default what was stored for the task in this iteration")
+	return c
+}
+
+// stopped is what counts as said when a person has set the task to blocked: it ends the loop
+// at the next look, whatever the agent says.
+const stopped = "<promise>BLOCKED</promise>\nReason: the task was set to blocked in the tracker"
+
+// maxText bounds a text from a file, in bytes.
+const maxText = 4 << 20
+
+// text is that of a file, of standard input for -, or none.
+func (a commands) text(file string) (string, error) {
+	if file == "" {
+		return "", nil
+	}
+	f, err := a.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxText))
+	return string(b), err
+}
+
+func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
+	var body strings.Builder
+	fmt.Fprintf(&body, "%s  iteration %d of %s, score %d\n", o.Signal, n, task, o.Score)
+	for _, r := range o.Rules {
+		mark := map[bool]string{true: "✓", false: "✗"}[r.Passed]
+		if r.Errored {
+			mark = "!"
+		}
+		fmt.Fprintf(&body, " %s %s  %s\n", mark, r.Rule, text.Clause(r.Message, 200))
+	}
+	for _, line := range o.Feedback {
+		fmt.Fprintf(&body, "\n%s\n", strings.TrimRight(text.Clean(line), "\n"))
+	}
+	next := map[iteration.Signal]string{iteration.Continue: "orch iteration next " + task}[o.Signal]
+	if next == "" {
+		next = "orch iteration complete " + task
+	}
+	fmt.Fprintf(&body, "\nnext: %s\n", next)
+	return a.say(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
+		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "validationReport": reportOf(o), "next": next}, body.String())
+}
+
+// report is what the rules said of one iteration.
+type report struct {
+	Total   int                     `json:"totalRules"`
+	Passed  int                     `json:"passedRules"`
+	Failed  int                     `json:"failedRules"`
+	Errored int                     `json:"erroredRules"`
+	Overall bool                    `json:"overallPassed"`
+	Score   int                     `json:"validationScore"`
+	Results []iteration.RuleOutcome `json:"results"`
+}
+
+func reportOf(o iteration.Outcome) report {
+	r := report{Total: len(o.Rules), Overall: o.Passed, Score: o.Score, Results: append([]iteration.RuleOutcome{}, o.Rules...)}
+	for _, rule := range o.Rules {
+		switch {
+		case rule.Passed:
+			r.Passed++
+		case rule.Errored:
+			r.Errored++
+		default:
+			r.Failed++
+		}
+	}
+	return r
+}
+
+// sayLoop prints how a loop stands, with what else there is to say.
+func (a commands) sayLoop(b *checkpoint.Book, more map[string]any, did string) error {
+	l, err := b.Loop()
+	if err != nil {
+		return err
+	}
+	names := []string{}
+	for _, r := range l.Config.ValidationRules {
+		names = append(names, r.Name)
+	}
+	body := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
+	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "iterationHistory": l.History,
+		"consecutiveFailures": l.Fails(), "lastFailureReason": l.LastFailure(), "validated": l.Last != nil, "done": l.Done, "guard": l.Guard(), "rules": names,
+		"agentContext": l.AgentContext, "message": body}
+	for key, value := range more {
+		doc[key] = value
+	}
+	if len(names) > 0 {
+		body += "; rules: " + strings.Join(names, ", ")
+	}
+	body += "\n"
+	for _, e := range l.History {
+		mark := map[bool]string{true: "✓", false: "✗"}[e.Passed]
+		body += fmt.Sprintf(" %s %3d  score %3d  %-8s %s\n", mark, e.Iteration, e.ValidationScore, e.Signal, text.Clause(e.FirstUnmet, 100))
+	}
+	if l.Done != "" {
+		body += "ended with " + string(l.Done) + "\n"
+	}
+	return a.say(doc, body)
+}

@@ -1,0 +1,51 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+)
+
+// Config is the command orch config.
+func Config(a *cli.App) *cobra.Command {
+	c := &cobra.Command{Use: "config", Short: "the settings in project.yaml, key workflow", Args: cli.AtMost(0, "a verb"),
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(&cobra.Command{
+		Use:   "explain [KEY]",
+		Short: "each setting, its value, and where that comes from",
+		Args:  cli.AtMost(1, "at most one key"),
+		RunE:  func(c *cobra.Command, args []string) error { return explain(c.Context(), a, args) },
+	})
+	return c
+}
+
+func explain(ctx context.Context, a *cli.App, args []string) error {
+	w, err := workspace.Open(ctx, a)
+	if err != nil {
+		return err
+	}
+	rows := []map[string]string{}
+	for _, o := range w.Origins {
+		if len(args) == 0 || strings.HasPrefix(o.Key, args[0]) {
+			rows = append(rows, map[string]string{"key": o.Key, "value": o.Value, "from": o.From})
+		}
+	}
+	if len(rows) == 0 {
+		return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: cli.ExitNotFound, Fix: []string{"orch config explain"}}
+	}
+	var text strings.Builder
+	for _, r := range rows {
+		value := r["value"]
+		if len(rows) > 1 { // of one, all is shown
+			value = cli.Clip(value, 28)
+		}
+		fmt.Fprintf(&text, "%-36s %-28s %s\n", r["key"], value, r["from"])
+	}
+	a.Print(map[string]any{"schema": "orch.config/1", "settings": rows}, text.String())
+	return nil
+}

@@ -1,0 +1,221 @@
+package setup
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/proc"
+)
+
+// finding is one thing that doctor looked at.
+type finding struct {
+	What string `json:"what"`
+	OK   bool   `json:"ok"`
+	Says string `json:"says"`
+	Fix  string `json:"fix,omitempty"`
+}
+
+// doctor looks at a workspace for what is missing.
+type doctor struct{ *workspace.Workspace }
+
+// Doctor is the command orch doctor.
+func Doctor(a *cli.App) *cobra.Command {
+	var fix bool
+	c := &cobra.Command{
+		Use:   "doctor",
+		Short: "git, tracker, agent and leftovers, each with its fix",
+		Long: `Doctor looks at all that orch needs, and at what killed runs left. With --fix it
+mends orch's own files: a damaged journal is kept beside itself and cut to what is
+sound, one of another epic is moved aside; the next run finds by git and the tracker
+what is missing then. It says what it did, and leaves an epic alone that a run holds.`,
+		Args: cli.AtMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a, fix) },
+	}
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals and old scratch files, each kept before it is changed")
+	return c
+}
+
+func diagnose(ctx context.Context, a *cli.App, fix bool) error {
+	opened, err := workspace.Read(ctx, a)
+	if err != nil {
+		return err
+	}
+	w := doctor{opened}
+	var findings []finding
+	if fix {
+		findings = w.mend(ctx)
+	}
+	if w.Broken != nil {
+		u := cli.Explain(w.Broken)
+		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
+	}
+	findings = append(findings, w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate())
+	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
+	findings = append(findings, w.checkLeftovers(ctx)...)
+	bad := 0
+	for _, f := range findings {
+		if !f.OK {
+			bad++
+		}
+	}
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.doctor/1", "findings": findings, "problems": bad})
+	} else {
+		for _, f := range findings {
+			mark := "✓"
+			if !f.OK {
+				mark = "✗"
+			}
+			fmt.Fprintf(a.Stdout, " %s %-10s %s\n", mark, f.What, f.Says)
+			if f.Fix != "" {
+				fmt.Fprintf(a.Stdout, "              fix: %s\n", f.Fix)
+			}
+		}
+		fmt.Fprintf(a.Stdout, "%d %s\n", bad, cli.Plural(bad, "problem", "problems"))
+	}
+	if bad > 0 {
+		return cli.ExitWith(cli.ExitNotReady)
+	}
+	return nil
+}
+
+func (w doctor) checkGit(ctx context.Context) finding {
+	v, err := w.Repo.Out(ctx, "version")
+	if err != nil {
+		return finding{"git", false, err.Error(), "install git 2.38 or later"}
+	}
+	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
+}
+
+func (w doctor) checkTracker(ctx context.Context) finding {
+	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
+	defer cancel()
+	t, err := w.Tracker(ctx)
+	if err != nil {
+		u := cli.Explain(err)
+		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}
+	}
+	began := w.Now()
+	issues, err := t.Survey(ctx)
+	if err != nil {
+		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.TasksCommand() + " list"}
+	}
+	open := 0
+	for _, i := range issues {
+		if i.Type == "epic" && string(i.Status) != "closed" {
+			open++
+		}
+	}
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}
+}
+
+func (w doctor) checkAgent(ctx context.Context) finding {
+	if w.Config.Agent.Harness == "command" {
+		name := w.Config.Agent.Command[0]
+		if w.LookPath(name) == "" {
+			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
+		}
+		return finding{"agent", true, strings.Join(w.Config.Agent.Command, " "), ""}
+	}
+	c, _ := workspace.ClientOf(w.Config.Agent.Harness)
+	binary := w.LookPath(c.Name)
+	if binary == "" {
+		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
+	}
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	res, err := w.Proc.Run(ctx, command.Cmd{Dir: w.Root, Argv: []string{binary, "--version"}, Env: w.AgentEnv(ctx), MaxOutputBytes: 4096})
+	if err != nil {
+		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
+	}
+	return finding{"agent", true, strings.TrimSpace(c.Name + " " + strings.TrimPrefix(cli.FirstLine(string(res.Stdout)), c.Name)), ""}
+}
+
+func (w doctor) checkGate() finding {
+	if len(w.Config.Gate) == 0 {
+		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
+	}
+	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.Config.Gate), cli.Plural(len(w.Config.Gate), "rule", "rules")), ""}
+	if missing := w.Config.Missing; len(missing) > 0 {
+		f.Says += "; agents name others, which are never asked: " + cli.Clip(strings.Join(missing, ", "), 100)
+		f.Fix = "add them to workflow.gate, or take them out of " + config.AgentsFolder
+	}
+	return f
+}
+
+// diskFloorBytes is the free space below which doctor complains.
+const diskFloorBytes = 1 << 30
+
+func (w doctor) checkDisk() finding {
+	var st syscall.Statfs_t
+	if err := syscall.Statfs(w.Repo.CommonDir(), &st); err != nil {
+		return finding{"disk", false, err.Error(), ""}
+	}
+	free := st.Bavail * uint64(st.Bsize)
+	f := finding{"disk", free >= diskFloorBytes, fmt.Sprintf("%.1f GB free", float64(free)/1e9), ""}
+	if !f.OK {
+		f.Fix = "make room: agents need worktrees"
+	}
+	return f
+}
+
+// checkBranch looks whether an epic's branch is where the last landing left it.
+func checkBranch(ctx context.Context, p *workspace.Picture) []finding {
+	id := cli.Quote(p.State.Epic)
+	b, err := p.Standing(ctx)
+	switch {
+	case err != nil:
+		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
+	case b.Held != "":
+		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", epic.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"}}
+	case b.NeedsYou():
+		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: %s", epic.EpicMoved, p.State.Epic, b.Moved), "orch epic restore " + id + ", or orch epic accept " + id}}
+	case b.Moved.From != "":
+		return []finding{{"branch", true, fmt.Sprintf("of %s: %s; the next run has the gate judge it", p.State.Epic, b.Moved), ""}}
+	}
+	return nil
+}
+
+// checkLeftovers looks for epics that were cut off, and for processes of theirs.
+func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
+	dirs, err := w.Epics()
+	if err != nil {
+		return []finding{{"epics", false, err.Error(), ""}}
+	}
+	active := false
+	for _, dir := range dirs {
+		p, err := w.Picture(dir)
+		if err != nil {
+			u := cli.Explain(err)
+			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})
+			continue
+		}
+		active = active || p.Held
+		out = append(out, checkBranch(ctx, p)...)
+		for _, e := range p.Unremoved() {
+			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
+		}
+		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
+			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
+		}
+	}
+	if active {
+		return out
+	}
+	left, err := proc.Survivors(w.Marker())
+	if err == nil && len(left) > 0 {
+		out = append(out, finding{"processes", false, fmt.Sprintf("%d of a killed run are left: %v", len(left), left), "orch run EPIC ends them"})
+	}
+	return out
+}

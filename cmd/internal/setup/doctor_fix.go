@@ -1,0 +1,101 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/journal"
+)
+
+// scratchLife is how old a scratch file is that no command needs any more.
+const scratchLife = time.Hour
+
+// mend repairs what of orch's own files can be repaired, and says what it did. What it changes is
+// kept beside it first.
+func (w doctor) mend(ctx context.Context) (out []finding) {
+	dirs, err := w.Epics()
+	if err != nil {
+		return []finding{{"epics", false, err.Error(), ""}}
+	}
+	idle := true
+	for _, dir := range dirs {
+		m, err := orchestrator.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
+		var held *orchestrator.HeldError
+		if errors.As(err, &held) {
+			idle = false
+			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
+			continue
+		}
+		out = append(out, mended(filepath.Base(dir), m, err)...)
+		for _, book := range booksBelow(dir) {
+			out = append(out, w.mendBook(book)...)
+		}
+	}
+	loops, _ := filepath.Glob(filepath.Join(w.Home, "iterations", "*")) // a constant pattern is never malformed
+	for _, book := range loops {
+		out = append(out, w.mendBook(book)...)
+	}
+	if idle {
+		out = append(out, w.clearScratch()...)
+	}
+	return out
+}
+
+// booksBelow are the folders of the loops that agents of an epic have kept.
+func booksBelow(dir string) []string {
+	books, _ := filepath.Glob(filepath.Join(dir, "attempts", "*", "*", checkpoint.Folder)) // the epic's folder is a slug
+	return books
+}
+
+// mendBook repairs the journal of an iteration loop, where it cannot be read.
+func (w doctor) mendBook(dir string) []finding {
+	if _, err := journal.Read(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.Now, false)
+	return mended(dir, m, err)
+}
+
+func mended(name string, m journal.Mended, err error) (out []finding) {
+	if err != nil {
+		u := cli.Explain(err)
+		return []finding{{"journal", false, name + ": " + u.What, strings.Join(u.Fix, "; ")}}
+	}
+	for _, did := range m.Did {
+		out = append(out, finding{"mended", true, "the journal of " + name + ": " + did, ""})
+	}
+	return out
+}
+
+// clearScratch removes what killed commands left in orch's folder for short-lived files.
+func (w doctor) clearScratch() []finding {
+	entries, err := os.ReadDir(w.Repo.ScratchDir())
+	if err != nil {
+		return nil // there is none
+	}
+	n := 0
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || w.Now().Sub(info.ModTime()) < scratchLife {
+			continue
+		}
+		path := filepath.Join(w.Repo.ScratchDir(), e.Name())
+		if err := os.RemoveAll(path); err != nil {
+			return []finding{{"scratch", false, err.Error(), "look at " + path}}
+		}
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	return []finding{{"mended", true, fmt.Sprintf("%d scratch %s of killed commands removed", n, cli.Plural(n, "file", "files")), ""}}
+}

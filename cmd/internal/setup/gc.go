@@ -1,0 +1,178 @@
+package setup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// GC is the command orch gc.
+func GC(a *cli.App) *cobra.Command {
+	var dry bool
+	c := &cobra.Command{
+		Use:   "gc [EPIC]",
+		Short: "remove worktrees, branches and logs of what is finished; work that landed nowhere stays reachable",
+		Args:  cli.AtMost(1, "at most one epic"),
+		RunE:  func(c *cobra.Command, args []string) error { return collect(c.Context(), a, args, dry) },
+	}
+	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be removed")
+	return c
+}
+
+// keptThing is something that gc could not remove.
+type keptThing struct {
+	Path string `json:"path"`
+	Why  string `json:"why"`
+}
+
+func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
+	p, _, err := workspace.Look(ctx, a, args)
+	if err == nil {
+		err = p.Broken // where worktrees are is in the settings
+	}
+	if err != nil {
+		return err
+	}
+	if p.Held {
+		return &orchestrator.HeldError{Epic: p.State.Epic, Holder: p.Holder}
+	}
+	store, err := p.Store(p.State.Epic)
+	if err != nil {
+		return err
+	}
+	var said []string
+	var kept []keptThing
+	keep := func(path string, err error) { kept = append(kept, keptThing{path, err.Error()}) }
+	known := map[string]bool{}
+	for _, t := range p.State.Tasks {
+		for _, at := range t.Attempts {
+			n := store.Name(string(t.ID), at.Number)
+			known[n.Branch] = at.Open() || !t.Done()
+			if at.Open() || !store.Exists(string(t.ID), at.Number) {
+				continue
+			}
+			if !dry {
+				if err := store.Remove(ctx, string(t.ID), at.Number, at.Head); err != nil {
+					keep(n.Dir, err)
+					continue
+				}
+			}
+			said = append(said, n.Dir)
+		}
+		if t.Done() {
+			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
+				if !dry {
+					if err := orchestrator.RemoveLogs(p.Folder, logs); err != nil {
+						keep(logs, err)
+						continue
+					}
+				}
+				said = append(said, logs)
+			}
+		}
+	}
+	list, err := store.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range list { // what a removal that failed has left, or a journal that is gone
+		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k keptThing) bool { return k.Path == e.Dir }) {
+			continue
+		}
+		if !dry {
+			if err := store.Drop(ctx, e); err != nil {
+				keep(e.Branch, err)
+				continue
+			}
+		}
+		said = append(said, e.Branch)
+	}
+	tips, err := dropTips(ctx, p, dry)
+	if err != nil {
+		return err
+	}
+	said = append(said, tips...)
+	if !dry {
+		var left *worktree.LeftError
+		if err := store.Close(ctx); errors.As(err, &left) {
+			for _, l := range left.Left {
+				kept = append(kept, keptThing{l.Path, l.What + "; " + l.Fix})
+			}
+		} else if err != nil {
+			return err
+		}
+	}
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said, "kept": kept})
+		return nil
+	}
+	for _, path := range said {
+		fmt.Fprintln(a.Stdout, path)
+	}
+	for _, k := range kept {
+		fmt.Fprintf(a.Stderr, "left as it is: %s: %s\n", k.Path, k.Why)
+	}
+	word := "removed"
+	if dry {
+		word = "would be removed"
+	}
+	fmt.Fprintf(a.Stdout, "%d %s; commits that landed nowhere stay below refs/orch\n", len(said), word)
+	return nil
+}
+
+// dropTips removes the references that keep tips of an epic whose work is all done, once a
+// branch of the person's has it. It fails as git does.
+func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, err error) {
+	if !p.State.Ended() {
+		return nil, nil
+	}
+	refs, err := p.Repo.Refs(ctx, "refs/heads/")
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range refs {
+		if strings.HasPrefix(r.Name, "refs/heads/epic/") || strings.HasPrefix(r.Name, "refs/heads/orch/") {
+			continue
+		}
+		lost, err := land.Lost(ctx, p.Repo, r.Commit, map[string]git.Commit{"": p.State.Tip})
+		if err != nil {
+			return nil, err
+		}
+		if len(lost) == 0 {
+			return removeTips(ctx, p, dry)
+		}
+	}
+	return nil, nil
+}
+
+func removeTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, err error) {
+	tip := land.TipRef(string(p.State.Epic))
+	refs, err := p.Repo.Refs(ctx, path.Dir(tip)+"/")
+	if err != nil {
+		return nil, err
+	}
+	var changes []git.RefChange
+	for _, r := range refs {
+		if r.Name == tip || strings.HasPrefix(r.Name, tip+"-") {
+			dropped = append(dropped, r.Name)
+			changes = append(changes, git.RefChange{Name: r.Name, Old: r.Commit})
+		}
+	}
+	if dry || len(changes) == 0 {
+		return dropped, nil
+	}
+	return dropped, p.Repo.UpdateRefs(ctx, changes)
+}

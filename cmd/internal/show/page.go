@@ -1,0 +1,348 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+// page is the picture of an epic as a person sees it.
+type page struct {
+	*workspace.Picture
+	branch workspace.Standing
+}
+
+// text is the whole screen of status.
+func (p page) text(now time.Time, all bool) string {
+	var b strings.Builder
+	s := p.State
+	c := epic.Count(s, now)
+	title := s.Epic.String()
+	if t := s.Task(s.Epic); t != nil {
+		title += "  " + text.Clause(t.Title, 200)
+	}
+	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
+	b.WriteString(branchText(p.branch, s))
+	b.WriteString(p.drainText())
+	p.needsYou(&b, now)
+	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
+	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
+	p.section(&b, "Waiting", now, func(t *epic.Task) (string, bool) { return p.waitingText(t, now) })
+	if all {
+		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
+	}
+	for _, e := range p.Asked {
+		if e.Kind == epic.RequestRefused {
+			continue // word of an agent's for the journal
+		}
+		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
+	}
+	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
+	return b.String()
+}
+
+// drainText is why the newest run took no more work, where only a person can mend that.
+func (p page) drainText() string {
+	if !p.stopped() {
+		return ""
+	}
+	r, _ := epic.ReasonOf(p.State.Run.Drain)
+	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
+}
+
+// stopped reports whether the newest run ended for something that no task is to blame for, and
+// that the next run meets again.
+func (p page) stopped() bool {
+	switch p.State.Run.Drain {
+	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
+		return !p.Held && epic.Count(p.State, p.Now()).Done < epic.Count(p.State, p.Now()).Total
+	}
+	return false
+}
+
+func (p page) runText(now time.Time) string {
+	r := p.State.Run
+	switch {
+	case p.Held:
+		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.Span(now.Sub(p.Holder.Started)))
+		if eta := epic.ETA(p.State, now); eta > 0 {
+			body += " · eta " + cli.Span(eta)
+		}
+		if r.Paused {
+			body += " · paused; orch continue goes on"
+		}
+		return body
+	case r.Ended.IsZero():
+		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
+	}
+	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
+}
+
+func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {
+	var lines []string
+	for _, t := range p.State.Tasks {
+		if body, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 32), body), " "))
+		}
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(b, "\n%s (%d)\n%s\n", head, len(lines), strings.Join(lines, "\n"))
+	}
+}
+
+func glyph(s epic.State, t *epic.Task, now time.Time) string {
+	switch {
+	case t.Done():
+		return "✓"
+	case t.State == epic.Parked && t.Code == epic.Question:
+		return "?"
+	case t.State == epic.Parked, t.State == epic.Skipped:
+		return "✗"
+	case t.State == epic.Running, t.State == epic.Validating:
+		return "●"
+	case t.State == epic.Queued, s.IsReady(t, now):
+		return "○"
+	}
+	return "·"
+}
+
+func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
+	a := t.Last()
+	switch t.State {
+	case epic.Running:
+		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
+		if !p.Held && !a.InSession {
+			body += ", cut off"
+		}
+		return body, true
+	case epic.Queued:
+		return "waits to land", true
+	case epic.Validating:
+		return "gate", true
+	}
+	return "", false
+}
+
+func (p page) waitingText(t *epic.Task, now time.Time) (string, bool) {
+	if t.State != epic.Waiting || p.State.IsReady(t, now) || t.Done() {
+		return "", false
+	}
+	o := epic.ObstacleOf(p.State, t, now)
+	if o.Code != "" {
+		return fmt.Sprintf("[%s] %s", o.Code, o.Why), true
+	}
+	return "for " + joinIDs(o.On, 3), true
+}
+
+func joinIDs(ids []epic.TaskID, most int) string {
+	var words []string
+	for i, id := range ids {
+		if i == most {
+			words = append(words, fmt.Sprintf("%d more", len(ids)-most))
+			break
+		}
+		words = append(words, string(id))
+	}
+	return strings.Join(words, ", ")
+}
+
+func doneText(t *epic.Task) string {
+	if t.State == epic.Landed {
+		return fmt.Sprintf("landed in %.12s, attempt %d", t.Commit, t.Last().Number)
+	}
+	return cmp.Or(t.Why, "closed in the tracker")
+}
+
+func (p page) needsYou(b *strings.Builder, now time.Time) {
+	var stuck []*epic.Task
+	for _, t := range p.State.Tasks {
+		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Cleaned) // with nothing left to decide on
+		if !t.Done() && !deleted && (t.State == epic.Parked || t.State == epic.Skipped) {
+			stuck = append(stuck, t)
+		}
+	}
+	if len(stuck) > 0 {
+		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
+	}
+	for _, t := range stuck {
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), text.Clause(t.Why, 1000))
+		for _, line := range p.evidence(t) {
+			fmt.Fprintf(b, "      %s\n", line)
+		}
+		for i, n := range nextFor(t) {
+			word := "next"
+			if i > 0 {
+				word = "    "
+			}
+			fmt.Fprintf(b, "      %s  %-38s %s\n", word, n.Cmd, n.Why)
+		}
+	}
+}
+
+// evidence is where a person can see for themselves.
+func (p page) evidence(t *epic.Task) (lines []string) {
+	a := t.Last()
+	if a.Number == 0 {
+		return nil
+	}
+	if a.Head != "" && a.Head != a.Base {
+		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
+	}
+	if log := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == epic.GateFailed {
+		lines = append(lines, "log   "+log)
+	}
+	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
+		lines = append(lines, "dir   "+store.Name(string(t.ID), a.Number).Dir)
+	}
+	return lines
+}
+
+// next is a command that a person may type, and what for.
+type next struct {
+	Cmd string `json:"cmd"`
+	Why string `json:"why"`
+}
+
+func nextFor(t *epic.Task) []next {
+	id := cli.Quote(t.ID)
+	if t.State == epic.Skipped {
+		return []next{{"orch retry " + id, "take it up again"}}
+	}
+	retry := next{"orch retry " + id + ` -m "a hint"`, "try again with advice"}
+	skip := next{"orch skip " + id, "go on without it"}
+	if t.Deleted {
+		return []next{{"orch diff " + id, "what it changed"}, {"orch skip " + id, "give its branch up; the work stays reachable"}}
+	}
+	switch t.Code {
+	case epic.Question:
+		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
+	case epic.GateFailed:
+		return []next{{"orch logs " + id + " --gate", "the failing output"}, {"orch diff " + id, "what it changed"}, retry, skip}
+	case epic.Protected:
+		return []next{{"orch diff " + id, "what it changes of protected paths"}, {"orch land " + id + " --accept-protected", "land it all the same"}, retry, skip}
+	case epic.TooLarge:
+		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"}, skip}
+	case epic.MergeConflict:
+		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
+	}
+	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}
+}
+
+func (p page) foot(c epic.Counts, all bool) string {
+	var words []string
+	if c.Done > 0 && !all {
+		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
+	}
+	if p.Read.IsZero() {
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Now().Sub(p.State.ReadAt()))))
+	} else {
+		words = append(words, "Checked just now: journal, processes, tracker.")
+	}
+	if !p.Held && c.Done < c.Total && len(p.Asked)+c.Ready+c.Running+c.Landing > 0 {
+		words = append(words, "Go on: orch run "+cli.Quote(p.State.Epic))
+	}
+	return strings.Join(words, " ")
+}
+
+// taskText is all that is known of one task.
+func (p page) taskText(id epic.TaskID, now time.Time) string {
+	t := p.State.Task(id)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.State, t, now), t.ID, text.Clause(t.Title, 200))
+	state := string(t.State)
+	if p.State.IsReady(t, now) {
+		state = string(epic.Ready)
+	}
+	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.Span(now.Sub(t.Since)), t.Status)
+	if body, ok := p.waitingText(t, now); ok {
+		fmt.Fprintf(&b, "  waits   %s\n", body)
+	}
+	if t.Code != "" {
+		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, text.Clause(t.Why, 1000))
+	}
+	for _, a := range t.Attempts {
+		end := cmp.Or(string(a.Failure), "under way")
+		if t.State == epic.Landed && a.Number == t.Last().Number {
+			end = fmt.Sprintf("landed in %.12s", t.Commit)
+		}
+		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
+		if line := cli.FirstLine(a.Feedback); line != "" {
+			fmt.Fprintf(&b, ": %s", text.Clean(line))
+		}
+		fmt.Fprintln(&b)
+	}
+	if t.State == epic.Parked {
+		for _, n := range nextFor(t) {
+			fmt.Fprintf(&b, "  next    %-38s %s\n", n.Cmd, n.Why)
+		}
+	}
+	return b.String()
+}
+
+// roundsText tells how an attempt has iterated; "" for one that ended in its first turn.
+func roundsText(a epic.Attempt) string {
+	if a.Iteration < 2 {
+		return ""
+	}
+	body := fmt.Sprintf(", %d iterations", a.Iteration)
+	for n, r := range a.Rounds {
+		if n == 0 {
+			body += ", scores"
+		}
+		body += fmt.Sprintf(" %d", r.ValidationScore)
+	}
+	return body
+}
+
+// Summary is what a person reads when a run is over.
+func Summary(s epic.State, sum epic.Summary) string {
+	var b strings.Builder
+	c := sum.Counts
+	mark := "✗"
+	if sum.Promise == epic.LoopDone {
+		mark = "✓"
+	}
+	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, cli.Span(sum.Took))
+	if c.NeedsYou > 0 {
+		fmt.Fprintf(&b, ", %d need you", c.NeedsYou)
+	}
+	fmt.Fprintf(&b, "\n  %s\n", sum.Reason)
+	if s.Run.CostUSD > 0 {
+		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
+	}
+	branch := "epic/" + slug.Of(string(s.Epic))
+	ways := Ways(s, sum)
+	for i, way := range ways {
+		word := "next"
+		if i > 0 {
+			word = "    "
+		}
+		fmt.Fprintf(&b, "  %s   %s\n", word, way)
+	}
+	switch {
+	case len(ways) > 0:
+	case s.Into.Done != "" && s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into:
+		fmt.Fprintf(&b, "  landed on %s\n", s.Run.Limits.Into)
+	case s.Into.Why != "":
+		fmt.Fprintf(&b, "  not on %s: %s\n  next   orch run %s --into %s, when that is mended\n", s.Run.Limits.Into, s.Into.Why, cli.Quote(s.Epic), s.Run.Limits.Into)
+	case sum.Promise == epic.LoopDone && s.BranchGone():
+	case sum.Promise == epic.LoopDone && c.Landed > 0:
+		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, cli.Quote(s.Epic))
+	case sum.Promise == epic.LoopContinue:
+		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", cli.Quote(s.Epic))
+	case sum.Promise != epic.LoopDone:
+		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", cli.Quote(s.Epic))
+	}
+	fmt.Fprintln(&b)
+	return b.String()
+}

@@ -1,0 +1,99 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
+
+// Plan is the command orch plan.
+func Plan(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "plan EPIC",
+		Short: "waves, critical path and problems of an epic; starts nothing",
+		Args:  cli.Exactly(1, "an epic"),
+		RunE:  func(c *cobra.Command, args []string) error { return plan(c.Context(), a, epic.TaskID(args[0])) },
+	}
+}
+
+func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
+	w, err := workspace.Open(ctx, a)
+	if err != nil {
+		return err
+	}
+	found, err := w.FindEpic(ctx, epicID)
+	if err != nil {
+		return err
+	}
+	plan := epic.PlanOf(found.Issues, epicID, a.Now())
+	plan.Problems = append(plan.Problems, problems(w)...)
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
+	} else {
+		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
+	}
+	if plan.Stuck {
+		return cli.ExitWith(cli.ExitNeedsYou)
+	}
+	return nil
+}
+
+// problems are what the settings alone show.
+func problems(w *workspace.Workspace) (out []string) {
+	if len(w.Config.Gate) == 0 {
+		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
+	}
+	if _, err := w.Harness(); err != nil {
+		out = append(out, err.Error())
+	}
+	return out
+}
+
+func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
+		text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
+	for i, wave := range p.Waves {
+		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
+		for _, t := range wave {
+			line := fmt.Sprintf("    %-12s %s", t.ID, cli.Clip(text.Clause(t.Title, 200), 40))
+			if len(t.For) > 0 {
+				line += "  for " + joinIDs(t.For, 3)
+			}
+			fmt.Fprintln(&b, line)
+		}
+	}
+	if len(p.Critical) > 0 {
+		fmt.Fprintf(&b, "\n  critical path  %s\n", strings.ReplaceAll(joinIDs(p.Critical, 12), ", ", " → "))
+	}
+	gate := "none"
+	if len(w.Config.Gate) > 0 {
+		var names []string
+		for _, r := range w.Config.Gate {
+			names = append(names, cmp.Or(r.Command, r.Name))
+		}
+		gate = strings.Join(names, "; ")
+	}
+	fmt.Fprintf(&b, "  gate           %s\n  agent          %s\n", gate, w.Config.Agent.Harness)
+	if len(p.Problems) > 0 {
+		fmt.Fprintln(&b)
+	}
+	for _, problem := range p.Problems {
+		fmt.Fprintf(&b, "  ! %s\n", problem)
+	}
+	start := "Start it: orch run "
+	if len(p.Waves) == 0 {
+		start = "Nothing can start now: orch status "
+	}
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(epic.TaskID(epicID.ID)))
+	return b.String()
+}

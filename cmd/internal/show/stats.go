@@ -1,0 +1,201 @@
+package show
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+// Stats is the command orch stats.
+func Stats(a *cli.App) *cobra.Command {
+	var agent string
+	c := &cobra.Command{
+		Use:   "stats",
+		Short: "what each agent needed in all runs here: iterations, time, tokens, and what failed",
+		Args:  cli.AtMost(0, "no argument"),
+		RunE:  func(c *cobra.Command, _ []string) error { return stats(c.Context(), a, agent) },
+	}
+	c.Flags().StringVar(&agent, "agent", "", "only this `agent`")
+	return c
+}
+
+// performance is what one agent did in all runs of a repository.
+type performance struct {
+	Agent       string         `json:"agent"`
+	Tasks       int            `json:"tasks"`       // that it was given
+	Landed      int            `json:"landed"`      // of them
+	Attempts    int            `json:"attempts"`    // in all
+	Iterations  int            `json:"iterations"`  // in all
+	SuccessRate float64        `json:"successRate"` // landed of those that have ended, 0 to 1
+	ByIteration map[int]int    `json:"byIteration"` // landed tasks by the iterations of the attempt that landed
+	Failures    map[string]int `json:"failures"`    // attempts by the code that ended them
+	WorkedMS    int64          `json:"worked_ms"`
+	Tokens      int64          `json:"tokens"`
+	CostUSD     float64        `json:"cost_usd"`
+	// SuccessByIteration is, of the attempts that came to an iteration and have ended, the
+	// share that landed with it, 0 to 1.
+	SuccessByIteration map[int]float64 `json:"successByIteration"`
+	BreakerTrips       int             `json:"breakerTrips"` // attempts that the circuit breaker ended
+	Rules              []*ruleRecord   `json:"rules"`        // by name
+
+	ended   int         // tasks
+	reached map[int]int // attempts that have ended, by iteration
+}
+
+// ruleRecord is how one rule has fared with one agent's work, in the turns of its attempts and at the gate.
+type ruleRecord struct {
+	Rule        string  `json:"ruleName"`
+	Asked       int     `json:"asked"`
+	Passed      int     `json:"passed"`
+	Errored     int     `json:"errored"`     // it could not be asked
+	SuccessRate float64 `json:"successRate"` // 0 to 1
+}
+
+// saw counts the outcomes of one validation.
+func (p *performance) saw(outcomes []iteration.RuleOutcome) {
+	for _, o := range outcomes {
+		i := slices.IndexFunc(p.Rules, func(r *ruleRecord) bool { return r.Rule == o.Rule })
+		if i < 0 {
+			i, p.Rules = len(p.Rules), append(p.Rules, &ruleRecord{Rule: o.Rule})
+		}
+		r := p.Rules[i]
+		r.Asked++
+		switch {
+		case o.Passed:
+			r.Passed++
+		case o.Errored:
+			r.Errored++
+		}
+		r.SuccessRate = float64(r.Passed) / float64(r.Asked)
+	}
+}
+
+func (p *performance) add(t *epic.Task) {
+	p.Tasks++
+	for _, at := range t.Attempts {
+		p.Attempts++
+		p.Iterations += at.Iteration
+		p.WorkedMS += at.Worked.Milliseconds()
+		p.Tokens += at.Tokens
+		p.CostUSD += at.CostUSD
+		for _, r := range at.Rounds {
+			p.saw(r.Rules)
+		}
+		p.saw(at.Gate)
+		if at.Failure != "" {
+			p.Failures[string(at.Failure)]++
+		}
+		if at.Failure == epic.CircuitBreaker {
+			p.BreakerTrips++
+		}
+		for n := 1; n <= at.Iteration && !at.Open(); n++ {
+			p.reached[n]++
+		}
+	}
+	switch t.State {
+	case epic.Landed:
+		p.Landed++
+		p.ended++
+		p.ByIteration[t.Last().Iteration]++
+	case epic.Parked, epic.Skipped:
+		p.ended++
+	}
+	if p.ended > 0 {
+		p.SuccessRate = float64(p.Landed) / float64(p.ended)
+	}
+	for n, reached := range p.reached {
+		p.SuccessByIteration[n] = float64(p.ByIteration[n]) / float64(reached)
+	}
+	slices.SortFunc(p.Rules, func(a, b *ruleRecord) int { return strings.Compare(a.Rule, b.Rule) })
+}
+
+func stats(ctx context.Context, a *cli.App, only string) error {
+	w, err := workspace.Read(ctx, a)
+	if err != nil {
+		return err
+	}
+	dirs, err := w.Epics()
+	if err != nil {
+		return err
+	}
+	all, unread := performances(w, dirs, only)
+	if unread != nil {
+		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(unread.Error()))
+	}
+	body := "no agent has worked here yet\n"
+	if len(all) > 0 {
+		body = ""
+	}
+	for _, p := range all {
+		body += p.text()
+	}
+	a.Print(map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all}, body)
+	return nil
+}
+
+// performances are those of all agents, or of one, by name, over all epics that can be read;
+// unread says of the others why.
+func performances(w *workspace.Workspace, dirs []string, only string) (all []*performance, unread error) {
+	agents := map[string]*performance{}
+	for _, dir := range dirs {
+		p, err := w.Picture(dir)
+		if err != nil {
+			unread = errors.Join(unread, err)
+			continue
+		}
+		for _, t := range p.State.Tasks {
+			name := cmp.Or(t.Agent, epic.DefaultAgent)
+			if len(t.Attempts) == 0 || only != "" && name != only {
+				continue
+			}
+			if agents[name] == nil {
+				agents[name] = &performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, SuccessByIteration: map[int]float64{}, Rules: []*ruleRecord{}, reached: map[int]int{}}
+			}
+			agents[name].add(t)
+		}
+	}
+	all = []*performance{}
+	for _, name := range slices.Sorted(maps.Keys(agents)) {
+		all = append(all, agents[name])
+	}
+	return all, unread
+}
+
+// text is what a person reads of one agent: a line, and what there is to list below it.
+func (p *performance) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
+		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
+	list := func(head string, parts []string) {
+		if len(parts) > 0 {
+			fmt.Fprintf(&b, "         %s: %s\n", head, strings.Join(parts, ", "))
+		}
+	}
+	var landed, rules, failed []string
+	for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
+		landed = append(landed, fmt.Sprintf("%d after %d (%.0f%%)", p.ByIteration[n], n, 100*p.SuccessByIteration[n]))
+	}
+	for _, r := range p.Rules {
+		rules = append(rules, fmt.Sprintf("%s %d of %d", text.Clause(r.Rule, 60), r.Passed, r.Asked))
+	}
+	for _, code := range slices.Sorted(maps.Keys(p.Failures)) {
+		failed = append(failed, fmt.Sprintf("%s %d", code, p.Failures[code]))
+	}
+	list("iterations to land", landed)
+	list("rules that passed", rules)
+	list("attempts that failed", failed)
+	return b.String()
+}

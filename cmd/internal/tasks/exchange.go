@@ -1,0 +1,72 @@
+package tasks
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/internal/cli"
+)
+
+// maxImport bounds what is imported, in bytes.
+const maxImport = 256 << 20
+
+func importCommand(a tasksCmd) *cobra.Command {
+	return &cobra.Command{
+		Use: "import FILE", Short: "take in issues from beads' JSONL (bd export); - is standard input", Args: cli.Exactly(1, "a file"),
+		RunE: func(c *cobra.Command, args []string) error {
+			t, err := a.taskFile(c.Context())
+			if err != nil {
+				return err
+			}
+			b, err := a.readInput(args[0])
+			if err != nil {
+				return err
+			}
+			issues, err := beads.ParseJSONL(b)
+			if err != nil {
+				return &cli.Error{Code: "BAD_INPUT", What: args[0] + ": " + err.Error(), Exit: cli.ExitUsage, Err: err, Why: "nothing was imported", Fix: []string{"bd export -o FILE writes what import reads"}}
+			}
+			created, updated, err := t.Import(c.Context(), issues)
+			if err != nil {
+				return tasksError(err)
+			}
+			a.Print(map[string]any{"schema": "orch.tasks/1", "created": created, "updated": updated}, fmt.Sprintf("%d created, %d updated\n", created, updated))
+			return nil
+		},
+	}
+}
+
+// readInput reads issues; - is standard input.
+func (a tasksCmd) readInput(name string) ([]byte, error) {
+	f, err := a.Open(name)
+	if err != nil {
+		return nil, &cli.Error{Code: "BAD_INPUT", What: err.Error(), Exit: cli.ExitUsage, Err: err}
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxImport))
+	if err != nil {
+		return nil, &cli.Error{Code: "BAD_INPUT", What: err.Error(), Exit: cli.ExitUsage, Err: err}
+	}
+	return b, nil
+}
+
+func exportCommand(a tasksCmd) *cobra.Command {
+	return &cobra.Command{
+		Use: "export", Short: "all issues as beads' JSONL, for bd import", Args: cli.AtMost(0, "no argument"),
+		RunE: func(c *cobra.Command, _ []string) error {
+			t, err := a.taskFile(c.Context())
+			if err != nil {
+				return err
+			}
+			b, err := t.Export(c.Context())
+			if err != nil {
+				return err
+			}
+			_, err = a.Stdout.Write(b)
+			return err
+		},
+	}
+}

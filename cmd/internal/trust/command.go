@@ -1,0 +1,127 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/trust/plan"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/git"
+)
+
+// Command is orch trust.
+func Command(app *cli.App) *cobra.Command {
+	var show, revoke bool
+	var base string
+	c := &cobra.Command{
+		Use:   "trust [HASH]",
+		Short: "see what a repository would have run on your machine, and allow it",
+		Long: `Trust shows all that orch, and the agent's client, would run by what this repository
+says, and asks. The answer is kept outside of the repository, for this repository
+wherever it is; a change of what would run asks again, and shows what has changed.
+
+With the first 12 digits of its digest, or more, it allows exactly that plan and
+asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.`,
+		Example: "  orch trust\n  orch trust --show\n  orch trust 3f9a2c81d07e\n  orch trust --revoke",
+		Args:    cli.AtMost(1, "at most one digest"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return command(c.Context(), app, args, base, show, revoke)
+		},
+	}
+	c.Flags().BoolVar(&show, "show", false, "only show it")
+	c.Flags().BoolVar(&revoke, "revoke", false, "forget all that was said of this repository")
+	c.Flags().StringVar(&base, "base", "HEAD", "the `revision` that agents will start from, where it is another one")
+	return c
+}
+
+// question is the one of the place that a command was called in.
+func question(ctx context.Context, app *cli.App, base string) (*Question, error) {
+	w, err := workspace.Open(ctx, app)
+	if errors.Is(err, git.ErrNotRepository) {
+		return AskFolder(app, app.Dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return Ask(ctx, w, base)
+}
+
+func command(ctx context.Context, app *cli.App, args []string, base string, show, revoke bool) error {
+	if !show && app.Getenv("ORCH_ATTEMPT") != "" {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not say what is trusted", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
+	}
+	if show && revoke {
+		return cli.Usage("--show and --revoke do not go together")
+	}
+	q, err := question(ctx, app, base)
+	if err != nil {
+		return err
+	}
+	switch {
+	case revoke:
+		n, err := q.Revoke()
+		if err != nil {
+			return err
+		}
+		app.Print(map[string]any{"schema": "orch.trust/1", "state": Untrusted, "revoked": n}, fmt.Sprintf("%s forgotten\n", plural(n, "answer", "answers")))
+		return nil
+	case len(args) == 1 && !show:
+		return q.allow(args[0])
+	case show || app.JSON:
+		q.say(q.Text() + "\n" + q.stateText())
+		return nil
+	case q.State() == Trusted:
+		q.say(q.Text() + "\n" + q.stateText())
+		return nil
+	case !q.Interactive():
+		fmt.Fprint(app.Stdout, q.Text())
+		return q.refusal(q.State(), "")
+	}
+	yes, err := q.Confirm()
+	if err != nil {
+		return err
+	}
+	if !yes {
+		q.say("not trusted; orch trust asks again\n")
+		return cli.ExitWith(cli.ExitNotReady)
+	}
+	q.say("trusted\n")
+	return nil
+}
+
+// allow records a yes to the plan that is there now, if the word names it.
+func (q *Question) allow(word string) error {
+	if !plan.Matches(q.Plan.Digest(), word) {
+		return &cli.Error{Code: "UNTRUSTED", What: "that is not the digest of what would run now", Exit: cli.ExitNotReady,
+			Why: "it is " + q.Plan.Digest(), Fix: []string{"orch trust --show", fmt.Sprintf("name %d digits of it or more", plan.MinDigits)}}
+	}
+	if err := q.Answer(true); err != nil {
+		return err
+	}
+	q.say("trusted\n")
+	return nil
+}
+
+func (q *Question) stateText() string {
+	digest := q.Plan.Digest()
+	switch state := q.State(); state {
+	case Trusted:
+		return "trusted   " + digest + "\n"
+	default:
+		return fmt.Sprintf("%s   %s\norch trust %s   allows exactly these\n", state, digest, plan.Short(digest))
+	}
+}
+
+// say prints the plan and its state as a document, or the text.
+func (q *Question) say(text string) {
+	doc := map[string]any{"schema": "orch.trust/1", "digest": q.Plan.Digest(), "state": q.State(), "needed": q.State() != Trusted,
+		"repository": q.identity, "store": q.store.dir(), "items": append(plan.Plan{}, q.Plan...), "changes": []plan.Change{}, "fix": "orch trust " + plan.Short(q.Plan.Digest())}
+	if last, ok := q.before(); ok && q.State() != Trusted {
+		doc["changes"], doc["trusted_at"] = append([]plan.Change{}, q.Plan.Diff(last.Plan)...), last.At
+	}
+	q.app.Print(doc, text)
+}

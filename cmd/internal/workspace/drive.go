@@ -1,0 +1,133 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/worktree"
+)
+
+// Store is the epic's worktrees and branches. It fails when their folder cannot be used.
+func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
+	return worktree.Open(worktree.Options{
+		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
+		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
+		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
+	})
+}
+
+// Worktrees is the folder that holds the worktrees of all epics.
+func (w *Workspace) Worktrees() string {
+	switch root := w.Config.Worktree.Dir; {
+	case root == "":
+		return w.besides()
+	case filepath.IsAbs(root):
+		return root
+	default:
+		return filepath.Join(w.Root, root)
+	}
+}
+
+// besides is the folder next to the repository that holds worktrees by default.
+func (w *Workspace) besides() string { return w.Root + ".worktrees" }
+
+// GiveBack closes the epic, and takes the default folder of worktrees away when that was the
+// last one in it. What cannot be removed it says on standard error, and does not fail for. It
+// fails as closing does.
+func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) error {
+	err := o.Close(ctx)
+	for _, l := range o.Left() {
+		w.warnLeft(l.Path, l.What, l.Fix)
+	}
+	if w.Config.Worktree.Dir != "" {
+		return err
+	}
+	rm := os.Remove(w.besides())
+	if rm != nil && !errors.Is(rm, os.ErrNotExist) && !errors.Is(rm, syscall.ENOTEMPTY) && !errors.Is(rm, syscall.EEXIST) {
+		w.warnLeft(w.besides(), rm.Error(), "")
+	}
+	return err
+}
+
+// warnLeft says of something that nobody needs any more why it is there still.
+func (w *Workspace) warnLeft(path, why, fix string) {
+	fmt.Fprintf(w.Stderr, "left behind: %s: %s\n", path, why)
+	if fix != "" {
+		fmt.Fprintf(w.Stderr, "  fix   %s\n", fix)
+	}
+}
+
+// Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as
+// Store does, and when orch's folder cannot be made.
+func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+	store, err := w.Store(epicID)
+	if err != nil {
+		return orchestrator.Deps{}, err
+	}
+	if err := os.MkdirAll(w.Home, 0o700); err != nil {
+		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
+	}
+	return orchestrator.Deps{
+		Epic: epicID, Dir: w.EpicDir(epicID), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
+		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epicID),
+		Patience: orchestrator.Patience{Task: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress},
+		Redact:   w.Redact,
+		Tasks:    w.TasksCommand(), Now: w.Now,
+	}, nil
+}
+
+func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {
+	run, cap := w.Config.Run, w.Config.Limits
+	byAgent := agentIterations(w.Config.Agents)
+	return epic.Limits{
+		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[epic.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
+		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
+		Budget: epic.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: epic.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
+		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
+		Actor:       epic.ActorPrefix + string(epicID) + "/" + w.clone(),
+		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
+	}
+}
+
+// roles are the agents' own texts, and those of the gate's rules that judge their turns: which
+// their definitions name, and which are about what an agent says, and can be asked nowhere
+// else. The name "" is for agents that nothing is known of.
+func (w *Workspace) roles() map[string]orchestrator.Role {
+	roles := map[string]orchestrator.Role{"": {}}
+	for name, text := range w.Config.Roles {
+		roles[name] = orchestrator.Role{Text: text}
+	}
+	for name := range w.Config.Agents {
+		roles[name] = orchestrator.Role{Text: w.Config.Roles[name]}
+	}
+	for name, role := range roles {
+		d := w.Config.Agents[name]
+		for _, r := range w.Config.Gate {
+			if r.Scope() == validation.OfAgent || d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
+				role.Rules = append(role.Rules, r)
+			}
+		}
+		roles[name] = role
+	}
+	return roles
+}
+
+// agentIterations is how often each agent may go on in one attempt.
+func agentIterations(agents map[string]config.Definition) map[string]int {
+	out := map[string]int{}
+	for name, d := range agents {
+		out[name] = d.Iterations()
+	}
+	return out
+}

@@ -1,0 +1,65 @@
+package workspace
+
+import (
+	"context"
+	"slices"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
+)
+
+// systemNames are what any program needs of the environment. What is not named by one of these
+// functions, or by the settings, no child sees.
+func systemNames() []string {
+	return []string{"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "LANG", "LC_*", "TZ", "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR"}
+}
+
+func gitNames() []string {
+	return []string{"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"}
+}
+
+// toolNames are for compilers and the like, and for the way out to the network.
+func toolNames() []string {
+	return []string{"GOPATH", "GOCACHE", "GOMODCACHE", "GOFLAGS", "GOPROXY", "GONOSUMDB", "GONOSUMCHECK", "GOTOOLCHAIN", "JAVA_HOME", "CARGO_HOME", "RUSTUP_HOME", "NVM_DIR", "PYENV_ROOT", "VIRTUAL_ENV", "NODE_EXTRA_CA_CERTS",
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy"}
+}
+
+func systemEnv(p cli.Process, more ...string) []string {
+	return p.Pick(append(systemNames(), more...)...)
+}
+
+// SystemEnv is what any program needs of the environment, and the variables that are named
+// besides.
+func (w *Workspace) SystemEnv(more ...string) []string { return systemEnv(w.Process, more...) }
+
+// AgentEnv is the whole environment of an agent: what the system and its tools need, a git
+// identity, and what the settings let through.
+func (w *Workspace) AgentEnv(ctx context.Context) []string {
+	names := slices.Concat([]string{"TERM"}, gitNames(), toolNames(), w.Config.Agent.Env)
+	if c, ok := ClientOf(w.Config.Agent.Harness); ok {
+		names = append(names, c.Env...)
+	}
+	env := append(w.SystemEnv(names...), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",
+		"GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false")
+	if _, err := w.Repo.Out(ctx, "var", "GIT_AUTHOR_IDENT"); err != nil || w.noIdentity(ctx) {
+		env = append(env, "GIT_AUTHOR_NAME=orch", "GIT_AUTHOR_EMAIL=orch@localhost", "GIT_COMMITTER_NAME=orch", "GIT_COMMITTER_EMAIL=orch@localhost")
+	}
+	return env
+}
+
+// noIdentity reports whether git would refuse to commit for want of a name.
+func (w *Workspace) noIdentity(ctx context.Context) bool {
+	if w.Getenv("GIT_AUTHOR_EMAIL") != "" && w.Getenv("GIT_COMMITTER_EMAIL") != "" {
+		return false
+	}
+	_, err := w.Repo.Out(ctx, "config", "user.email")
+	return err != nil
+}
+
+// GateEnv is the whole environment of a gate's command.
+func (w *Workspace) GateEnv() []string { return GateEnv(w.Process, w.Config) }
+
+// GateEnv is what GateEnv of a workspace is, where there may be no repository.
+func GateEnv(p cli.Process, c config.Config) []string {
+	return systemEnv(p, append(toolNames(), c.Agent.Env...)...)
+}

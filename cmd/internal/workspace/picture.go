@@ -1,0 +1,179 @@
+package workspace
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
+
+// Picture is an epic as a command that only looks sees it.
+type Picture struct {
+	*Workspace
+	// Folder is the epic's, [Workspace.EpicDir].
+	Folder string
+	// State is the epic.
+	State epic.State
+	// Records are the journal.
+	Records []journal.Record
+	// Holder is who drives the epic; it counts where Held.
+	Holder orchestrator.Holder
+	// Held says that somebody does.
+	Held bool
+	// Asked are the requests that no run has taken yet.
+	Asked []epic.Event
+	// Read is when the tracker was read; zero when it was not asked, or did not answer.
+	Read time.Time
+	// ReadWhy is why it did not answer; "" when it did.
+	ReadWhy string
+}
+
+// Look opens the picture of the epic that is meant: the one named, the one that holds the
+// task named, or the one worked on last. The task is nil where none is named. It fails as
+// [Read] does, and where orch has not run what is named.
+func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *epic.Task, error) {
+	w, err := Read(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	return w.look(args)
+}
+
+func (w *Workspace) look(args []string) (*Picture, *epic.Task, error) {
+	dirs, err := w.Epics()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(dirs) == 0 {
+		return nil, nil, noRun(args)
+	}
+	if len(args) == 0 {
+		p, err := w.Picture(dirs[0])
+		return p, nil, err
+	}
+	id := epic.TaskID(args[0])
+	if dir := w.EpicDir(id); slices.Contains(dirs, dir) {
+		p, err := w.Picture(dir)
+		return p, nil, err
+	}
+	unread := noRun(args)
+	for _, dir := range dirs {
+		p, err := w.Picture(dir)
+		if err != nil {
+			unread = err // the task may be of that epic, or of another
+			continue
+		}
+		if t := p.find(id); t != nil {
+			return p, t, nil
+		}
+	}
+	return nil, nil, unread
+}
+
+// AttemptOf finds a task and the attempt of it that is meant; number 0 is the last one. It
+// fails as [Look] does, and where there is no such attempt.
+func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture, *epic.Task, epic.Attempt, error) {
+	p, t, err := Look(ctx, a, []string{id})
+	if err != nil {
+		return nil, nil, epic.Attempt{}, err
+	}
+	if t == nil {
+		return nil, nil, epic.Attempt{}, cli.Usage("%s is an epic; name a task of it", id)
+	}
+	if number == 0 {
+		number = len(t.Attempts)
+	}
+	if number < 1 || number > len(t.Attempts) {
+		return nil, nil, epic.Attempt{}, &cli.Error{Code: "NO_ATTEMPT", What: fmt.Sprintf("%s has %d %s", t.ID, len(t.Attempts), cli.Plural(len(t.Attempts), "attempt", "attempts")),
+			Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(t.ID)}}
+	}
+	return p, t, t.Attempts[number-1], nil
+}
+
+func noRun(args []string) error {
+	if len(args) == 0 {
+		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
+	}
+	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
+		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
+}
+
+// find looks a task up by its id, or by an ending of it that only one has.
+func (p *Picture) find(id epic.TaskID) *epic.Task {
+	if t := p.State.Task(id); t != nil && !t.Epic {
+		return t
+	}
+	var found *epic.Task
+	for _, t := range p.State.Tasks {
+		if strings.HasPrefix(string(id), ".") && strings.HasSuffix(string(t.ID), string(id)) {
+			if found != nil {
+				return nil
+			}
+			found = t
+		}
+	}
+	return found
+}
+
+// Picture replays the journal in an epic's folder. It fails when that cannot be read.
+func (w *Workspace) Picture(dir string) (*Picture, error) {
+	rec, err := journal.Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
+	if p.State, err = orchestrator.ReplayIn(dir, rec.Records); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
+	}
+	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
+		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
+	}
+	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
+		return nil, err
+	}
+	p.Asked, _, err = orchestrator.Asked(dir)
+	return p, err
+}
+
+// Unremoved are the events that tell what of the epic could not be removed, and is there still.
+func (p *Picture) Unremoved() (events []epic.Event) {
+	for _, e := range orchestrator.UnremovedIn(p.Records) {
+		if path, _, _ := strings.Cut(e.Text, " refs/"); cli.Exists(path) {
+			events = append(events, e)
+		}
+	}
+	return events
+}
+
+// statusPatience is how long status waits for the tracker before it goes by
+// what the journal knows.
+const statusPatience = 5 * time.Second
+
+// Refresh brings the picture up to what the tracker says now. When that does not answer, the
+// picture says so.
+func (p *Picture) Refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	t, err := p.Tracker(ctx)
+	var issues []tracker.Issue
+	if err == nil {
+		issues, err = t.Survey(ctx)
+	}
+	if err == nil && p.State.Epic != "" {
+		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker says nothing of the epic
+	}
+	if err != nil {
+		p.ReadWhy = cli.FirstLine(err.Error())
+		return
+	}
+	p.Read = p.Now()
+	p.State = epic.Compare(p.State, issues, p.Now())
+}

@@ -1,0 +1,87 @@
+package workspace
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/slug"
+)
+
+// Work is where the work at a task is, and its loop.
+type Work struct {
+	// Dir is the folder of the work, absolute.
+	Dir string
+	// Base is the commit that the work began from; empty for the one that is checked out.
+	Base git.Commit
+	// Book is the folder of the task's loop.
+	Book string
+}
+
+// WorkAt finds the work at a task: in the attempt that an agent calls from, in the newest one
+// that goes on or has left checkpoints, or for a task that orch does not drive here, with the
+// loop in a folder of its own. It fails as Store does.
+func (w *Workspace) WorkAt(task string) (Work, error) {
+	at := Work{Dir: w.Dir, Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
+	if dir := w.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Getenv("ORCH_TASK") == task {
+		at.Book, at.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(w.Getenv("ORCH_WORKTREE"), w.Dir)
+	}
+	p, t, err := w.look([]string{task})
+	if err != nil || t == nil || t.Last().Number == 0 {
+		return at, nil
+	}
+	last := t.Last()
+	book := orchestrator.BookDir(p.Folder, t.ID, last.Number)
+	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
+		return at, nil
+	}
+	store, err := w.Store(p.State.Epic)
+	if err != nil {
+		return at, err
+	}
+	at.Book = book
+	at.Dir, at.Base = store.Name(string(t.ID), last.Number).Dir, last.Base
+	return at, nil
+}
+
+// Changed lists the files that the work has changed, new ones included, from the top of its
+// work tree. It fails when git does.
+func (w *Workspace) Changed(ctx context.Context, at Work) (files []string, err error) {
+	c, err := w.Repo.CheckoutAt(at.Dir)
+	if err == nil {
+		files, err = w.Repo.ChangedIn(ctx, c, at.Base)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listing what has changed: %w", err)
+	}
+	return files, nil
+}
+
+// Iteration is how the agent of a task iterates: the one that its label agent:NAME names, and
+// me without one. It fails where that is not set up.
+func (w *Workspace) Iteration(ctx context.Context, task string) (iteration.Config, error) {
+	name := epic.DefaultAgent
+	if i, ok := w.Issue(ctx, task); ok {
+		name = cmp.Or(epic.AgentOf(i.Labels), name)
+	}
+	d, ok := w.Config.Agents[name]
+	if !ok {
+		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", epic.TaskID(name)), Exit: cli.ExitUsage,
+			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
+	}
+	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises}
+	for _, r := range w.Config.Gate {
+		if len(d.ValidationRules) == 0 || slices.Contains(d.ValidationRules, r.Name) {
+			c.ValidationRules = append(c.ValidationRules, r)
+		}
+	}
+	return c, nil
+}
