@@ -1,0 +1,132 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/beadsorch/orch/"
+
+// layer is a row of the table: which packages of the module the packages whose path begins with
+// prefix may import, and which powers they may link. The longest prefix counts. Every arrow that
+// is not here is refused, so none runs up and none makes a circle.
+type layer struct {
+	prefix string
+	may    []string // prefixes of what it may import besides what is below its own path
+	links  []string // of powers
+	why    string
+}
+
+// powers are packages that reach out of the process, or are heavy: who links one has a reason.
+func powers() []string { return []string{"os/exec", "net", "github.com/go-git/go-git/v5/plumbing"} }
+
+func layers() []layer {
+	values := []string{"orchestrator/command", "orchestrator/object", "orchestrator/slug", "orchestrator/text"}
+	middle := append([]string{"orchestrator/iteration", "orchestrator/promise", "orchestrator/tracker", "orchestrator/validation"}, values...)
+	return []layer{
+		{"cmd/orch-stop-hook", []string{"stophook/session"}, nil, "the hook of every session: it starts in the time that git takes to"},
+		{"cmd", []string{"beads", "worktree", "stophook", "orchestrator", "templates"}, powers(), "wires everything"},
+		{"beads", append([]string{"orchestrator/tracker", "orchestrator/private"}, values...), nil, "an adapter"},
+		{"worktree", append([]string{"orchestrator"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "an adapter; git is told who owns a scratch folder by proc"},
+		{"stophook/session", []string{"orchestrator/slug"}, nil, "each stop of every session pays for it"},
+		{"stophook/registry", append([]string{"orchestrator/private"}, middle...), nil, "an adapter"},
+		{"stophook", middle, nil, "an adapter"},
+		{"orchestrator/epic", middle, nil, "the pure middle"},
+		{"orchestrator/tracker", values, nil, "pure"},
+		{"orchestrator/promise", values, nil, "pure"},
+		{"orchestrator/iteration", middle, nil, "pure"},
+		{"orchestrator/validation", values, nil, "is handed what runs a command"},
+		{"orchestrator/text", nil, nil, "pure"},
+		{"orchestrator/slug", nil, nil, "pure"},
+		{"orchestrator/object", nil, nil, "a word"},
+		{"orchestrator/command", []string{"orchestrator/text"}, nil, "values"},
+		{"orchestrator/redact", nil, nil, "pure"},
+		{"orchestrator/protect", []string{"orchestrator/validation"}, nil, "pure"},
+		{"orchestrator/journal", []string{"orchestrator/private"}, nil, "files"},
+		{"orchestrator/private", nil, nil, "files"},
+		{"orchestrator/fault", []string{"orchestrator/command"}, nil, "reads errors"},
+		{"orchestrator/harness", values, nil, "a client is data: command lines, and readers of output"},
+		{"orchestrator/harness/modeltest", nil, []string{"net"}, "a model on loopback, for tests"},
+		{"orchestrator/snapshot", append([]string{"orchestrator/epic", "orchestrator/private"}, values...), nil, "files"},
+		{"orchestrator/checkpoint", append([]string{"orchestrator/journal", "orchestrator/private", "orchestrator/redact"}, middle...), nil, "files"},
+		{"orchestrator/proc", []string{"orchestrator/command"}, []string{"os/exec"}, "the one that starts processes"},
+		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
+		{"orchestrator/land", append([]string{"orchestrator/git", "orchestrator/fault"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator/tamper", append([]string{"orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator", []string{"templates", "worktree"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "the loop, and what its decisions do"},
+		{"templates", nil, nil, "text"},
+	}
+}
+
+// listed is what go list says of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+}
+
+func list(t *testing.T) (packages []listed) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), "go", "list", "-deps", "-json=ImportPath,Imports,Deps", module+"...")
+	out, err := c.Output()
+	require.NoError(t, err)
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		err := d.Decode(&p)
+		if errors.Is(err, io.EOF) {
+			return packages
+		}
+		require.NoError(t, err)
+		if strings.HasPrefix(p.ImportPath, module) {
+			packages = append(packages, p)
+		}
+	}
+}
+
+// below reports whether path is prefix, or in its folder.
+func below(path, prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+
+// TestLayers: every package imports what its row allows, and links no power that it has no reason for.
+func TestLayers(t *testing.T) {
+	t.Parallel()
+	depth := map[string]int{}
+	for _, p := range list(t) { // each after what it imports
+		path := strings.TrimPrefix(p.ImportPath, module)
+		row := layer{}
+		for _, l := range layers() {
+			if below(path, l.prefix) && len(l.prefix) > len(row.prefix) {
+				row = l
+			}
+		}
+		require.NotEmpty(t, row.prefix, "%s has no row in the table of layers", path)
+		require.True(t, row.prefix != "orchestrator" || path == "orchestrator" || test(path), "%s has no row of its own in the table of layers", path)
+		for _, i := range p.Imports {
+			to, ours := strings.CutPrefix(i, module)
+			if !ours {
+				continue
+			}
+			depth[path] = max(depth[path], depth[to]+1)
+			if below(to, row.prefix) || test(path) {
+				continue
+			}
+			require.True(t, slices.ContainsFunc(row.may, func(may string) bool { return below(to, may) }), "%s must not import %s: %s", path, to, row.why)
+		}
+		for _, power := range powers() {
+			if slices.Contains(p.Deps, power) && !test(path) {
+				require.Contains(t, row.links, power, "%s links %s: %s", path, power, row.why)
+			}
+		}
+		require.LessOrEqual(t, depth[path], 12, "%s is %d imports deep", path, depth[path])
+	}
+	require.Greater(t, len(depth), 30)
+}
+
+// test reports whether a package is a helper of tests, which nobody's program links.
+func test(path string) bool { return strings.HasSuffix(path, "test") }
