@@ -144,7 +144,7 @@ func endAttempt(t *Task, e Event, limits Limits) {
 // guard ends one that does not get better.
 func goOn(t *Task, e Event, limits Limits) {
 	a, r := t.last(), e.Round
-	guard, why := iteration.Trip(a.Rounds, iteration.DefaultThreshold)
+	guard, why := iteration.CheckGuards(a.Rounds, iteration.DefaultThreshold)
 	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
 	switch {
 	case code != "":

@@ -5,12 +5,13 @@ import (
 	"slices"
 )
 
-// The guards. Each is also a reason code.
+// The guards. Each is a reason code of the same name.
 const (
 	MaxIterations     = "MAX_ITERATIONS"     // as many as there may be
 	CircuitBreaker    = "CIRCUIT_BREAKER"    // red so many times in a row
 	QualityRegression = "QUALITY_REGRESSION" // the score fell over three iterations by more than ten
 	Stuck             = "STUCK"              // the same rule came first of those unmet five times in a row
+	Budget            = "BUDGET"             // the task's agents have used up what they may
 )
 
 const (
@@ -30,19 +31,28 @@ func (c Config) threshold() int {
 	return c.CircuitBreakerThreshold
 }
 
-// guard is the first guard that has tripped; "" for none. A loop that is complete by its
-// rules has nothing to be guarded from but the maximum that was lowered below it.
-func (l Loop) guard(s Signal) (guard, why string) {
-	if l.Iteration > l.Config.MaxIterations || l.Iteration == l.Config.MaxIterations && s == Continue {
-		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", l.Config.MaxIterations)
+// guard is the first guard that has tripped; "" for none. history has the newest turn. Work
+// that is complete is guarded from nothing but a maximum that was lowered below its iteration,
+// and from its own history.
+func (c Config) guard(t Turn, history []Entry, s Signal) (guard, why string) {
+	if t.Number > c.MaxIterations || t.Number == c.MaxIterations && s == Continue {
+		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", c.MaxIterations)
 	}
-	return Trip(l.History, l.Config.threshold())
+	if t.Verdict != nil {
+		if guard, why = CheckGuards(history, c.threshold()); guard != "" {
+			return guard, why
+		}
+	}
+	if s == Continue && t.Spent != "" {
+		return Budget, "Budget: " + t.Spent + " for this task."
+	}
+	return "", ""
 }
 
-// Trip is the first guard that has tripped in a history, oldest first, whose last entry is
+// CheckGuards gives the first guard that has tripped in a history, oldest first, whose last entry is
 // the newest validation: the circuit breaker after threshold red ones in a row, a score that
 // falls, a rule that stays. guard is "" for none; why is one sentence.
-func Trip(h []Entry, threshold int) (guard, why string) {
+func CheckGuards(h []Entry, threshold int) (guard, why string) {
 	switch n := fails(h); {
 	case n > 0 && n >= threshold:
 		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", n, h[len(h)-1].Failure)
