@@ -170,7 +170,7 @@ func sessionArgs(name, prompt string) []string {
 // A session of the same client that nobody has bound is not felt.
 func TestStopHookKeepsEachClientAtWork(t *testing.T) {
 	t.Parallel()
-	for _, k := range workspace.Hooked() {
+	for _, k := range workspace.ClientsWithHooks() {
 		if k.Name == "claude" { // has tests of its own
 			continue
 		}

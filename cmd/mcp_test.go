@@ -168,7 +168,7 @@ func requireLoopDone(t *testing.T, f *fixture, model *modeltest.Model, out strin
 // lists for them.
 func TestEachClientUsesTheTools(t *testing.T) {
 	t.Parallel()
-	for _, k := range workspace.Hooked() {
+	for _, k := range workspace.ClientsWithHooks() {
 		if k.Name == "claude" {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -190,7 +191,8 @@ func (s settings) check(c Config) error {
 		return agent.named("harness").fault("workflow.agent.harness", "is command, and agent.command does not say which",
 			`set the program with its arguments: command: ["my-agent", "--brief"]`)
 	}
-	if known := clientOf(c.Agent.Harness).modes; known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
+	client, _ := all.Client(c.Agent.Harness)
+	if known := client.Modes; known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
 		return agent.named("permission_mode").fault("workflow.agent.permission_mode",
 			fmt.Sprintf("is %s, which %s does not know", quoted(c.Agent.PermissionMode), c.Agent.Harness), "one of "+strings.Join(known, ", "))
 	}

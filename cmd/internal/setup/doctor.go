@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -128,7 +129,7 @@ func (w doctor) checkAgent(ctx context.Context) finding {
 		}
 		return finding{"agent", true, strings.Join(w.Config.Agent.Command, " "), ""}
 	}
-	c, _ := workspace.ClientOf(w.Config.Agent.Harness)
+	c, _ := all.Client(w.Config.Agent.Harness)
 	binary := w.LookPath(c.Name)
 	if binary == "" {
 		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}

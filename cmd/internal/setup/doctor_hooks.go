@@ -25,7 +25,7 @@ import (
 // hookFindings say of each client whether the stop hook is installed, once, and would fire.
 // A stop hook that is broken lets every session end, and no client says so.
 func (w doctor) hookFindings(ctx context.Context) (out []finding) {
-	for _, k := range workspace.Hooked() {
+	for _, k := range workspace.ClientsWithHooks() {
 		k = k.Quick()
 		if f, there := w.hookFinding(ctx, k); there {
 			out = append(out, f)

@@ -53,7 +53,7 @@ those of all clients, or of one with --client.`,
 			case undo && c.Flags().Changed("client"):
 				return a.undoInit(k)
 			case undo:
-				return a.undoInit(workspace.Hooked()...)
+				return a.undoInit(workspace.ClientsWithHooks()...)
 			case plugin != "":
 				return a.writePlugin(plugin)
 			case shim:

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
 )
@@ -88,7 +89,7 @@ func agentItems(c config.Config, from config.Origins) (items []plan.Item) {
 	add := func(key, kind, name, text string) {
 		items = append(items, plan.Item{Part: plan.Settings, Kind: kind, Name: name, Text: text, Own: !from.Said(key)})
 	}
-	if _, known := workspace.ClientOf(a.Harness); known {
+	if _, known := all.Client(a.Harness); known {
 		add("agent.harness", "agent client", "", a.Harness)
 	} else {
 		add("agent.command", "agent program", "", Words(a.Command))

@@ -1,98 +1,43 @@
 package workspace
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator/harness"
-	"github.com/beadsorch/orch/orchestrator/harness/claude"
-	"github.com/beadsorch/orch/orchestrator/harness/codex"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/harness/command"
-	"github.com/beadsorch/orch/orchestrator/harness/copilot"
-	"github.com/beadsorch/orch/orchestrator/harness/gemini"
-	"github.com/beadsorch/orch/orchestrator/harness/opencode"
-	claudehooks "github.com/beadsorch/orch/stophook/claude"
+	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
-	codexhooks "github.com/beadsorch/orch/stophook/codex"
-	copilothooks "github.com/beadsorch/orch/stophook/copilot"
-	geminihooks "github.com/beadsorch/orch/stophook/gemini"
+	"github.com/beadsorch/orch/stophook/codex"
+	"github.com/beadsorch/orch/stophook/copilot"
+	"github.com/beadsorch/orch/stophook/gemini"
 )
 
-// Client is an agent client: a program of that name, how orch runs it, and its hooks where it
-// has any.
-type Client struct {
-	client.Client
-	// Env names what it needs of the environment, beside what every child is given.
-	Env []string
-	// New is the adapter to the program, as the settings have it.
-	New func(program string, a config.Agent) harness.Harness
+// ClientsWithHooks are the clients whose sessions a hook can keep at work.
+func ClientsWithHooks() []client.Client {
+	return []client.Client{claude.Client(), codex.Client(), gemini.Client(), copilot.Client()}
 }
 
-// Clients are all that orch knows.
-func Clients() []Client {
-	return []Client{
-		{claudehooks.Client(), []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"},
-			func(program string, a config.Agent) harness.Harness {
-				return claude.New(claude.Options{Binary: program, PermissionMode: a.PermissionMode, Model: a.Model, AllowedTools: a.AllowedTools})
-			}},
-		{codexhooks.Client(), []string{"CODEX_*", "OPENAI_*"},
-			func(program string, a config.Agent) harness.Harness {
-				return codex.New(codex.Options{Binary: program, Sandbox: a.PermissionMode, Model: a.Model})
-			}},
-		{geminihooks.Client(), []string{"GEMINI_*", "GOOGLE_*"},
-			func(program string, a config.Agent) harness.Harness {
-				return gemini.New(gemini.Options{Binary: program, ApprovalMode: a.PermissionMode, Model: a.Model, AllowedTools: a.AllowedTools})
-			}},
-		{copilothooks.Client(), []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
-			func(program string, a config.Agent) harness.Harness {
-				return copilot.New(copilot.Options{Binary: program, Permission: a.PermissionMode, Model: a.Model, AllowedTools: a.AllowedTools})
-			}},
-		{client.Client{Name: "opencode", Title: "opencode"}, []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"},
-			func(program string, a config.Agent) harness.Harness {
-				return opencode.New(opencode.Options{Binary: program, Permission: a.PermissionMode, Model: a.Model})
-			}},
-	}
-}
-
-// ClientOf is the client of a name; ok is false for any other program.
-func ClientOf(name string) (c Client, ok bool) {
-	for _, c := range Clients() {
-		if c.Name == name {
-			return c, true
-		}
-	}
-	return Client{}, false
-}
-
-// Hooked are the clients whose sessions a hook can keep at work.
-func Hooked() (all []client.Client) {
-	for _, c := range Clients() {
-		if len(c.Hooks) > 0 {
-			all = append(all, c.Client)
-		}
-	}
-	return all
-}
-
-// HookedNames lists the names of [Hooked] for a person.
+// HookedNames lists the names of [ClientsWithHooks] for a person.
 func HookedNames() string {
 	var names []string
-	for _, c := range Hooked() {
+	for _, c := range ClientsWithHooks() {
 		names = append(names, c.Name)
 	}
 	return strings.Join(names, ", ")
 }
 
-// HookedClient is the one of [Hooked] with a name. It fails for any other, and says what orch
-// can do with that.
+// HookedClient is the one of [ClientsWithHooks] with a name. It fails for any other, and says
+// what orch can do with that.
 func HookedClient(name string) (client.Client, error) {
-	c, known := ClientOf(name)
-	if len(c.Hooks) > 0 {
-		return c.Client, nil
+	hooked := ClientsWithHooks()
+	if n := slices.IndexFunc(hooked, func(c client.Client) bool { return c.Name == name }); n >= 0 {
+		return hooked[n], nil
 	}
 	e := &cli.Error{Code: "NO_HOOK", What: name + " is no client that orch has hooks for", Exit: cli.ExitUsage, Fix: []string{"one of " + HookedNames()}}
-	if known {
+	if c, known := all.Client(name); known {
 		e.What, e.Why = c.Title+" has no hook for the end of a turn", "orch can start it, not hold its sessions"
 		e.Fix = []string{"orch run EPIC, with workflow.agent: {harness: " + name + "} in project.yaml"}
 	}
@@ -103,7 +48,7 @@ func HookedClient(name string) (client.Client, error) {
 // PATH.
 func (w *Workspace) Harness() (harness.Harness, error) {
 	agent := w.Config.Agent
-	c, ok := ClientOf(agent.Harness)
+	c, ok := all.Client(agent.Harness)
 	if !ok {
 		return command.New(agent.Command), nil
 	}
@@ -112,5 +57,5 @@ func (w *Workspace) Harness() (harness.Harness, error) {
 		return nil, &cli.Error{Code: "NO_AGENT", What: c.Name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.Name,
 			Fix: []string{"install " + c.Title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
 	}
-	return c.New(program, agent), nil
+	return c.New(harness.Options{Program: program, Mode: agent.PermissionMode, Model: agent.Model, Tools: agent.AllowedTools}), nil
 }

@@ -6,27 +6,24 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 )
 
-// TestClientsAreThoseOfTheSettings: what the settings may name, orch can run.
-func TestClientsAreThoseOfTheSettings(t *testing.T) {
+// TestOneNameOneClient: a client with hooks is the one that orch starts by that name.
+func TestOneNameOneClient(t *testing.T) {
 	t.Parallel()
-	names := []string{}
-	for _, c := range workspace.Clients() {
-		names = append(names, c.Name)
-		require.NotEmpty(t, c.Title, c.Name)
-		require.NotEmpty(t, c.Env, c.Name)
-		require.NotNil(t, c.New("/bin/"+c.Name, config.Agent{Harness: c.Name}), c.Name)
+	for _, hooked := range workspace.ClientsWithHooks() {
+		c, known := all.Client(hooked.Name)
+		require.True(t, known, hooked.Name)
+		require.Equal(t, c.Title, hooked.Title)
 	}
-	require.Equal(t, config.Harnesses(), append(names, "command"))
 }
 
 // TestHookedClient gives those that a hook can hold, and says of another what orch can do.
 func TestHookedClient(t *testing.T) {
 	t.Parallel()
-	for _, c := range workspace.Hooked() {
+	for _, c := range workspace.ClientsWithHooks() {
 		same, err := workspace.HookedClient(c.Name)
 		require.NoError(t, err)
 		require.Equal(t, c.Title, same.Title)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 )
 
 // systemNames are what any program needs of the environment. What is not named by one of these
@@ -36,7 +37,7 @@ func (w *Workspace) SystemEnv(more ...string) []string { return systemEnv(w.Proc
 // identity, and what the settings let through.
 func (w *Workspace) AgentEnv(ctx context.Context) []string {
 	names := slices.Concat([]string{"TERM"}, gitNames(), toolNames(), w.Config.Agent.Env)
-	if c, ok := ClientOf(w.Config.Agent.Harness); ok {
+	if c, ok := all.Client(w.Config.Agent.Harness); ok {
 		names = append(names, c.Env...)
 	}
 	env := append(w.SystemEnv(names...), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",

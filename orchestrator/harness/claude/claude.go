@@ -13,6 +13,19 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 )
 
+// Client is Claude Code.
+func Client() harness.Client {
+	return harness.Client{
+		Name: "claude", Title: "Claude Code",
+		Env: []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN",
+			"CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"},
+		Mode: "acceptEdits", Tools: []string{"Bash(go *)", "Bash(git *)"},
+		New: func(o harness.Options) harness.Harness {
+			return New(Options{Binary: o.Program, PermissionMode: o.Mode, Model: o.Model, AllowedTools: o.Tools})
+		},
+	}
+}
+
 // Options is how the client is started.
 type Options struct {
 	// Binary is the program; empty means "claude".

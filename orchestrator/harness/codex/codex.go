@@ -11,24 +11,23 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
-// Options is how the client is started.
-type Options struct {
-	// Binary is the program; empty means "codex".
-	Binary string
-	// Sandbox is the value of --sandbox: read-only, workspace-write or danger-full-access;
-	// empty leaves it to the client. In a workspace-write sandbox an agent can not write
-	// to .git: what it leaves uncommitted is committed by whoever looks at its work.
-	Sandbox string
-	// Model is the value of --model; empty leaves it to the client.
-	Model string
+// Client is Codex CLI. It has no list of tools, and is held in by its sandbox.
+func Client() harness.Client {
+	return harness.Client{
+		Name: "codex", Title: "Codex CLI", Env: []string{"CODEX_*", "OPENAI_*"},
+		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Mode: "workspace-write",
+		New: New,
+	}
 }
 
-type codex struct{ options Options }
+type codex struct{ options harness.Options }
 
-// New is the harness for Codex CLI. Its Launch fails with [harness.ErrOption].
-func New(o Options) harness.Harness {
-	if o.Binary == "" {
-		o.Binary = "codex"
+// New is the harness for Codex CLI. Its Launch fails with [harness.ErrOption]. Its Mode is the value of --sandbox:
+// in a workspace-write sandbox an agent cannot write to .git, and what it leaves uncommitted is
+// committed by whoever looks at its work.
+func New(o harness.Options) harness.Harness {
+	if o.Program == "" {
+		o.Program = "codex"
 	}
 	return codex{options: o}
 }
@@ -36,12 +35,12 @@ func New(o Options) harness.Harness {
 // Launch implements harness.Harness. The id of a new session can not be chosen.
 func (c codex) Launch(s harness.Spec) (harness.Launch, error) {
 	o := c.options
-	if err := s.Check(o.Sandbox, o.Model); err != nil {
+	if err := s.Check(o.Mode, o.Model); err != nil {
 		return harness.Launch{}, err
 	}
-	argv := []string{o.Binary, "exec", "--json"}
-	if o.Sandbox != "" {
-		argv = append(argv, "--sandbox", o.Sandbox)
+	argv := []string{o.Program, "exec", "--json"}
+	if o.Mode != "" {
+		argv = append(argv, "--sandbox", o.Mode)
 	}
 	if o.Model != "" {
 		argv = append(argv, "--model", o.Model)

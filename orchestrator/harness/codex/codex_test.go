@@ -13,7 +13,7 @@ import (
 
 func TestRecordings(t *testing.T) {
 	t.Parallel()
-	h := codex.New(codex.Options{})
+	h := codex.New(harness.Options{})
 	out := streamtest.Replay(t, h, "success-tools", 0)
 	require.Equal(t, harness.Outcome{Kind: harness.Ended, Text: "done", Session: "01a1fb54-434d-7cb1-935c-9c6cfe9f6f67",
 		Usage: harness.Usage{InputTokens: 19993, OutputTokens: 43, Turns: 1, Whole: true}}, out)
@@ -29,7 +29,7 @@ func TestRecordings(t *testing.T) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	failed := func(text string) harness.Outcome {
-		return streamtest.Read(t, codex.New(codex.Options{}), `{"type":"turn.failed","error":{"message":"`+text+`"}}`, 1)
+		return streamtest.Read(t, codex.New(harness.Options{}), `{"type":"turn.failed","error":{"message":"`+text+`"}}`, 1)
 	}
 	out := failed("You've hit your usage limit. Upgrade to Pro, or try again in 2 days 3 hours 5 minutes.")
 	require.Equal(t, harness.UsageLimit, out.Kind)
@@ -41,7 +41,7 @@ func TestLimits(t *testing.T) {
 
 func TestLaunch(t *testing.T) {
 	t.Parallel()
-	h := codex.New(codex.Options{Sandbox: "workspace-write", Model: "m"})
+	h := codex.New(harness.Options{Mode: "workspace-write", Model: "m"})
 	l, err := h.Launch(harness.Spec{Brief: "do", Session: "5f0c2b1e"})
 	require.NoError(t, err)
 	require.Equal(t, harness.Launch{Argv: []string{"codex", "exec", "--json", "--sandbox", "workspace-write", "--model", "m", "-"}, Stdin: []byte("do")}, l)
@@ -52,16 +52,16 @@ func TestLaunch(t *testing.T) {
 		_, err := h.Launch(bad)
 		require.ErrorIs(t, err, harness.ErrOption)
 	}
-	_, err = codex.New(codex.Options{Model: "--yolo"}).Launch(harness.Spec{})
+	_, err = codex.New(harness.Options{Model: "--yolo"}).Launch(harness.Spec{})
 	require.ErrorIs(t, err, harness.ErrOption)
 }
 
 func TestActivity(t *testing.T) {
 	t.Parallel()
-	r := codex.New(codex.Options{}).Reader()
+	r := codex.New(harness.Options{}).Reader()
 	_, err := r.Write([]byte(`{"type":"item.started","item":{"type":"command_execution","command":"/bin/bash -lc 'go test ./...'"}}` + "\n"))
 	require.NoError(t, err)
 	require.Equal(t, "exec: go test ./...", r.Activity())
 }
 
-func FuzzReader(f *testing.F) { streamtest.Fuzz(f, codex.New(codex.Options{})) }
+func FuzzReader(f *testing.F) { streamtest.Fuzz(f, codex.New(harness.Options{})) }

@@ -10,27 +10,25 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
-// AllowAllTools is the Permission by which every tool may be used unasked.
+// AllowAllTools is the mode in which every tool may be used unasked.
 const AllowAllTools = "allow-all-tools"
 
-// Options is how the client is started.
-type Options struct {
-	// Binary is the program; empty means "copilot".
-	Binary string
-	// Permission is [AllowAllTools], or empty: then only AllowedTools may be used.
-	Permission string
-	// Model is the value of --model; empty leaves it to the client.
-	Model string
-	// AllowedTools are the tools that need no permission, such as "shell(git:*)".
-	AllowedTools []string
+// Client is GitHub Copilot CLI.
+func Client() harness.Client {
+	return harness.Client{
+		Name: "copilot", Title: "GitHub Copilot CLI", Env: []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
+		Modes: []string{AllowAllTools}, Tools: []string{"write", "shell(go:*)", "shell(git:*)"},
+		New: New,
+	}
 }
 
-type copilot struct{ options Options }
+type copilot struct{ options harness.Options }
 
-// New is the harness for Copilot CLI. Its Launch fails with [harness.ErrOption].
-func New(o Options) harness.Harness {
-	if o.Binary == "" {
-		o.Binary = "copilot"
+// New is the harness for Copilot CLI. Its Launch fails with [harness.ErrOption]. Its Mode is
+// [AllowAllTools], or empty: then only the tools that are named may be used.
+func New(o harness.Options) harness.Harness {
+	if o.Program == "" {
+		o.Program = "copilot"
 	}
 	return copilot{options: o}
 }
@@ -40,14 +38,14 @@ func New(o Options) harness.Harness {
 // of the repository do not run, tools do.
 func (c copilot) Launch(s harness.Spec) (harness.Launch, error) {
 	o := c.options
-	if err := s.Check(append([]string{o.Permission, o.Model}, o.AllowedTools...)...); err != nil {
+	if err := s.Check(append([]string{o.Mode, o.Model}, o.Tools...)...); err != nil {
 		return harness.Launch{}, err
 	}
-	argv := []string{o.Binary, "--output-format", "json", "--no-ask-user", "--no-auto-update"}
-	if o.Permission == AllowAllTools {
+	argv := []string{o.Program, "--output-format", "json", "--no-ask-user", "--no-auto-update"}
+	if o.Mode == AllowAllTools {
 		argv = append(argv, "--allow-all-tools")
 	}
-	for _, tool := range o.AllowedTools {
+	for _, tool := range o.Tools {
 		argv = append(argv, "--allow-tool="+tool)
 	}
 	if o.Model != "" {

@@ -12,7 +12,7 @@ import (
 
 func TestRecordings(t *testing.T) {
 	t.Parallel()
-	h := copilot.New(copilot.Options{})
+	h := copilot.New(harness.Options{})
 	out := streamtest.Replay(t, h, "success-tools", 0)
 	require.Equal(t, harness.Outcome{Kind: harness.Ended, Text: "done", Session: "45990621-eb86-4d71-8b21-7d422277c8f9", Usage: harness.Usage{Turns: 2}}, out)
 	require.Equal(t, "reply 2", streamtest.Replay(t, h, "agent-stop-block", 0).Text, "the newest message alone")
@@ -25,16 +25,16 @@ func TestRecordings(t *testing.T) {
 
 func TestLaunch(t *testing.T) {
 	t.Parallel()
-	h := copilot.New(copilot.Options{AllowedTools: []string{"write", "shell(git:*)"}, Model: "m"})
+	h := copilot.New(harness.Options{Tools: []string{"write", "shell(git:*)"}, Model: "m"})
 	l, err := h.Launch(harness.Spec{Brief: "do", Session: "5f0c2b1e"})
 	require.NoError(t, err)
 	require.Equal(t, harness.Launch{Argv: []string{"copilot", "--output-format", "json", "--no-ask-user", "--no-auto-update",
 		"--allow-tool=write", "--allow-tool=shell(git:*)", "--model", "m", "--session-id=5f0c2b1e"}, Stdin: []byte("do")}, l)
-	l, err = copilot.New(copilot.Options{Permission: copilot.AllowAllTools}).Launch(harness.Spec{Session: "5f0c2b1e", Resume: true})
+	l, err = copilot.New(harness.Options{Mode: copilot.AllowAllTools}).Launch(harness.Spec{Session: "5f0c2b1e", Resume: true})
 	require.NoError(t, err)
 	require.Equal(t, []string{"--allow-all-tools", "--resume=5f0c2b1e"}, l.Argv[5:])
 	_, err = h.Launch(harness.Spec{Resume: true})
 	require.ErrorIs(t, err, harness.ErrOption)
 }
 
-func FuzzReader(f *testing.F) { streamtest.Fuzz(f, copilot.New(copilot.Options{})) }
+func FuzzReader(f *testing.F) { streamtest.Fuzz(f, copilot.New(harness.Options{})) }

@@ -11,25 +11,22 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
-// Options is how the client is started.
-type Options struct {
-	// Binary is the program; empty means "gemini".
-	Binary string
-	// ApprovalMode is the value of --approval-mode: default, auto_edit, yolo or plan; empty
-	// leaves it to the client.
-	ApprovalMode string
-	// Model is the value of --model; empty leaves it to the client.
-	Model string
-	// AllowedTools are the tools that need no permission, such as "run_shell_command(git)".
-	AllowedTools []string
+// Client is Gemini CLI.
+func Client() harness.Client {
+	return harness.Client{
+		Name: "gemini", Title: "Gemini CLI", Env: []string{"GEMINI_*", "GOOGLE_*"},
+		Modes: []string{"default", "auto_edit", "yolo", "plan"}, Mode: "auto_edit",
+		Tools: []string{"run_shell_command(go)", "run_shell_command(git)"}, Toolless: "yolo",
+		New: New,
+	}
 }
 
-type gemini struct{ options Options }
+type gemini struct{ options harness.Options }
 
-// New is the harness for Gemini CLI. Its Launch fails with [harness.ErrOption].
-func New(o Options) harness.Harness {
-	if o.Binary == "" {
-		o.Binary = "gemini"
+// New is the harness for Gemini CLI. Its Launch fails with [harness.ErrOption]. Its Mode is the value of --approval-mode.
+func New(o harness.Options) harness.Harness {
+	if o.Program == "" {
+		o.Program = "gemini"
 	}
 	return gemini{options: o}
 }
@@ -38,18 +35,18 @@ func New(o Options) harness.Harness {
 // as trusted for this run: it is a worktree of the person's own repository.
 func (g gemini) Launch(s harness.Spec) (harness.Launch, error) {
 	o := g.options
-	if err := s.Check(append([]string{o.ApprovalMode, o.Model}, o.AllowedTools...)...); err != nil {
+	if err := s.Check(append([]string{o.Mode, o.Model}, o.Tools...)...); err != nil {
 		return harness.Launch{}, err
 	}
-	argv := []string{o.Binary, "--output-format", "stream-json", "--skip-trust"}
+	argv := []string{o.Program, "--output-format", "stream-json", "--skip-trust"}
 	option := func(name, value string) {
 		if value != "" {
 			argv = append(argv, name, value)
 		}
 	}
-	option("--approval-mode", o.ApprovalMode)
+	option("--approval-mode", o.Mode)
 	option("--model", o.Model)
-	for _, tool := range o.AllowedTools {
+	for _, tool := range o.Tools {
 		option("--allowed-tools", tool)
 	}
 	if s.Resume {

@@ -15,25 +15,25 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/stream"
 )
 
-// Auto is the Permission by which what is not denied may be done unasked.
+// Auto is the mode in which what is not denied may be done unasked.
 const Auto = "auto"
 
-// Options is how the client is started.
-type Options struct {
-	// Binary is the program; empty means "opencode".
-	Binary string
-	// Permission is [Auto], or empty: then opencode's own settings hold.
-	Permission string
-	// Model is the value of --model, PROVIDER/MODEL; empty leaves it to the client.
-	Model string
+// Client is opencode. It asks for next to nothing by itself.
+func Client() harness.Client {
+	return harness.Client{
+		Name: "opencode", Title: "opencode", Env: []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"},
+		Modes: []string{Auto},
+		New:   New,
+	}
 }
 
-type opencode struct{ options Options }
+type opencode struct{ options harness.Options }
 
-// New is the harness for opencode. Its Launch fails with [harness.ErrOption].
-func New(o Options) harness.Harness {
-	if o.Binary == "" {
-		o.Binary = "opencode"
+// New is the harness for opencode. Its Launch fails with [harness.ErrOption]. Its Mode is [Auto],
+// or empty: then the client's own settings hold.
+func New(o harness.Options) harness.Harness {
+	if o.Program == "" {
+		o.Program = "opencode"
 	}
 	return opencode{options: o}
 }
@@ -41,11 +41,11 @@ func New(o Options) harness.Harness {
 // Launch implements harness.Harness. The id of a new session can not be chosen.
 func (c opencode) Launch(s harness.Spec) (harness.Launch, error) {
 	o := c.options
-	if err := s.Check(o.Permission, o.Model); err != nil {
+	if err := s.Check(o.Mode, o.Model); err != nil {
 		return harness.Launch{}, err
 	}
-	argv := []string{o.Binary, "run", "--format", "json"}
-	if o.Permission == Auto {
+	argv := []string{o.Program, "run", "--format", "json"}
+	if o.Mode == Auto {
 		argv = append(argv, "--auto")
 	}
 	if o.Model != "" {

@@ -13,7 +13,7 @@ import (
 
 func TestRecordings(t *testing.T) {
 	t.Parallel()
-	h := opencode.New(opencode.Options{})
+	h := opencode.New(harness.Options{})
 	out := streamtest.Replay(t, h, "success-tools", 0)
 	require.Equal(t, harness.Outcome{Kind: harness.Ended, Text: "done", Session: "ses_e04a661bcffeudQs5jOeGuiOds",
 		Usage: harness.Usage{InputTokens: 15457, OutputTokens: 49, Turns: 2}}, out)
@@ -29,7 +29,7 @@ func TestRecordings(t *testing.T) {
 
 func TestLaunch(t *testing.T) {
 	t.Parallel()
-	h := opencode.New(opencode.Options{Permission: opencode.Auto, Model: "p/m"})
+	h := opencode.New(harness.Options{Mode: opencode.Auto, Model: "p/m"})
 	l, err := h.Launch(harness.Spec{Brief: "do", Session: "5f0c2b1e"})
 	require.NoError(t, err)
 	require.Equal(t, harness.Launch{Argv: []string{"opencode", "run", "--format", "json", "--auto", "--model", "p/m"}, Stdin: []byte("do")}, l)
@@ -40,4 +40,4 @@ func TestLaunch(t *testing.T) {
 	require.ErrorIs(t, err, harness.ErrOption)
 }
 
-func FuzzReader(f *testing.F) { streamtest.Fuzz(f, opencode.New(opencode.Options{})) }
+func FuzzReader(f *testing.F) { streamtest.Fuzz(f, opencode.New(harness.Options{})) }

@@ -1,0 +1,30 @@
+package all_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
+)
+
+// TestClients: each can be started in each of its modes, and is found by its name.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	for _, c := range all.Clients() {
+		same, ok := all.Client(c.Name)
+		require.True(t, ok)
+		require.Equal(t, c.Title, same.Title)
+		require.NotEmpty(t, c.Title)
+		require.NotEmpty(t, c.Env, c.Name)
+		for _, mode := range append(c.Modes, c.Mode) {
+			l, err := c.New(harness.Options{Program: "/bin/" + c.Name, Mode: mode, Model: "m", Tools: c.Tools}).Launch(harness.Spec{Brief: "do"})
+			require.NoError(t, err, c.Name)
+			require.Equal(t, "/bin/"+c.Name, l.Argv[0])
+			require.Contains(t, l.Argv, "m")
+		}
+	}
+	_, ok := all.Client("vi")
+	require.False(t, ok)
+}

@@ -1,0 +1,35 @@
+package harness
+
+// Client is an agent client: what has to be known of it before it is started. Each is made in
+// the package of its adapter, and listed in package all.
+type Client struct {
+	// Name is its program, and the word for it in the settings.
+	Name string
+	// Title is how people call it.
+	Title string
+	// Env names what it needs of the person's environment; a "*" ends a prefix.
+	Env []string
+	// Modes are the words that its permission mode may be; nil for any, which is passed on.
+	Modes []string
+	// Mode and Tools are what it may do unasked where the settings do not say: edit files, and
+	// run git and go.
+	Mode  string
+	Tools []string
+	// Toolless is the mode in which a list of tools would deny all others; "" for none.
+	Toolless string
+	// New is the adapter.
+	New func(Options) Harness
+}
+
+// Options is how a client is started. The zero value starts it as it comes; a client passes over
+// what it has not.
+type Options struct {
+	// Program is the path of the client; empty means its name.
+	Program string
+	// Mode is what it may do unasked, in the client's own words.
+	Mode string
+	// Model is the client's name of a model.
+	Model string
+	// Tools are those that need no permission, in the client's own words.
+	Tools []string
+}
