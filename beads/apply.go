@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // applying is one Apply of bd: changes by place, sorted by how they are made.
@@ -100,7 +102,7 @@ func (a *applying) inBatch(ctx context.Context) error {
 	for _, n := range a.batch {
 		c := a.changes[n]
 		if c.Kind == tracker.Close {
-			fmt.Fprintf(&lines, "close %s %s\n", c.ID, oneLine(c.Reason))
+			fmt.Fprintf(&lines, "close %s %s\n", c.ID, batchWord(c.Reason))
 			continue
 		}
 		fmt.Fprintf(&lines, "update %s status=%s", c.ID, c.Status)
@@ -134,13 +136,13 @@ func operations(answer []byte) int {
 	return said.Operations
 }
 
-// oneLine is a reason as one line of a batch takes it.
-func oneLine(s string) string {
+// batchWord is a reason as one line of a batch takes it.
+func batchWord(s string) string {
 	s = strings.Join(strings.Fields(strings.NewReplacer(`"`, "'", `\`, "/", "#", "no.").Replace(s)), " ")
 	if s == "" {
 		return "closed"
 	}
-	return cut(s)
+	return text.CutBytes(s, maxSaid)
 }
 
 // undone reads the tracker back and returns the changes that it does not show.
@@ -205,14 +207,9 @@ func refusal(id string, err error) error {
 	case errors.As(err, &call) && (strings.Contains(call.Said, "no issue") || strings.Contains(call.Said, "not found")):
 		return fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	case errors.As(err, &call):
-		return fmt.Errorf("%s: %s: %w", id, firstLine(call.Said), tracker.ErrRefused)
+		return fmt.Errorf("%s: %s: %w", id, text.FirstLine(call.Said, ""), tracker.ErrRefused)
 	}
 	return err
-}
-
-func firstLine(s string) string {
-	line, _, _ := strings.Cut(s, "\n")
-	return line
 }
 
 // maxNote bounds a note: an argument of a process has a limit, and every update
@@ -224,7 +221,7 @@ func (a *applying) alone(ctx context.Context, n int) error {
 	args := []string{"--actor", a.actor}
 	switch c.Kind {
 	case tracker.Close:
-		args = append(args, "close", c.ID, "--reason", oneLine(c.Reason), "--force", "--json")
+		args = append(args, "close", c.ID, "--reason", batchWord(c.Reason), "--force", "--json")
 	default:
 		args = append(args, "update", c.ID, "--json")
 		if !slices.Contains(a.notes, n) {

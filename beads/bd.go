@@ -15,6 +15,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -97,7 +98,7 @@ func OpenBD(ctx context.Context, opt BDOptions) (*BD, error) {
 	}
 	v, ok := parseVersion(said.Version)
 	if err != nil || !ok {
-		return nil, &VersionError{Found: cmp.Or(said.Version, quote(res.Stdout)), Oldest: oldest.String()}
+		return nil, &VersionError{Found: cmp.Or(said.Version, text.Clause(string(res.Stdout), maxQuote)), Oldest: oldest.String()}
 	}
 	if v.before(oldest) {
 		return nil, &VersionError{Found: v.String(), Oldest: oldest.String()}
@@ -198,6 +199,9 @@ func foreign(stderr []byte) string {
 	return ""
 }
 
+// maxSaid is how many bytes of a text of bd are passed on.
+const maxSaid = 300
+
 // said is what bd said about a failure: the error of the last JSON object that
 // it printed, else its text.
 func said(ctx context.Context, res command.Result) string {
@@ -207,13 +211,11 @@ func said(ctx context.Context, res command.Result) string {
 			Error string `json:"error"`
 		}
 		if err == nil && json.Unmarshal(raw, &e) == nil && e.Error != "" {
-			return cut(e.Error)
+			return text.CutBytes(e.Error, maxSaid)
 		}
 	}
-	return cut(strings.TrimSpace(string(res.Stderr)))
+	return text.CutBytes(strings.TrimSpace(string(res.Stderr)), maxSaid)
 }
-
-func cut(s string) string { return s[:min(len(s), 300)] }
 
 // Survey reads every issue in one call. It fails with *CallError, *ParseError or
 // ErrWrongDatabase.

@@ -3,9 +3,10 @@ package beads
 import (
 	"context"
 	"fmt"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"slices"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // What people do to the embedded tracker by hand. The rules are bd's.

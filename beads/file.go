@@ -16,8 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/gofrs/flock"
+
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // fileName is the embedded tracker's file, in the .beads folder. The lock is on

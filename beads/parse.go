@@ -6,12 +6,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"io"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // maxParseBytes bounds what is parsed; a tracker of 10,000 issues is 12 MB.
 const maxParseBytes = 256 << 20
+
+// maxQuote is how many cells of a tracker's output an error quotes.
+const maxQuote = 200
 
 // ParseError says that a tracker's output is not what it should be.
 type ParseError struct {
@@ -33,18 +38,13 @@ func (e *ParseError) Error() string {
 // Unwrap is the error of the JSON parser, if it was one.
 func (e *ParseError) Unwrap() error { return e.Err }
 
-func quote(b []byte) string {
-	b = bytes.TrimSpace(b)
-	return string(b[:min(len(b), 200)])
-}
-
 // Parse reads what `bd list --json` and its like print: an array of issues, one
 // issue, or either in an envelope with schema_version. Lines before the JSON are
 // passed over, since bd prints warnings there. It fails with *ParseError, and with
 // context.Cause(ctx) soon after ctx has ended.
 func Parse(ctx context.Context, data []byte) ([]tracker.Issue, error) {
 	if len(data) > maxParseBytes {
-		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: quote(data)}
+		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: text.Clause(string(data), maxQuote)}
 	}
 	raw, err := firstValue(ctx, data)
 	if err != nil {
@@ -58,15 +58,15 @@ func Parse(ctx context.Context, data []byte) ([]tracker.Issue, error) {
 			ID     string          `json:"id"`
 		}
 		if err := json.Unmarshal(raw, &envelope); err != nil {
-			return nil, &ParseError{Why: "not an issue", Quote: quote(raw), Err: err}
+			return nil, &ParseError{Why: "not an issue", Quote: text.Clause(string(raw), maxQuote), Err: err}
 		}
 		switch {
 		case envelope.Error != "":
-			return nil, &ParseError{Why: "an error instead of issues", Quote: quote([]byte(envelope.Error))}
+			return nil, &ParseError{Why: "an error instead of issues", Quote: text.Clause(envelope.Error, maxQuote)}
 		case envelope.Data != nil:
 			raw = bytes.TrimSpace(envelope.Data)
 		case envelope.ID == "":
-			return nil, &ParseError{Why: "an object without an id", Quote: quote(raw)}
+			return nil, &ParseError{Why: "an object without an id", Quote: text.Clause(string(raw), maxQuote)}
 		}
 	}
 	return decode(ctx, raw)
@@ -78,11 +78,11 @@ func decode(ctx context.Context, raw []byte) ([]tracker.Issue, error) {
 		return nil, parsing(ctx)
 	}
 	if err != nil {
-		return nil, &ParseError{Why: err.Error(), Quote: quote(raw), Err: err}
+		return nil, &ParseError{Why: err.Error(), Quote: text.Clause(string(raw), maxQuote), Err: err}
 	}
 	for _, i := range issues {
 		if i.ID == "" || i.Title == "" {
-			return nil, &ParseError{Why: "an issue without an id or a title", Quote: quote(raw)}
+			return nil, &ParseError{Why: "an issue without an id or a title", Quote: text.Clause(string(raw), maxQuote)}
 		}
 	}
 	return issues, nil
@@ -139,11 +139,11 @@ func firstValue(ctx context.Context, data []byte) ([]byte, error) {
 			raw, tail, err := valueOf(line)
 			switch {
 			case err == nil && tail != nil:
-				return nil, &ParseError{Why: "something after the JSON", Quote: quote(tail)}
+				return nil, &ParseError{Why: "something after the JSON", Quote: text.Clause(string(tail), maxQuote)}
 			case err == nil:
 				return raw, nil
 			case errors.Is(err, io.ErrUnexpectedEOF):
-				return nil, &ParseError{Why: "the JSON is cut off", Quote: quote(line), Err: err}
+				return nil, &ParseError{Why: "the JSON is cut off", Quote: text.Clause(string(line), maxQuote), Err: err}
 			}
 		}
 		n := bytes.IndexByte(line, '\n')
@@ -152,7 +152,7 @@ func firstValue(ctx context.Context, data []byte) ([]byte, error) {
 		}
 		rest = line[n+1:]
 	}
-	return nil, &ParseError{Why: "no JSON in it", Quote: quote(data)}
+	return nil, &ParseError{Why: "no JSON in it", Quote: text.Clause(string(data), maxQuote)}
 }
 
 // valueOf is the JSON value that data begins with, and what is behind it, nil where that is space.
@@ -186,7 +186,7 @@ type record struct {
 
 func parseRecords(data []byte) (records []record, err error) {
 	if len(data) > maxParseBytes {
-		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: quote(data)}
+		return nil, &ParseError{Why: fmt.Sprintf("more than %d bytes", maxParseBytes), Quote: text.Clause(string(data), maxQuote)}
 	}
 	n := 0
 	for line := range bytes.Lines(bytes.TrimPrefix(data, []byte("\ufeff"))) {
@@ -197,7 +197,7 @@ func parseRecords(data []byte) (records []record, err error) {
 		}
 		r, err := parseRecord(line)
 		if err != nil {
-			return nil, &ParseError{Line: n, Why: err.Error(), Quote: quote(line), Err: err}
+			return nil, &ParseError{Line: n, Why: err.Error(), Quote: text.Clause(string(line), maxQuote), Err: err}
 		}
 		records = append(records, r)
 	}

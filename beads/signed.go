@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // bd prints who closed an issue nowhere. It appends to a log of its own, though,

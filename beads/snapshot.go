@@ -6,8 +6,10 @@ import (
 	"os"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/google/renameio/v2"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Snapshot is a reading of the tracker that is kept for when it does not answer.
@@ -47,7 +49,7 @@ func LoadSnapshot(path string) (Snapshot, error) {
 	}
 	var s Snapshot
 	if err := json.Unmarshal(data, &s); err != nil {
-		return Snapshot{}, &ParseError{Why: "not a snapshot", Quote: quote(data), Err: err}
+		return Snapshot{}, &ParseError{Why: "not a snapshot", Quote: text.Clause(string(data), maxQuote), Err: err}
 	}
 	return s, nil
 }

@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // maxLine bounds one issue in the embedded tracker's file, in bytes, where that is only read.
@@ -47,7 +49,7 @@ func SurveyFile(ctx context.Context, dir string) ([]tracker.Issue, error) {
 		}
 		r, err := parseRecord(line)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, &ParseError{Line: n, Why: err.Error(), Quote: quote(line), Err: err})
+			return nil, fmt.Errorf("%s: %w", path, &ParseError{Line: n, Why: err.Error(), Quote: text.Clause(string(line), maxQuote), Err: err})
 		}
 		if r.issue != nil {
 			issues = append(issues, *r.issue)

@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // LeftError says what was to be deleted and could not be. Nothing of it is needed any more.
@@ -29,7 +30,7 @@ func (e *LeftError) Error() string {
 
 // leftOf is what an error of a removal says of path.
 func leftOf(path string, err error) Leftover {
-	l := Leftover{Path: path, What: err.Error(), Fix: "rm -r " + quote(path)}
+	l := Leftover{Path: path, What: err.Error(), Fix: "rm -r " + text.Shell(path)}
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		l.What = fmt.Sprintf("%s: %v", at.Path, at.Err)
@@ -38,9 +39,9 @@ func leftOf(path string, err error) Leftover {
 	switch {
 	case errors.As(err, &mount):
 		l.What = "something is mounted at " + mount.At
-		l.Fix = "umount " + quote(mount.At) + " && " + l.Fix
+		l.Fix = "umount " + text.Shell(mount.At) + " && " + l.Fix
 	case errors.Is(err, syscall.EPERM) && at != nil:
-		l.Fix = "chattr -R -ia " + quote(path) + " && " + l.Fix
+		l.Fix = "chattr -R -ia " + text.Shell(path) + " && " + l.Fix
 	}
 	return l
 }

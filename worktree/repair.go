@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // How long ago something has to have been touched to count as left behind.
@@ -124,7 +125,7 @@ func (r *repair) damaged(ctx context.Context) error {
 			continue // it was being made
 		}
 		if !gone {
-			r.found = append(r.found, Leftover{Path: admin, What: what, Fix: "when no git runs: rm -r " + quote(admin)})
+			r.found = append(r.found, Leftover{Path: admin, What: what, Fix: "when no git runs: rm -r " + text.Shell(admin)})
 			continue
 		}
 		if err := r.moveAside(admin); err != nil {
@@ -196,7 +197,7 @@ func (r *repair) packedRefs(ctx context.Context) error {
 
 // report says of a lock that it was left alone.
 func (r *repair) report(path, what string) {
-	fix := "when no git runs: rm " + quote(path)
+	fix := "when no git runs: rm " + text.Shell(path)
 	if len(r.running) > 0 {
 		fix = fmt.Sprintf("it may be held by process %d; %s", r.running[0], fix)
 	}
@@ -272,9 +273,6 @@ func (r *repair) halfObjects(context.Context) error {
 	}
 	return nil
 }
-
-// quote is s for a shell.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 // lastValid is the newest commit in a reflog that is still there.
 func (r *repair) lastValid(ctx context.Context, ref string) (git.Commit, error) {

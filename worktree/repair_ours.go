@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // references removes locks on the epic's own references, then gives an empty one the
@@ -154,7 +155,7 @@ func (r *repair) strays(ctx context.Context) error {
 			return err
 		}
 		if branch == "" {
-			r.found = append(r.found, Leftover{Path: dir, What: "a directory that belongs to no attempt", Fix: "rm -r " + quote(dir)})
+			r.found = append(r.found, Leftover{Path: dir, What: "a directory that belongs to no attempt", Fix: "rm -r " + text.Shell(dir)})
 			continue
 		}
 		if err := l.register("ref: "+branch, branch); err != nil {

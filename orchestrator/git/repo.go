@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/object"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Commit is the full id of an object, of a commit but where said otherwise.
@@ -82,7 +83,7 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 	}
 	m := versionLine().FindSubmatch(res.Stdout)
 	if m == nil {
-		return &UnsupportedError{Reason: fmt.Sprintf("git says that it is %q", firstLine(res.Stdout)), Fix: fix}
+		return &UnsupportedError{Reason: fmt.Sprintf("git says that it is %q", text.FirstLine(string(res.Stdout), "")), Fix: fix}
 	}
 	major, _ := strconv.Atoi(string(m[1]))
 	minor, _ := strconv.Atoi(string(m[2]))
@@ -147,9 +148,4 @@ func mainWorkTree(common, top, setting string, bare bool) string {
 		return filepath.Dir(common)
 	}
 	return ""
-}
-
-func firstLine(b []byte) string {
-	line, _, _ := strings.Cut(string(b), "\n")
-	return line
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"unicode"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Message is what a landed commit says.
@@ -101,18 +101,13 @@ func authorOf(ctx context.Context, repo *git.Repo, c git.Commit) ([]string, erro
 
 // text is the message, its trailers in a paragraph of their own at the end.
 func (m Message) text() string {
-	text := cmp.Or(oneLine(m.Title), oneLine(m.Task), "untitled") + "\n\n" // trailers are none without a subject
+	message := cmp.Or(text.OneLine(m.Title), text.OneLine(m.Task), "untitled") + "\n\n" // trailers are none without a subject
 	if body := strings.TrimSpace(strings.ReplaceAll(m.Body, "\x00", "")); body != "" {
-		text += body + "\n\n"
+		message += body + "\n\n"
 	}
-	return text + fmt.Sprintf("%s: %s\n%s: %s\n%s: %s\n", trailerEpic, url.PathEscape(m.Epic),
+	return message + fmt.Sprintf("%s: %s\n%s: %s\n%s: %s\n", trailerEpic, url.PathEscape(m.Epic),
 		trailerTask, url.PathEscape(m.Task), trailerAttempt, m.key())
 }
 
 // key is the value of the Orch-Attempt trailer.
 func (m Message) key() string { return fmt.Sprintf("%s/%d", url.PathEscape(m.Task), m.Attempt) }
-
-// oneLine is s without line breaks and other control characters.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
-}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 const (
@@ -59,18 +60,18 @@ func (in Input) context() ([]byte, error) {
 }
 
 // answer reads {"passed":…,"reason":…}. It fails for anything else.
-func answer(text []byte) (passed bool, reason string, err error) {
+func answer(out []byte) (passed bool, reason string, err error) {
 	var a struct {
 		Passed *bool  `json:"passed"`
 		Reason string `json:"reason"`
 	}
-	if err := json.Unmarshal(text, &a); err != nil {
+	if err := json.Unmarshal(out, &a); err != nil {
 		return false, "", err
 	}
 	if a.Passed == nil {
 		return false, "", errors.New(`it has no "passed"`)
 	}
-	if reason = clause(a.Reason); reason == "" {
+	if reason = text.Clause(a.Reason, 200); reason == "" {
 		reason = fmt.Sprintf("it answered passed: %t", *a.Passed)
 	}
 	return *a.Passed, reason, nil
@@ -103,7 +104,7 @@ func judgeEnd(c *Check, err error, limit time.Duration) {
 	case errors.Is(err, errTimeout):
 		c.Why = fmt.Sprintf("did not end within %s", limit)
 	case !errors.As(err, &exit):
-		c.Errored, c.Why = true, clause(err.Error())
+		c.Errored, c.Why = true, text.Clause(err.Error(), 200)
 	case exit.Signal != "":
 		c.Why = "ended by " + exit.Signal
 	case exit.ExitCode == exitNotFound, exit.ExitCode == exitNotExecutable:
@@ -111,21 +112,6 @@ func judgeEnd(c *Check, err error, limit time.Duration) {
 	default:
 		c.Why = fmt.Sprintf("exit %d", exit.ExitCode)
 	}
-}
-
-// clause is a text on one line, at most 200 bytes.
-func clause(s string) string {
-	s = strings.Join(strings.Fields(strings.ToValidUTF8(s, "?")), " ")
-	return clip(s, 200)
-}
-
-// clip cuts valid UTF-8 to at most n bytes, with an ellipsis where something is gone.
-func clip(s string, n int) string {
-	const mark = "…"
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len(mark)], "") + mark
 }
 
 // tail is the end of an output as valid UTF-8: whole lines, as far as 4 KiB hold one.

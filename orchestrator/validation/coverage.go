@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // A tally counts what could be covered, and what was.
@@ -100,13 +102,13 @@ func readGo(report []byte) (t tally, err error) {
 		}
 		fields := strings.Fields(line)
 		if len(fields) < 3 {
-			return t, fmt.Errorf("not a line of a Go cover profile: %s", clause(line))
+			return t, fmt.Errorf("not a line of a Go cover profile: %s", text.Clause(line, 200))
 		}
 		n := len(fields)
 		statements, err1 := strconv.ParseInt(fields[n-2], 10, 32)
 		count, err2 := strconv.ParseUint(fields[n-1], 10, 64)
 		if err := errors.Join(err1, err2); err != nil || statements < 0 {
-			return t, fmt.Errorf("not a line of a Go cover profile: %s", clause(line))
+			return t, fmt.Errorf("not a line of a Go cover profile: %s", text.Clause(line, 200))
 		}
 		where := strings.Join(fields[:n-2], " ")
 		blocks[where] = block{statements, max(blocks[where].count, int64(min(count, 1)))}
@@ -130,7 +132,7 @@ func readLCOV(report []byte) (t tally, err error) {
 			count, _, _ := strings.Cut(rest, ",")
 			n, err := strconv.ParseFloat(count, 64)
 			if !ok || err != nil {
-				return t, fmt.Errorf("not a line of a tracefile: %s", clause(line))
+				return t, fmt.Errorf("not a line of a tracefile: %s", text.Clause(line, 200))
 			}
 			where := file + "\x00" + number
 			hit[where] = hit[where] || n > 0

@@ -3,6 +3,8 @@ package validation
 import (
 	"fmt"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 const (
@@ -34,7 +36,7 @@ func (v Verdict) Feedback() string {
 		}
 		b.WriteString("\n")
 	}
-	return clip(strings.ToValidUTF8(b.String(), "?"), feedbackBytes)
+	return text.CutBytes(b.String(), feedbackBytes)
 }
 
 // describe writes a rule that did not pass, with at most outputBytes of its output's end.
@@ -45,7 +47,7 @@ func (c Check) describe(b *strings.Builder, outputBytes int) {
 	}
 	fmt.Fprintf(b, "\n%s %s: %s\n", word, c.Rule, c.Why)
 	if c.Command != "" {
-		fmt.Fprintf(b, "$ %s\n", clip(c.Command, 500))
+		fmt.Fprintf(b, "$ %s\n", text.CutBytes(c.Command, 500))
 	}
 	output := c.Output
 	if len(output) > outputBytes {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -268,7 +269,7 @@ func LoadBoth(own, repo File, env []string, agents ...AgentFile) (Config, Origin
 func (s settings) onlyAdds(globs []string) error {
 	for _, glob := range globs {
 		if strings.HasPrefix(glob, "!") {
-			return s.named("protect").fault("workflow.protect", "has "+quoted(glob)+", which takes protection away", "say this in your own file, where only you can: orch config explain protect")
+			return s.named("protect").fault("workflow.protect", "has "+text.Quote(glob, 40)+", which takes protection away", "say this in your own file, where only you can: orch config explain protect")
 		}
 	}
 	return nil

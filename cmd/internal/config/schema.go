@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -194,11 +195,11 @@ func (s settings) check(c Config) error {
 	client, _ := all.Client(c.Agent.Harness)
 	if known := client.Modes; known != nil && c.Agent.PermissionMode != "" && !slices.Contains(known, c.Agent.PermissionMode) {
 		return agent.named("permission_mode").fault("workflow.agent.permission_mode",
-			fmt.Sprintf("is %s, which %s does not know", quoted(c.Agent.PermissionMode), c.Agent.Harness), "one of "+strings.Join(known, ", "))
+			fmt.Sprintf("is %s, which %s does not know", text.Quote(c.Agent.PermissionMode, 40), c.Agent.Harness), "one of "+strings.Join(known, ", "))
 	}
 	for _, name := range c.Agent.Env {
 		if !variableName().MatchString(name) {
-			return agent.named("env").fault("workflow.agent.env", fmt.Sprintf("has %s, which is no name of a variable", quoted(name)), "names only, without values")
+			return agent.named("env").fault("workflow.agent.env", fmt.Sprintf("has %s, which is no name of a variable", text.Quote(name, 40)), "names only, without values")
 		}
 	}
 	for _, name := range c.Secrets {
@@ -211,7 +212,7 @@ func (s settings) check(c Config) error {
 		for _, name := range c.Agents[agent].ValidationRules {
 			if !slices.Contains(names, name) {
 				return s.named("agents").fault("workflow.agents."+agent+".validationRules",
-					fmt.Sprintf("has %s, which is no rule of the gate", quoted(name)), meant(name, names))
+					fmt.Sprintf("has %s, which is no rule of the gate", text.Quote(name, 40)), meant(name, names))
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -111,15 +112,7 @@ func scalar(n *yaml.Node, key, want string, tags ...string) (string, *fault) {
 }
 
 func wrong(n *yaml.Node, key, value, want string) *fault {
-	return &fault{n, key, fmt.Sprintf("is %s, not %s", quoted(value), want), ""}
-}
-
-// quoted is a value for a message, not all of a long one.
-func quoted(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		s = string(r[:40]) + "…"
-	}
-	return strconv.Quote(s)
+	return &fault{n, key, fmt.Sprintf("is %s, not %s", text.Quote(value, 40), want), ""}
 }
 
 func boolean(name string, at *bool) *setting {
@@ -222,11 +215,11 @@ func shown(s string) string {
 	return s
 }
 
-func unknown(n *yaml.Node, key, text string, known []string) *fault {
-	if len(known) == 0 || slices.Contains(known, text) {
+func unknown(n *yaml.Node, key, word string, known []string) *fault {
+	if len(known) == 0 || slices.Contains(known, word) {
 		return nil
 	}
-	return &fault{n, key, fmt.Sprintf("is %s, not one of %s", quoted(text), strings.Join(known, ", ")), meant(text, known)}
+	return &fault{n, key, fmt.Sprintf("is %s, not one of %s", text.Quote(word, 40), strings.Join(known, ", ")), meant(word, known)}
 }
 
 // list is a sequence of texts, none of them empty; of the known, if there are some.

@@ -147,12 +147,12 @@ func (s settings) readEnv(env []string) error {
 // variable makes a node of a variable's text. It fails for what is to be YAML and is not.
 func variable(value string, f form) (*yaml.Node, error) {
 	if f == asText {
-		return text(value), nil
+		return scalarNode(value), nil
 	}
 	if f == asList && !strings.HasPrefix(strings.TrimSpace(value), "[") {
 		n := &yaml.Node{Kind: yaml.SequenceNode}
 		for item := range strings.SplitSeq(value, ",") {
-			n.Content = append(n.Content, text(strings.TrimSpace(item)))
+			n.Content = append(n.Content, scalarNode(strings.TrimSpace(item)))
 		}
 		return n, nil
 	}
@@ -161,12 +161,12 @@ func variable(value string, f form) (*yaml.Node, error) {
 		return nil, err
 	}
 	if len(doc.Content) == 0 {
-		return text(value), nil
+		return scalarNode(value), nil
 	}
 	return doc.Content[0], nil
 }
 
-func text(value string) *yaml.Node {
+func scalarNode(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: textTag, Value: value}
 }
 
