@@ -246,5 +246,9 @@ func (o *Orchestrator) begin(mode core.Mode, tip core.Commit) core.Event {
 	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
-	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
+	number := s.Run.Number + 1
+	if mode == core.Settle {
+		number = max(1, s.Run.Number)
+	}
+	return core.Event{Kind: core.RunStarted, Epic: o.fx.Epic, Land: &core.Land{Commits: []core.Commit{tip}}, Run: &core.Run{Number: number, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
 }

@@ -205,7 +205,7 @@ func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
 		for _, e := range p.Unremoved() {
 			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
 		}
-		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
+		if !p.Held && p.State.Run.CutOff() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
 		}
 	}

@@ -81,7 +81,7 @@ func (p page) runText(now time.Time) string {
 			text += " · paused; orch continue goes on"
 		}
 		return text
-	case r.Ended.IsZero():
+	case r.CutOff():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
 	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
