@@ -4,9 +4,11 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -45,7 +47,16 @@ type App struct {
 	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
 	Redact *redact.Redactor
 
-	ends []func()
+	ends   []func()
+	warned []string
+}
+
+// Warn says a warning on standard error, once.
+func (a *App) Warn(text string) {
+	if !slices.Contains(a.warned, text) {
+		a.warned = append(a.warned, text)
+		fmt.Fprintf(a.Stderr, "warning: %s\n", text)
+	}
 }
 
 // Guarded has everything that the program prints go through Redact. Done flushes.

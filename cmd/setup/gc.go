@@ -40,8 +40,8 @@ type keptThing struct {
 
 func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	p, _, err := workspace.Look(ctx, a, args)
-	if err == nil {
-		err = p.Broken // where worktrees are is in the settings
+	if err == nil && !dry {
+		err = p.Broken // how large what is kept of a worktree may be is in the settings
 	}
 	if err != nil {
 		return err

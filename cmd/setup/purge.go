@@ -67,7 +67,7 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 		if what.Before, err = dateOf(p.before); err != nil {
 			return cli.Usage("%q is no date; write one as 2006-01-31", p.before)
 		}
-		if w, err = workspace.Open(ctx, a); err != nil {
+		if w, err = workspace.Read(ctx, a); err != nil {
 			return err
 		}
 		if folders, err = w.Epics(); err != nil {

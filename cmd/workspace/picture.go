@@ -129,18 +129,32 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
+	own := *w
+	p := &Picture{Workspace: &own, Folder: dir, Records: rec.Records}
 	if p.State, err = orchestrator.ReplayIn(dir, rec.Records); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
 	}
 	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
 		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
+	p.recall()
 	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
 		return nil, err
 	}
 	p.Asked, _, err = orchestrator.Asked(dir)
 	return p, err
+}
+
+// recall takes from the journal where the epic's worktrees are, where the settings that would
+// say so are broken.
+func (p *Picture) recall() {
+	const key = "worktree.dir"
+	if p.Broken == nil || !p.Origins.IsDefault(key) {
+		return
+	}
+	if was := p.State.Run.Settings[key]; was != `""` {
+		p.Config.Worktree.Dir = was
+	}
 }
 
 // Unremoved are the events that tell what of the epic could not be removed, and is there still.
