@@ -96,6 +96,13 @@ func isFile(path string) bool {
 // AtEnd has f called by End.
 func (a *App) AtEnd(f func()) { a.ends = append(a.ends, f) }
 
+// In is the same invocation in another folder; its own End ends what is begun there.
+func (a *App) In(dir string) *App {
+	other := *a
+	other.Dir, other.ends = dir, nil
+	return &other
+}
+
 // End lets go of what the invocation holds, the last first. It may be called again.
 func (a *App) End() {
 	for ; len(a.ends) > 0; a.ends = a.ends[:len(a.ends)-1] {
