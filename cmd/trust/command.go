@@ -100,6 +100,9 @@ func command(ctx context.Context, app *cli.App, args []string, base string, show
 
 // allow records a yes to the plan that is there now, if the word names it.
 func (q *Question) allow(word string) error {
+	if !plan.IsDigest(word) {
+		return noDigest(word + " is no digest")
+	}
 	if !plan.Matches(q.Plan.Digest(), word) {
 		return &cli.Error{Code: "UNTRUSTED", What: "that is not the digest of what would run now", Exit: cli.ExitNotReady,
 			Why: "it is " + q.Plan.Digest(), Fix: []string{"orch trust --show", fmt.Sprintf("name %d digits of it or more", plan.MinDigits)}}
