@@ -1,19 +1,23 @@
 package cli
 
-import "fmt"
+import (
+	"fmt"
 
-// The exit codes.
+	"github.com/beadsorch/orch/orchestrator/core"
+)
+
+// The exit codes, as package core has them.
 const (
-	ExitDone     = 0
-	ExitFailed   = 1 // unexpected
-	ExitUsage    = 2 // usage or settings
-	ExitNeedsYou = 3 // finished, but tasks need you
-	ExitNotReady = 4 // a tool is missing, or not set up
-	ExitNotFound = 5 // no such epic or task
-	ExitHeld     = 6 // another orch holds it
-	ExitLimit    = 7 // a set limit was reached; resumable
-	ExitNotYet   = 8 // status --exit-status: not finished
-	ExitMachine  = 9 // the machine failed: run again when it is mended
+	ExitDone     = int(core.ExitDone)
+	ExitFailed   = int(core.ExitFailed)
+	ExitUsage    = int(core.ExitUsage)
+	ExitNeedsYou = int(core.ExitNeedsYou)
+	ExitNotReady = int(core.ExitNotReady)
+	ExitNotFound = int(core.ExitNotFound)
+	ExitHeld     = int(core.ExitHeld)
+	ExitLimit    = int(core.ExitLimit)
+	ExitNotYet   = int(core.ExitNotYet)
+	ExitMachine  = int(core.ExitMachine)
 )
 
 // exitError ends the program with a code after everything was said.
