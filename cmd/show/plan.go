@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,8 +27,8 @@ func Plan(a *cli.App) *cobra.Command {
 }
 
 func plan(ctx context.Context, a *cli.App, epic core.TaskID) error {
-	w, err := workspace.Read(ctx, a)
-	if err != nil {
+	w, err := workspace.Open(ctx, a)
+	if err != nil && (w == nil || !errors.Is(err, w.Broken)) {
 		return err
 	}
 	found, err := w.FindEpic(ctx, epic)
@@ -45,7 +46,12 @@ func plan(ctx context.Context, a *cli.App, epic core.TaskID) error {
 	} else {
 		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
 	}
-	if plan.Stuck {
+	switch {
+	case w.Broken != nil && a.JSON:
+		return cli.ExitWith(cli.ExitUsage)
+	case w.Broken != nil: // what needs no settings was shown
+		return w.Broken
+	case plan.Stuck:
 		return cli.ExitWith(cli.ExitNeedsYou)
 	}
 	return nil
