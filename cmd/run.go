@@ -130,7 +130,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epic core.Tas
 	if err != nil {
 		return nil, err
 	}
-	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Dir: w.EpicDir(epic), Repo: w.Repo, Store: store, Now: a.Now})
+	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epic, Dir: w.EpicDir(epic), Repo: w.Repo, Store: store, Redact: a.Redact, Now: a.Now})
 	for _, line := range said {
 		fmt.Fprintf(a.Stderr, "tampered, while the run before went on: %s\n", line)
 	}
@@ -197,7 +197,13 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	if err := w.keepSnapshot(epic, o.State(), sum); err != nil {
 		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
-	w.sayEnd(o.State(), sum)
+	var tampered []core.Event
+	if p, err := w.Picture(w.EpicDir(epic)); err == nil {
+		tampered = p.Tampered()
+	} else {
+		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+	}
+	w.sayEnd(o.State(), sum, tampered)
 	return cli.ExitWith(exitOf(o.State(), sum, sig))
 }
 
@@ -387,12 +393,14 @@ func (w driver) keepSnapshot(epic core.TaskID, s core.State, sum core.Summary) e
 
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
-func (w driver) sayEnd(s core.State, sum core.Summary) {
+func (w driver) sayEnd(s core.State, sum core.Summary, tampered []core.Event) {
 	if w.JSON {
-		cli.WriteJSON(w.Stdout, show.Document(w.App, s, sum))
+		doc := show.Document(w.App, s, sum)
+		doc["tampered"] = show.TamperedDocument(tampered)
+		cli.WriteJSON(w.Stdout, doc)
 		return
 	}
-	fmt.Fprint(w.Stdout, show.Summary(s, sum))
+	fmt.Fprint(w.Stdout, show.TamperedText(tampered, s), show.Summary(s, sum))
 	fmt.Fprintln(w.Stdout, stophook.Format(stophook.Promise{
 		Text: string(sum.Promise),
 		Context: map[string]any{

@@ -26,7 +26,7 @@ const fastExit = 5 * time.Second
 
 // start makes the worktree of a new attempt and runs its agent in it. What an
 // earlier attempt left behind is made reachable and removed first.
-func (x *Effects) start(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) core.Event {
+func (x *Effects) start(ctx context.Context, s core.State, d core.Decision, tell func(core.Event) bool) core.Event {
 	t := s.Task(d.Task)
 	for _, a := range t.Attempts[:len(t.Attempts)-1] {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
@@ -62,7 +62,7 @@ func blameMachine(e core.Event, what string, err error) core.Event {
 }
 
 // iterate writes the brief, runs the agent to its end and looks at its work.
-func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) core.Event {
+func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, tell func(core.Event) bool) core.Event {
 	spec, env, err := x.prepare(s, d)
 	if err != nil {
 		return x.noStart(d, "preparing the brief", err)
@@ -88,7 +88,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	}
 	x.watch(d.Task, reader.Activity)
 	exit := x.wait(ctx, p)
-	for _, found := range x.inspect(ctx, d) { // before git is asked about its work
+	for _, found := range x.inspect(ctx, d, tell) { // before git is asked about its work
 		tell(found)
 	}
 	x.watch(d.Task, nil)

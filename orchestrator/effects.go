@@ -96,19 +96,19 @@ type Effects struct {
 }
 
 // Execute does what d asks for. The context's end gives it up.
-func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
+func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event) bool) []core.Event {
 	if !startsOthers(d.Act) {
 		return x.execute(ctx, s, d, tell)
 	}
 	gate := d.Act == core.Gate || d.Act == core.CheckBase
 	x.gates(gate, 1)
 	events := x.execute(ctx, s, d, tell)
-	found := x.inspect(ctx, d)
+	found := x.inspect(ctx, d, tell)
 	x.gates(gate, -1)
 	return append(found, events...)
 }
 
-func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {
+func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event) bool) []core.Event {
 	switch d.Act {
 	case core.Survey:
 		return x.survey(ctx, s)

@@ -157,6 +157,10 @@ func (p *Picture) recall() {
 	}
 }
 
+// Tampered are the events that tell what others changed of the repository, as
+// [orchestrator.TamperedIn].
+func (p *Picture) Tampered() []core.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
+
 // Unremoved are the events that tell what of the epic could not be removed, and is there still.
 func (p *Picture) Unremoved() (events []core.Event) {
 	for _, e := range orchestrator.UnremovedIn(p.Records) {

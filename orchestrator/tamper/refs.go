@@ -166,6 +166,9 @@ func (g *Guard) checkAttic(ctx context.Context, c Change, was, is git.Commit) (C
 
 // putRef puts a reference back.
 func (g *Guard) putRef(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	if is != "" {
+		c.Fix = "git log -1 " + string(is)
+	}
 	if c.Restored = true; g.dry {
 		return c, nil
 	}

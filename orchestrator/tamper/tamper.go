@@ -30,7 +30,7 @@ type Change struct {
 	Restored bool
 	// Kept is where what was there instead is kept; "" nowhere.
 	Kept string
-	// Fix is what a person can do about it where it was not put back.
+	// Fix is what a person can do about it; where it was put back, what shows what was there.
 	Fix string
 }
 
@@ -40,6 +40,8 @@ func (c Change) String() string {
 	switch {
 	case c.Restored && c.Kept != "":
 		s += "; put back, and this shows what was there: cat " + quoted(c.Kept)
+	case c.Restored && c.Fix != "":
+		s += "; put back, and this shows what was there: " + c.Fix
 	case c.Restored:
 		s += "; put back"
 	case c.Fix != "":
