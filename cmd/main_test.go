@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func asOrch() {
+	proc.KeepOwnerBits()
 	err := proc.Conceal(cli.MarkName)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
