@@ -118,8 +118,12 @@ func (d *Dir) walk(name string, create bool) (at *os.Root, last string, err erro
 	return at, steps[len(steps)-1], nil
 }
 
-// naming gives an UnsafeError its whole path.
+// naming gives an UnsafeError, or an error of the file system, its whole path.
 func naming(err error, path string) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	}
 	var unsafe *UnsafeError
 	if errors.As(err, &unsafe) {
 		return &UnsafeError{Path: path, What: unsafe.What}
@@ -270,7 +274,7 @@ func (d *Dir) WriteFile(name string, data []byte) (err error) {
 	}
 	f, err := create(at, fresh)
 	if err != nil {
-		return err
+		return naming(err, name)
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
