@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -45,7 +46,9 @@ type App struct {
 	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
 	Redact *redact.Redactor
 
+	mu   sync.Mutex // guards ends
 	ends []func()
+	deaf func() // stops listening to signals; nil where nobody does
 }
 
 // Guarded has everything that the program prints go through Redact. Done flushes.
@@ -83,10 +86,16 @@ func isFile(path string) bool {
 }
 
 // AtEnd has f called by End.
-func (a *App) AtEnd(f func()) { a.ends = append(a.ends, f) }
+func (a *App) AtEnd(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ends = append(a.ends, f)
+}
 
 // End lets go of what the invocation holds, the last first. It may be called again.
 func (a *App) End() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for ; len(a.ends) > 0; a.ends = a.ends[:len(a.ends)-1] {
 		a.ends[len(a.ends)-1]()
 	}

@@ -61,7 +61,7 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 	}
 	findings = append(findings, w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
-	findings = append(findings, w.checkLeftovers(ctx)...)
+	findings = append(append(findings, w.checkScratch()...), w.checkLeftovers(ctx)...)
 	bad := 0
 	for _, f := range findings {
 		if !f.OK {
