@@ -360,10 +360,7 @@ func readAll(f *os.File, name string, limit int64) (data []byte, err error) {
 
 // ReadFile reads a file of at most limit bytes whose folder is trusted. It fails as [Dir.ReadFile] does.
 func ReadFile(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, &UnsafeError{Path: path, What: "is not a file: it is a symbolic link"}
-	}
+	f, err := OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}
