@@ -38,7 +38,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 	for _, book := range loops {
 		out = append(out, w.mendBook(book)...)
 	}
-	return append(out, w.clearScratch()...)
+	return append(append(out, w.closeFolders()...), w.clearScratch()...)
 }
 
 // booksBelow are the folders of the loops that agents of an epic have kept.
@@ -49,7 +49,7 @@ func booksBelow(dir string) []string {
 
 // mendBook repairs the journal of an iteration loop, where it cannot be read.
 func (w doctor) mendBook(dir string) []finding {
-	if _, err := journal.Read(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}
 	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.Now, false)
