@@ -194,7 +194,7 @@ func (l linked) changed(ctx context.Context, index string) (paths, unread []stri
 	for _, rest := range said(res.Stderr, "warning: could not open directory '") {
 		path, why, _ := strings.Cut(rest, "/'")
 		if _, machine := fault.Said(why); machine {
-			return nil, nil, &proc.ExitError{Argv: []string{"git", "ls-files"}, Stderr: path + why}
+			return nil, nil, &proc.ExitError{Argv: []string{"ls-files"}, Stderr: path + why}
 		}
 		unread = append(unread, path)
 	}

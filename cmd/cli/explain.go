@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/beadsorch/orch/beads"
@@ -15,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -103,8 +105,13 @@ func fileError(err error) *Error {
 	var (
 		at   *fs.PathError
 		link *os.LinkError
+		exit *proc.ExitError
 	)
 	switch {
+	case errors.As(err, &exit) && strings.Contains(exit.Stderr, "Permission denied"):
+		return &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err,
+			Why: "a file or folder of the repository is closed to you, or belongs to somebody else",
+			Fix: []string{`find "$(git rev-parse --git-common-dir)" ! -user "$(id -un)" -o -type d ! -perm -u=rwx   lists what is`, "chmod u+rwX what is yours and closed, or give it to you with chown"}}
 	case errors.As(err, &at):
 		path = at.Path
 	case errors.As(err, &link):

@@ -107,6 +107,14 @@ func TestOpenRefusesWhatGitCannotRead(t *testing.T) {
 	_, err = git.Open(t.Context(), run, w.Dir, w.Env)
 	require.ErrorAs(t, err, &refused, "the repository's")
 	require.Contains(t, refused.Reason, "config")
+
+	w = newWorld(t)
+	require.NoError(t, os.Rename(filepath.Join(w.Dir, ".git", "objects"), filepath.Join(w.Dir, "gone")))
+	below := filepath.Join(w.Dir, "below")
+	require.NoError(t, os.Mkdir(below, 0o700))
+	_, err = git.Open(t.Context(), run, below, w.Env)
+	require.ErrorAs(t, err, &refused, "damaged")
+	require.Contains(t, refused.Reason, filepath.Join(w.Dir, ".git"))
 }
 
 // The environment of the caller may point git anywhere; hooks and translations come with it.
