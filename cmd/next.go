@@ -131,6 +131,7 @@ func (w driver) brief(ctx context.Context, epic core.TaskID, f runFlags, mode co
 	}
 	if err == nil {
 		requests, stop := signals(ctx)
+		w.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}

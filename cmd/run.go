@@ -179,6 +179,7 @@ func (w driver) drive(ctx context.Context, epic core.TaskID, f runFlags, change 
 	}
 	v.Begin(o)
 	requests, stop := signals(ctx)
+	w.TakeSignals()
 	watched, unwatch := context.WithCancel(ctx)
 	both := make(chan orchestrator.Request)
 	go pass(watched, requests, both)

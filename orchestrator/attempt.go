@@ -61,6 +61,20 @@ func blameMachine(e core.Event, what string, err error) core.Event {
 	return unsavedSize(e, err)
 }
 
+// excuse makes the end of an agent that crashed, or came to nothing, the machine's where the disk is full.
+func (x *Effects) excuse(e core.Event, dir string, env []string) core.Event {
+	if e.Agent.End != core.EndedCrash && (e.Agent.End != core.EndedItself || e.Agent.Changed || e.Agent.Signal != "") {
+		return e
+	}
+	why, full := x.diskFull(dir, env)
+	if !full {
+		return e
+	}
+	e.Agent.End, e.Code, e.Agent.Fast = core.EndedMachine, core.Machine, false
+	e.Reason = strings.TrimPrefix(e.Reason+"; "+why, "; ")
+	return e
+}
+
 // iterate writes the brief, runs the agent to its end and looks at its work.
 func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, tell func(core.Event) bool) core.Event {
 	spec, env, err := x.prepare(s, d)
@@ -105,7 +119,7 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	if e.Agent.End == core.EndedItself {
 		tell(core.Event{Kind: core.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
-	e = x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
+	e = x.round(ctx, s, d, x.excuse(x.harvest(ctx, s, d, e), spec.Dir, env), out.Text)
 	if err := x.mark(ctx, s.Task(d.Task), d, e); err != nil {
 		e.Reason = strings.TrimPrefix(e.Reason+"; its checkpoint: "+err.Error(), "; ")
 	}

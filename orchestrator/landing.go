@@ -62,7 +62,24 @@ func (x *Effects) starved(v validation.Verdict, err error) (why string, ok bool)
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
-	return fault.DiskFull(x.Store.VerifyDir())
+	return x.diskFull(x.Store.VerifyDir(), x.GateEnv)
+}
+
+// diskFull reports whether there is no room left where something works that was started in dir
+// with env: there, in the repository, or in its folder for temporary files.
+func (x *Effects) diskFull(dir string, env []string) (why string, ok bool) {
+	dirs := []string{dir, x.Repo.CommonDir()}
+	for _, e := range env {
+		if tmp, is := strings.CutPrefix(e, "TMPDIR="); is && filepath.IsAbs(tmp) {
+			dirs = append(dirs, tmp)
+		}
+	}
+	for _, dir := range dirs {
+		if why, ok := fault.DiskFull(dir); ok {
+			return why, true
+		}
+	}
+	return "", false
 }
 
 // why is the verdict in one clause: the first rule that did not pass, and the

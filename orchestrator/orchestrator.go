@@ -176,6 +176,9 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	if err != nil {
 		return err
 	}
+	if err := fx.Store.CheckRefs(o.loop.State.Ended()); err != nil {
+		return err
+	}
 	left, err := reap(ctx, fx.Marker)
 	if err != nil {
 		return err

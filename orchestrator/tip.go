@@ -225,8 +225,11 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[core.TaskID]core
 }
 
 // RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
-// between Open and Run. It fails when it is there, and as the journal does.
+// between Open and Run. It fails when it is there, as [worktree.Store.CheckRefs] does, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (core.TipMove, error) {
+	if err := o.fx.Store.CheckRefs(false); err != nil {
+		return core.TipMove{}, err
+	}
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
 		at, err := o.fx.tip(ctx, o.fx.Store.EpicBranch())

@@ -3,6 +3,11 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/config"
@@ -11,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -30,9 +36,14 @@ func Explain(err error) *Error {
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
 		root    *worktree.RootError
+		inWay   *git.InTheWayError
 	)
-	if errors.As(err, &u) {
+	switch {
+	case errors.As(err, &u):
 		return u
+	case errors.As(err, &inWay):
+		return &Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: ExitNotReady, Err: err,
+			Why: "orch needs that name for the work of this epic, and moves nobody's references", Fix: []string{inWay.Fix(Quote[string])}}
 	}
 	if why, ok := fault.Machine(err); ok {
 		r, _ := core.ReasonOf(core.Machine)
@@ -60,8 +71,7 @@ func Explain(err error) *Error {
 	case errors.As(err, &refused):
 		return &Error{Code: "REPOSITORY", What: refused.Reason, Exit: ExitNotReady, Err: err, Fix: []string{refused.Fix}}
 	case errors.As(err, &root):
-		return &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
-			Fix: []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}}
+		return rootError(root, err)
 	case errors.As(err, &out):
 		return &Error{Code: string(core.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
@@ -73,7 +83,60 @@ func Explain(err error) *Error {
 		return &Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: ExitNotReady, Err: err, Why: err.Error(),
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
 	}
+	if e := fileError(err); e != nil {
+		return e
+	}
 	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+}
+
+// rootError is for a folder that cannot hold worktrees.
+func rootError(root *worktree.RootError, err error) *Error {
+	e := &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
+		Fix: []string{"another place: workflow.worktree.dir"}}
+	if _, err := os.Lstat(root.Root); err == nil {
+		e.Fix = []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}
+	}
+	return e
+}
+
+// fileError is for a file or folder that cannot be used as it is; nil for what is none.
+func fileError(err error) *Error {
+	path := ""
+	var (
+		at   *fs.PathError
+		link *os.LinkError
+		exit *proc.ExitError
+	)
+	switch {
+	case errors.As(err, &exit) && strings.Contains(exit.Stderr, "Permission denied"):
+		return &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err,
+			Why: "a file or folder of the repository is closed to you, or belongs to somebody else",
+			Fix: []string{`find "$(git rev-parse --git-common-dir)" ! -user "$(id -un)" -o -type d ! -perm -u=rwx   lists what is`, "chmod u+rwX what is yours and closed, or give it to you with chown"}}
+	case errors.As(err, &at):
+		path = at.Path
+	case errors.As(err, &link):
+		path = link.New
+	default:
+		return nil
+	}
+	look := "ls -ld " + Quote(path) + " " + Quote(filepath.Dir(path))
+	if !filepath.IsAbs(path) { // below a folder that the error names
+		look = "look who owns it, and what it is, with ls -ld"
+	}
+	e := &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		e.Why = "the file, or a folder above it, is closed to you, or belongs to somebody else"
+		e.Fix = []string{look, "chmod u+rwX the one that is yours and closed, or give it to you with chown"}
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, fs.ErrExist):
+		e.Code, e.Why = "IN_THE_WAY", "something else stands where a file or folder is needed"
+		e.Fix = []string{look, "move it away"}
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		e.Code, e.Why, e.Fix = "NAME_TOO_LONG", "a name in a folder has at most 255 bytes here, and a path has a limit too", []string{"rename the folder that the repository is in"}
+	default:
+		return nil
+	}
+	return e
 }
 
 // mends is the way out of most that can be wrong with a journal.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -47,7 +48,9 @@ type App struct {
 	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
 	Redact *redact.Redactor
 
+	mu     sync.Mutex // guards ends
 	ends   []func()
+	deaf   func() // stops listening to signals; nil where nobody does
 	warned []string
 }
 
@@ -94,17 +97,23 @@ func isFile(path string) bool {
 }
 
 // AtEnd has f called by End.
-func (a *App) AtEnd(f func()) { a.ends = append(a.ends, f) }
+func (a *App) AtEnd(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ends = append(a.ends, f)
+}
 
 // In is the same invocation in another folder; its own End ends what is begun there.
 func (a *App) In(dir string) *App {
-	other := *a
-	other.Dir, other.ends = dir, nil
-	return &other
+	other := &App{Process: a.Process, JSON: a.JSON, Redact: a.Redact, warned: a.warned}
+	other.Dir = dir
+	return other
 }
 
 // End lets go of what the invocation holds, the last first. It may be called again.
 func (a *App) End() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for ; len(a.ends) > 0; a.ends = a.ends[:len(a.ends)-1] {
 		a.ends[len(a.ends)-1]()
 	}
