@@ -271,6 +271,8 @@ func endOf(exit proc.Exit, p Patience) (core.End, core.Code, string) {
 		return core.EndedTime, core.NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
 	case proc.Idle:
 		return core.EndedIdle, core.NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
+	case proc.Halted:
+		return core.EndedCrash, core.AgentCrashed, "it was stopped (SIGSTOP), or the guard that it runs below was, and did not go on; all that it had started was ended"
 	case proc.Interrupted, proc.Killed:
 		return core.EndedStopped, "", "stopped"
 	}

@@ -116,6 +116,19 @@ func hostile(what string, args []string) int {
 		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		forever()
+	case "stop-tree": // the guard, and then itself
+		ready()
+		below(true, "double", "hang")
+		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		forever()
+	case "stop-self":
+		ready()
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		forever()
+	case "stop-briefly": // its guard, which it wakes again
+		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+		syscall.Kill(os.Getppid(), syscall.SIGCONT)
 	case "betray": // n daemons that know nothing of anybody, and the end of the guard at once
 		for range number(args[0]) {
 			below(true, "double", "ignore")
