@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beadsorch/orch/beads"
@@ -83,16 +84,17 @@ type Patience struct {
 // Effects is the Executor that really does it: git, processes, tracker.
 type Effects struct {
 	Deps
-	files    *private.Dir // that Dir is below
-	guard    *tamper.Guard
-	lease    git.Ref
-	verify   sync.Mutex // the one worktree that the gate runs in
-	guarded  protection
-	mu       sync.Mutex // guards what follows
-	index    *beads.Index
-	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
-	activity map[core.TaskID]func() string
-	gating   int // gates that run
+	files     *private.Dir // that Dir is below
+	guard     *tamper.Guard
+	lease     git.Ref
+	verify    sync.Mutex // the one worktree that the gate runs in
+	guarded   protection
+	gateMoves atomic.Int32 // see patientMoves
+	mu        sync.Mutex   // guards what follows
+	index     *beads.Index
+	found     map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
+	activity  map[core.TaskID]func() string
+	gating    int // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
@@ -115,7 +117,7 @@ func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, te
 	case core.Write:
 		return x.write(ctx, s, d.Changes)
 	case core.CheckBase:
-		return []core.Event{x.checkBase(ctx, d.Land.Commits[0])}
+		return x.checkBase(ctx, s, d)
 	case core.Start:
 		return []core.Event{x.start(ctx, s, d, tell)}
 	case core.Iterate:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,8 +20,16 @@ import (
 )
 
 // checkBase has the gate judge the epic branch as it is.
-func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
-	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
+func (x *Effects) checkBase(ctx context.Context, s core.State, d core.Decision) []core.Event {
+	c := d.Land.Commits[0]
+	v, tree, found, err := x.undisturbed(ctx, s, d, nil, func() (validation.Verdict, string, error) {
+		return x.judge(ctx, c, validation.OfTree, nil)
+	})
+	return append(found, x.baseChecked(c, v, tree, err))
+}
+
+// baseChecked is the gate's word on the epic branch.
+func (x *Effects) baseChecked(c core.Commit, v validation.Verdict, tree string, err error) core.Event {
 	if why, ok := x.starved(v, err); ok {
 		return core.Event{Kind: core.MachineFailed, Code: core.Machine, Reason: "the gate: " + why}
 	}
@@ -132,7 +141,14 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 	if len(l.Tasks) == 0 {
 		return events
 	}
-	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
+	files, own := x.measure(ctx, l, old, top), slices.Clone(l.Commits)
+	for _, id := range l.Tasks {
+		own = append(own, s.Task(id).Last().Head)
+	}
+	v, tree, found, err := x.undisturbed(ctx, s, d, own, func() (validation.Verdict, string, error) {
+		return x.judge(ctx, top, validation.OfChange, files)
+	})
+	events = append(events, found...)
 	if why, ok := x.starved(v, err); ok {
 		return append(events, core.Event{Kind: core.LandingLost, Reason: "the gate: " + why})
 	}
