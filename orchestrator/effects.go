@@ -94,7 +94,8 @@ type Effects struct {
 	index     *beads.Index
 	found     map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
 	activity  map[core.TaskID]func() string
-	gating    int // gates that run
+	gateLeft  []int // processes of gates that could not be ended, and are not yet told of
+	gating    int   // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
@@ -106,8 +107,20 @@ func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, te
 	x.gates(gate, 1)
 	events := x.execute(ctx, s, d, tell)
 	found := x.inspect(ctx, d)
+	if gate {
+		found = append(found, x.gateSurvivors()...)
+	}
 	x.gates(gate, -1)
 	return append(found, events...)
+}
+
+// gateSurvivors names what the gate has left and could not be ended, once.
+func (x *Effects) gateSurvivors() []core.Event {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	left := x.gateLeft
+	x.gateLeft = nil
+	return survived(left, "the gate")
 }
 
 func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event)) []core.Event {

@@ -16,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -61,8 +62,20 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Sco
 	if err != nil {
 		return validation.Verdict{}, "", err
 	}
-	v, err := validation.Judge(ctx, x.Proc.RunGuarded, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
+	run := func(ctx context.Context, c proc.Cmd) (proc.Result, error) {
+		res, err := x.Proc.RunGuarded(ctx, c)
+		x.left(res.Survivors)
+		return res, err
+	}
+	v, err := validation.Judge(ctx, run, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
 	return v, tree, err
+}
+
+// left notes processes of the gate that could not be ended.
+func (x *Effects) left(pids []int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gateLeft = append(x.gateLeft, pids...)
 }
 
 // starved reports whether a verdict is the machine's rather than the gate's: the gate could not

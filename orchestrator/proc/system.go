@@ -98,7 +98,9 @@ func (s *System) RunGuarded(ctx context.Context, c Cmd) (Result, error) {
 	}
 	end := g.supervise(ctx, supervision{interrupt: orderTerminate, grace: runGrace})
 	g.child.drain()
-	return kept.result(end.code), runError(ctx, c, end, kept)
+	res := kept.result(end.code)
+	res.Survivors = end.survivors
+	return res, runError(ctx, c, end, kept)
 }
 
 // runError reports a command that was stopped as stopped, however it took that: one

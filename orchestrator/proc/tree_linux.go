@@ -72,26 +72,22 @@ func children() []int {
 	return found
 }
 
-// endStranger kills and waits for a child of this process; false when there is none, or it
-// carries the entry own. Only this process can wait for it, and does not meanwhile: so the
-// number of a child, and of its group, is still its own.
+// endStranger kills and waits for a child of this process; false when it carries the entry own.
+// Only this process can wait for it, and does not meanwhile: so the number of a child, and of
+// its group, is still its own. It is quick about it, since what forks is to be caught: a group
+// dies at one blow, with what was born into it, and also where who made it has ended.
 func endStranger(pid int, own string, known func(int) bool) bool {
-	s, err := readStat(pid)
-	if err != nil || s.ppid != os.Getpid() {
-		return false
-	}
-	if s.zombie() {
-		bury(pid) // which is too early while another thread of it ends
-		return true
-	}
 	if hasEntry(pid, []byte(own)) {
 		return false
 	}
-	if !known(s.pgid) {
+	signalGroup(pid, syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	if bury(pid) {
+		return true
+	}
+	if s, err := readStat(pid); err == nil && s.pgid != pid && !known(s.pgid) {
 		killGroups([]stat{s})
 	}
-	s.signal(syscall.SIGKILL)
-	bury(pid)
 	return true
 }
 
