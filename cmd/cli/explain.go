@@ -32,11 +32,13 @@ func Explain(err error) *Error {
 		root    *worktree.RootError
 	)
 	if errors.As(err, &u) {
+		if why, ok := fault.Machine(u.Err); ok && u.Exit != ExitHeld && u.Exit != ExitMachine {
+			return machineError(u.What+": "+why, err) // whatever it was taken for where it came up
+		}
 		return u
 	}
 	if why, ok := fault.Machine(err); ok {
-		r, _ := core.ReasonOf(core.Machine)
-		return &Error{Code: string(core.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+		return machineError(why, err)
 	}
 	switch {
 	case errors.As(err, &setting):
@@ -74,6 +76,12 @@ func Explain(err error) *Error {
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
 	}
 	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+}
+
+// machineError is a fault of the machine.
+func machineError(what string, err error) *Error {
+	r, _ := core.ReasonOf(core.Machine)
+	return &Error{Code: string(core.Machine), What: what, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
 }
 
 // mends is the way out of most that can be wrong with a journal.
