@@ -29,6 +29,8 @@ func halted(int, int) bool { return false }
 
 func wake([]identity) {}
 
+func killGroups([]stat) {}
+
 func commandAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func redirect(from, to int) bool { return unix.Dup2(from, to) == nil }
