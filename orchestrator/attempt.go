@@ -102,6 +102,9 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 	}
 	x.watch(d.Task, reader.Activity)
 	exit := x.wait(ctx, p)
+	for _, e := range survived(exit.Survivors, fmt.Sprintf("attempt %d at %s", d.Attempt, d.Task)) {
+		tell(e)
+	}
 	for _, found := range x.inspect(ctx, d, tell) { // before git is asked about its work
 		tell(found)
 	}
@@ -124,6 +127,19 @@ func (x *Effects) iterate(ctx context.Context, s core.State, d core.Decision, te
 		e.Reason = strings.TrimPrefix(e.Reason+"; its checkpoint: "+err.Error(), "; ")
 	}
 	return e
+}
+
+// survived names, in one event, processes that could not be ended.
+func survived(pids []int, of string) []core.Event {
+	if len(pids) == 0 {
+		return nil
+	}
+	const most = 10
+	text := strings.Trim(fmt.Sprint(pids[:min(len(pids), most)]), "[]")
+	if more := len(pids) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return []core.Event{{Kind: core.LeftoverFound, Code: core.Orphaned, Reason: "processes of " + of + " do not end: " + text}}
 }
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.
@@ -285,6 +301,8 @@ func endOf(exit proc.Exit, p Patience) (core.End, core.Code, string) {
 		return core.EndedTime, core.NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
 	case proc.Idle:
 		return core.EndedIdle, core.NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
+	case proc.Halted:
+		return core.EndedCrash, core.AgentCrashed, "it was stopped (SIGSTOP), or the guard that it runs below was, and did not go on; all that it had started was ended"
 	case proc.Interrupted, proc.Killed:
 		return core.EndedStopped, "", "stopped"
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beadsorch/orch/beads"
@@ -83,16 +84,18 @@ type Patience struct {
 // Effects is the Executor that really does it: git, processes, tracker.
 type Effects struct {
 	Deps
-	files    *private.Dir // that Dir is below
-	guard    *tamper.Guard
-	lease    git.Ref
-	verify   sync.Mutex // the one worktree that the gate runs in
-	guarded  protection
-	mu       sync.Mutex // guards what follows
-	index    *beads.Index
-	found    map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
-	activity map[core.TaskID]func() string
-	gating   int // gates that run
+	files     *private.Dir // that Dir is below
+	guard     *tamper.Guard
+	lease     git.Ref
+	verify    sync.Mutex // the one worktree that the gate runs in
+	guarded   protection
+	gateMoves atomic.Int32 // see patientMoves
+	mu        sync.Mutex   // guards what follows
+	index     *beads.Index
+	found     map[core.TaskID]core.Commit // on the epic branch, by its trailers, when this run began
+	activity  map[core.TaskID]func() string
+	gateLeft  []int // processes of gates that could not be ended, and are not yet told of
+	gating    int   // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
@@ -104,8 +107,20 @@ func (x *Effects) Execute(ctx context.Context, s core.State, d core.Decision, te
 	x.gates(gate, 1)
 	events := x.execute(ctx, s, d, tell)
 	found := x.inspect(ctx, d, tell)
+	if gate {
+		found = append(found, x.gateSurvivors()...)
+	}
 	x.gates(gate, -1)
 	return append(found, events...)
+}
+
+// gateSurvivors names what the gate has left and could not be ended, once.
+func (x *Effects) gateSurvivors() []core.Event {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	left := x.gateLeft
+	x.gateLeft = nil
+	return survived(left, "the gate")
 }
 
 func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, tell func(core.Event) bool) []core.Event {
@@ -115,7 +130,7 @@ func (x *Effects) execute(ctx context.Context, s core.State, d core.Decision, te
 	case core.Write:
 		return x.write(ctx, s, d.Changes)
 	case core.CheckBase:
-		return []core.Event{x.checkBase(ctx, d.Land.Commits[0])}
+		return x.checkBase(ctx, s, d)
 	case core.Start:
 		return []core.Event{x.start(ctx, s, d, tell)}
 	case core.Iterate:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,12 +16,21 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // checkBase has the gate judge the epic branch as it is.
-func (x *Effects) checkBase(ctx context.Context, c core.Commit) core.Event {
-	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
+func (x *Effects) checkBase(ctx context.Context, s core.State, d core.Decision) []core.Event {
+	c := d.Land.Commits[0]
+	v, tree, found, err := x.undisturbed(ctx, s, d, nil, func() (validation.Verdict, string, error) {
+		return x.judge(ctx, c, validation.OfTree, nil)
+	})
+	return append(found, x.baseChecked(c, v, tree, err))
+}
+
+// baseChecked is the gate's word on the epic branch.
+func (x *Effects) baseChecked(c core.Commit, v validation.Verdict, tree string, err error) core.Event {
 	if why, ok := x.starved(v, err); ok {
 		return core.Event{Kind: core.MachineFailed, Code: core.Machine, Reason: "the gate: " + why}
 	}
@@ -52,8 +62,20 @@ func (x *Effects) judge(ctx context.Context, c core.Commit, scope validation.Sco
 	if err != nil {
 		return validation.Verdict{}, "", err
 	}
-	v, err := validation.Judge(ctx, x.Proc.RunGuarded, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
+	run := func(ctx context.Context, c proc.Cmd) (proc.Result, error) {
+		res, err := x.Proc.RunGuarded(ctx, c)
+		x.left(res.Survivors)
+		return res, err
+	}
+	v, err := validation.Judge(ctx, run, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
 	return v, tree, err
+}
+
+// left notes processes of the gate that could not be ended.
+func (x *Effects) left(pids []int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gateLeft = append(x.gateLeft, pids...)
 }
 
 // starved reports whether a verdict is the machine's rather than the gate's: the gate could not
@@ -149,7 +171,14 @@ func (x *Effects) gate(ctx context.Context, s core.State, d core.Decision) (even
 	if len(l.Tasks) == 0 {
 		return events
 	}
-	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
+	files, own := x.measure(ctx, l, old, top), slices.Clone(l.Commits)
+	for _, id := range l.Tasks {
+		own = append(own, s.Task(id).Last().Head)
+	}
+	v, tree, found, err := x.undisturbed(ctx, s, d, own, func() (validation.Verdict, string, error) {
+		return x.judge(ctx, top, validation.OfChange, files)
+	})
+	events = append(events, found...)
 	if why, ok := x.starved(v, err); ok {
 		return append(events, core.Event{Kind: core.LandingLost, Reason: "the gate: " + why})
 	}

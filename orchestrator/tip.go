@@ -125,7 +125,7 @@ func (x *Effects) restore(ctx context.Context, s core.State, m core.TipMove, cod
 	if kept != "" {
 		reason += ", and what was there is kept at " + kept
 	}
-	return core.Event{Kind: core.BranchRestored, Code: code, Reason: reason, Tip: &core.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}
+	return core.Event{Kind: core.BranchRestored, Code: code, Reason: reason, Tip: &core.TipMove{From: m.From, To: m.To, Forward: m.Forward, Lost: m.Lost, Foreign: m.Foreign, Kept: kept}}
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.

@@ -40,14 +40,16 @@ func Explain(err error) *Error {
 	)
 	switch {
 	case errors.As(err, &u):
+		if why, ok := fault.Machine(u.Err); ok && u.Exit != ExitHeld && u.Exit != ExitMachine {
+			return machineError(u.What+": "+why, err) // whatever it was taken for where it came up
+		}
 		return u
 	case errors.As(err, &inWay):
 		return &Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: ExitNotReady, Err: err,
 			Why: "orch needs that name for the work of this epic, and moves nobody's references", Fix: []string{inWay.Fix(Quote[string])}}
 	}
 	if why, ok := fault.Machine(err); ok {
-		r, _ := core.ReasonOf(core.Machine)
-		return &Error{Code: string(core.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+		return machineError(why, err)
 	}
 	switch {
 	case errors.As(err, &setting):
@@ -137,6 +139,12 @@ func fileError(err error) *Error {
 		return nil
 	}
 	return e
+}
+
+// machineError is a fault of the machine.
+func machineError(what string, err error) *Error {
+	r, _ := core.ReasonOf(core.Machine)
+	return &Error{Code: string(core.Machine), What: what, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
 }
 
 // mends is the way out of most that can be wrong with a journal.

@@ -64,7 +64,7 @@ func phrases() []string {
 	return []string{
 		"Too many open files", "Resource temporarily unavailable", "Cannot allocate memory", "No space left on device",
 		"Disk quota exceeded", "File too large", "Input/output error", "Read-only file system", "No locks available", "Stale file handle",
-		"cannot lock ref", ".lock': File exists", "Out of diskspace", "unable to write file", "unable to write new index file", "unable to create thread", "out of memory", "couldn't write '",
+		"cannot lock ref", ".lock': File exists", "Out of diskspace", "unable to write file", "unable to write new index file", "unable to create directory for", "unable to create thread", "out of memory", "couldn't write '",
 	}
 }
 

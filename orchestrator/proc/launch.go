@@ -58,6 +58,9 @@ func launch(ctx context.Context, c Cmd, o launchOptions) (*child, error) {
 	}
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if o.lifeline != nil {
+		cmd.SysProcAttr = guardAttr()
+	}
 	cmd.WaitDelay = drainTime
 	if c.Stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
@@ -163,6 +166,11 @@ func (c *child) waitOrEnd(ctx context.Context, grace time.Duration) ending {
 	case <-c.exited:
 		return c.ending(Ended)
 	case <-ctx.Done():
+	}
+	select { // both may be so, when this process was stopped for a while
+	case <-c.exited:
+		return c.ending(Ended)
+	default:
 	}
 	signalGroup(c.cmd.Process.Pid, syscall.SIGTERM)
 	kill := time.NewTimer(grace)

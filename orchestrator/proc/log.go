@@ -22,7 +22,7 @@ type boundedLog struct {
 	lost  int64    // bytes that were not written because of err
 	err   error
 
-	joined  io.WriteCloser         // the filter before all this; nil for none
+	joined  io.WriteCloser            // the filter before all this; nil for none
 	streams map[stream]io.WriteCloser // a filter for each stream, before joined
 }
 

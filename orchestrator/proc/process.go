@@ -51,6 +51,9 @@ const (
 	Interrupted Cause = "interrupted"
 	// Killed means that it was stopped at once.
 	Killed Cause = "killed"
+	// Halted means that its guard, or all that ran below it, was stopped with SIGSTOP, or by who
+	// traced it, and did not go on (Linux only).
+	Halted Cause = "halted"
 )
 
 // Exit is how a process ended.

@@ -50,7 +50,7 @@ func (w *watch) ticks() (<-chan time.Time, func()) {
 
 // check gives the cause for which the process below the guard pid has to be stopped now, or none.
 func (w *watch) check(now time.Time, pid int) Cause {
-	step := min(now.Sub(w.last), 2*w.every)
+	step := counted(now.Sub(w.last), w.every)
 	w.last = now
 	w.lived += step
 	if w.timeout > 0 && w.lived >= w.timeout {

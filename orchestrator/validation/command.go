@@ -82,7 +82,7 @@ func (r Rule) shell(ctx context.Context, run proc.Runner, cmd proc.Cmd) (Check, 
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	ctx, cancel := proc.Within(ctx, limit, errTimeout)
 	defer cancel()
 	cmd.MaxOutputBytes = maxCommandBytes
 	res, err := run(ctx, cmd)
