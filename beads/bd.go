@@ -140,7 +140,7 @@ func (e *CallError) Unwrap() error { return e.Err }
 func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (command.Result, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, b.opt.Timeout)
+	ctx, cancel := command.Within(ctx, b.opt.Timeout, context.DeadlineExceeded)
 	defer cancel()
 	if b.opt.Lock != "" {
 		lock := flock.New(b.opt.Lock, flock.SetPermissions(0o600))

@@ -21,9 +21,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
-// fileName is the embedded tracker's file, in the .beads folder. The lock is on
+// FileName is the embedded tracker's file, in the .beads folder. The lock is on
 // the folder itself, so that no other file is left in it.
-const fileName = "issues.jsonl"
+const FileName = "issues.jsonl"
 
 // FileOptions say where an embedded tracker is.
 type FileOptions struct {
@@ -62,7 +62,7 @@ func OpenFile(opt FileOptions) (*File, error) {
 // Name is "file".
 func (f *File) Name() string { return "file" }
 
-func (f *File) path() string { return filepath.Join(f.opt.Dir, fileName) }
+func (f *File) path() string { return filepath.Join(f.opt.Dir, FileName) }
 
 // read returns the records; a file that has not changed is not read again.
 func (f *File) read() ([]record, error) {

@@ -20,7 +20,7 @@ func Find(repo string) (dir string, hasBD, hasFile bool) {
 		dir = to
 	}
 	hasBD = isFile(filepath.Join(dir, "metadata.json"))
-	hasFile = isFile(filepath.Join(dir, fileName))
+	hasFile = isFile(filepath.Join(dir, FileName))
 	return dir, hasBD, hasFile
 }
 

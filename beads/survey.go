@@ -23,7 +23,7 @@ const maxLine = 8 << 20
 // ended. A folder without the file has no issues. It fails with *ParseError, with
 // context.Cause(ctx), and when the file cannot be read.
 func SurveyFile(ctx context.Context, dir string) ([]tracker.Issue, error) {
-	path := filepath.Join(dir, fileName)
+	path := filepath.Join(dir, FileName)
 	f, _, err := openPlain(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return []tracker.Issue{}, nil

@@ -36,6 +36,8 @@ func run(ctx context.Context, p Process, f faults) int {
 	}
 	a := &app{App: &cli.App{Process: p}, faults: f}
 	defer a.End()
+	a.EndOnSignal()
+	defer a.TakeSignals()
 	if a.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {

@@ -43,14 +43,18 @@ branch back, or take it as it is.`,
 	return c
 }
 
-// settle has a short run do what a person says of the epic branch.
+// settle does what a person says of the epic branch, and tells the tracker. Nothing that the
+// settings name runs; the next run has the gate judge the branch.
 func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (epic.TipMove, error)) error {
-	w, err := workspace.Open(ctx, a.App)
+	p, task, err := workspace.Look(ctx, a.App, []string{string(epicID)})
 	if err != nil {
 		return err
 	}
+	if task != nil {
+		return cli.Usage("%s is a task; name its epic", task.ID)
+	}
 	var m epic.TipMove
-	_, _, err = driver{w, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	_, _, err = driver{p.Workspace, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.Settle, nil, func(o *orchestrator.Orchestrator) error {
 		m, err = do(o, ctx)
 		return err
 	})

@@ -24,6 +24,7 @@ func TestMain(m *testing.M) {
 }
 
 func asOrch() {
+	proc.KeepOwnerBits()
 	err := proc.Conceal(cli.MarkName)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -117,7 +118,12 @@ type fixture struct {
 // gate, a shell command.
 func newFixture(t *testing.T, agent, gate string) *fixture {
 	t.Helper()
-	top := t.TempDir()
+	return newFixtureIn(t, t.TempDir(), agent, gate)
+}
+
+// newFixtureIn is newFixture in a folder that is there.
+func newFixtureIn(t *testing.T, top, agent, gate string) *fixture {
+	t.Helper()
 	f := &fixture{t: t, dir: filepath.Join(top, "repo"), bin: bin(t), epic: "e-1"}
 	f.env = []string{"PATH=" + f.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}

@@ -67,6 +67,9 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return err
 	}
 	untrusted := q.Require(f.trust, plan.Settings)
+	if untrusted != nil && cli.Explain(untrusted).Exit == cli.ExitUsage { // --trust names no digest
+		return untrusted
+	}
 	if untrusted != nil {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
@@ -128,6 +131,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	}
 	if err == nil {
 		requests, stop := signals(ctx)
+		w.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}

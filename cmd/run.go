@@ -130,7 +130,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 	if err != nil {
 		return nil, err
 	}
-	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Now: a.Now})
+	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epicID, Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Redact: a.Redact, Now: a.Now})
 	for _, line := range said {
 		fmt.Fprintf(a.Stderr, "tampered, while the run before went on: %s\n", line)
 	}
@@ -179,6 +179,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	}
 	v.Begin(o)
 	requests, stop := signals(ctx)
+	w.TakeSignals()
 	watched, unwatch := context.WithCancel(ctx)
 	both := make(chan orchestrator.Request)
 	go pass(watched, requests, both)
@@ -197,7 +198,13 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err := w.keepSnapshot(epicID, o.State(), sum); err != nil {
 		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
-	w.sayEnd(o.State(), sum)
+	var tampered []epic.Event
+	if p, err := w.Picture(w.EpicDir(epicID)); err == nil {
+		tampered = p.Tampered()
+	} else {
+		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+	}
+	w.sayEnd(o.State(), sum, tampered)
 	return cli.ExitWith(exitOf(o.State(), sum, sig))
 }
 
@@ -387,12 +394,14 @@ func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary)
 
 // sayEnd prints how the run ended: a summary for people, then exactly one
 // promise with its context. The state is on disk by now.
-func (w driver) sayEnd(s epic.State, sum epic.Summary) {
+func (w driver) sayEnd(s epic.State, sum epic.Summary, tampered []epic.Event) {
 	if w.JSON {
-		cli.WriteJSON(w.Stdout, show.Document(w.App, s, sum))
+		doc := show.Document(w.App, s, sum)
+		doc["tampered"] = show.TamperedDocument(tampered)
+		cli.WriteJSON(w.Stdout, doc)
 		return
 	}
-	fmt.Fprint(w.Stdout, show.Summary(s, sum))
+	fmt.Fprint(w.Stdout, show.TamperedText(tampered, s), show.Summary(s, sum))
 	fmt.Fprintln(w.Stdout, promise.Format(promise.Promise{
 		Text: string(sum.Promise),
 		Context: map[string]any{

@@ -3,6 +3,7 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -176,4 +177,23 @@ func TestPause(t *testing.T) {
 	f.letGo("e-1.2")
 	out, code := run.end()
 	require.Zero(t, code, out)
+}
+
+// TestStoppedForAWhile: orch is stopped while an agent goes on to its end. When it goes on too, all is as
+// if nothing had been.
+func TestStoppedForAWhile(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, patientAgent, "true")
+	f.task("first")
+	run := f.start("run", f.epic)
+	run.until("start: first")
+	f.waits("e-1.1")
+	run.signal(syscall.SIGSTOP)
+	f.must("sh", "-c", fmt.Sprintf("until grep -q 'State:.*T' /proc/%d/status; do sleep 0.01; done", run.Process.Pid))
+	f.letGo("e-1.1")
+	f.must("sh", "-c", "until git -C "+f.dir+".worktrees/e-1/agent-e-1.1 cat-file -e HEAD:e-1.1 2>/dev/null; do sleep 0.01; done")
+	run.signal(syscall.SIGCONT)
+	out, code := run.end()
+	require.Zero(t, code, out)
+	require.Contains(t, out, "ev=task_landed task=e-1.1")
 }

@@ -28,7 +28,7 @@ const fastExit = 5 * time.Second
 
 // start makes the worktree of a new attempt and runs its agent in it. What an
 // earlier attempt left behind is made reachable and removed first.
-func (x *Effects) start(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) epic.Event {
+func (x *Effects) start(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) epic.Event {
 	t := s.Task(d.Task)
 	for _, a := range t.Attempts[:len(t.Attempts)-1] {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
@@ -63,8 +63,22 @@ func blameMachine(e epic.Event, what string, err error) epic.Event {
 	return unsavedSize(e, err)
 }
 
+// excuse makes the end of an agent that crashed, or came to nothing, the machine's where the disk is full.
+func (x *Effects) excuse(e epic.Event, dir string, env []string) epic.Event {
+	if e.Agent.End != epic.EndedCrash && (e.Agent.End != epic.EndedItself || e.Agent.Changed || e.Agent.Signal != "") {
+		return e
+	}
+	why, full := x.diskFull(dir, env)
+	if !full {
+		return e
+	}
+	e.Agent.End, e.Code, e.Agent.Fast = epic.EndedMachine, epic.Machine, false
+	e.Reason = strings.TrimPrefix(e.Reason+"; "+why, "; ")
+	return e
+}
+
 // iterate writes the brief, runs the agent to its end and looks at its work.
-func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) epic.Event {
+func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) epic.Event {
 	spec, env, err := x.prepare(s, d)
 	if err != nil {
 		return x.noStart(d, "preparing the brief", err)
@@ -90,7 +104,10 @@ func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, te
 	}
 	x.watch(d.Task, reader.Activity)
 	exit := x.wait(ctx, p)
-	for _, found := range x.inspect(ctx, d) { // before git is asked about its work
+	for _, e := range survived(exit.Survivors, fmt.Sprintf("attempt %d at %s", d.Attempt, d.Task)) {
+		tell(e)
+	}
+	for _, found := range x.inspect(ctx, d, tell) { // before git is asked about its work
 		tell(found)
 	}
 	x.watch(d.Task, nil)
@@ -107,11 +124,24 @@ func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, te
 	if e.Agent.End == epic.EndedItself {
 		tell(epic.Event{Kind: epic.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
-	e = x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
+	e = x.round(ctx, s, d, x.excuse(x.harvest(ctx, s, d, e), spec.Dir, env), out.Text)
 	if err := x.mark(ctx, s.Task(d.Task), d, e); err != nil {
 		e.Reason = strings.TrimPrefix(e.Reason+"; its checkpoint: "+err.Error(), "; ")
 	}
 	return e
+}
+
+// survived names, in one event, processes that could not be ended.
+func survived(pids []int, of string) []epic.Event {
+	if len(pids) == 0 {
+		return nil
+	}
+	const most = 10
+	body := strings.Trim(fmt.Sprint(pids[:min(len(pids), most)]), "[]")
+	if more := len(pids) - most; more > 0 {
+		body += fmt.Sprintf(" and %d more", more)
+	}
+	return []epic.Event{{Kind: epic.LeftoverFound, Code: epic.Orphaned, Reason: "processes of " + of + " do not end: " + body}}
 }
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.
@@ -273,6 +303,8 @@ func endOf(exit proc.Exit, p Patience) (epic.End, epic.Code, string) {
 		return epic.EndedTime, epic.NoProgress, fmt.Sprintf("over the limit of %s for one agent", p.Task)
 	case proc.Idle:
 		return epic.EndedIdle, epic.NoProgress, fmt.Sprintf("no sign of life for %s", p.NoProgress)
+	case proc.Halted:
+		return epic.EndedCrash, epic.AgentCrashed, "it was stopped (SIGSTOP), or the guard that it runs below was, and did not go on; all that it had started was ended"
 	case proc.Interrupted, proc.Killed:
 		return epic.EndedStopped, "", "stopped"
 	}

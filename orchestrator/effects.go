@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -83,39 +84,53 @@ type Patience struct {
 // Effects is the Executor that really does it: git, processes, tracker.
 type Effects struct {
 	Deps
-	files    *private.Dir // that Dir is below
-	guard    *tamper.Guard
-	lease    git.Ref
-	verify   sync.Mutex // the one worktree that the gate runs in
-	guarded  protection
-	mu       sync.Mutex // guards what follows
-	index    *tracker.Index
-	found    map[epic.TaskID]epic.Commit // on the epic branch, by its trailers, when this run began
-	activity map[epic.TaskID]func() string
-	gating   int // gates that run
+	files     *private.Dir // that Dir is below
+	guard     *tamper.Guard
+	lease     git.Ref
+	verify    sync.Mutex // the one worktree that the gate runs in
+	guarded   protection
+	gateMoves atomic.Int32 // see patientMoves
+	mu        sync.Mutex   // guards what follows
+	index     *tracker.Index
+	found     map[epic.TaskID]epic.Commit // on the epic branch, by its trailers, when this run began
+	activity  map[epic.TaskID]func() string
+	gateLeft  []int // processes of gates that could not be ended, and are not yet told of
+	gating    int   // gates that run
 }
 
 // Execute does what d asks for. The context's end gives it up.
-func (x *Effects) Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) []epic.Event {
+func (x *Effects) Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
 	if !startsOthers(d.Act) {
 		return x.execute(ctx, s, d, tell)
 	}
 	gate := d.Act == epic.Gate || d.Act == epic.CheckBase
 	x.gates(gate, 1)
 	events := x.execute(ctx, s, d, tell)
-	found := x.inspect(ctx, d)
+	found := x.inspect(ctx, d, tell)
+	if gate {
+		found = append(found, x.gateSurvivors()...)
+	}
 	x.gates(gate, -1)
 	return append(found, events...)
 }
 
-func (x *Effects) execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) []epic.Event {
+// gateSurvivors names what the gate has left and could not be ended, once.
+func (x *Effects) gateSurvivors() []epic.Event {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	left := x.gateLeft
+	x.gateLeft = nil
+	return survived(left, "the gate")
+}
+
+func (x *Effects) execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
 	switch d.Act {
 	case epic.Survey:
 		return x.survey(ctx, s)
 	case epic.Write:
 		return x.write(ctx, s, d.Changes)
 	case epic.CheckBase:
-		return []epic.Event{x.checkBase(ctx, d.Land.Commits[0])}
+		return x.checkBase(ctx, s, d)
 	case epic.Start:
 		return []epic.Event{x.start(ctx, s, d, tell)}
 	case epic.Iterate:

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -19,8 +21,16 @@ import (
 )
 
 // checkBase has the gate judge the epic branch as it is.
-func (x *Effects) checkBase(ctx context.Context, c epic.Commit) epic.Event {
-	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
+func (x *Effects) checkBase(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
+	c := d.Land.Commits[0]
+	v, tree, found, err := x.undisturbed(ctx, s, d, nil, func() (validation.Verdict, string, error) {
+		return x.judge(ctx, c, validation.OfTree, nil)
+	})
+	return append(found, x.baseChecked(c, v, tree, err))
+}
+
+// baseChecked is the gate's word on the epic branch.
+func (x *Effects) baseChecked(c epic.Commit, v validation.Verdict, tree string, err error) epic.Event {
 	if why, ok := x.starved(v, err); ok {
 		return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: "the gate: " + why}
 	}
@@ -52,8 +62,20 @@ func (x *Effects) judge(ctx context.Context, c epic.Commit, scope validation.Sco
 	if err != nil {
 		return validation.Verdict{}, "", err
 	}
-	v, err := validation.Judge(ctx, x.Proc.RunGuarded, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
+	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		res, err := x.Proc.RunGuarded(ctx, c)
+		x.left(res.Survivors)
+		return res, err
+	}
+	v, err := validation.Judge(ctx, run, gate, validation.Input{Dir: dir, Env: x.GateEnv, Files: files})
 	return v, tree, err
+}
+
+// left notes processes of the gate that could not be ended.
+func (x *Effects) left(pids []int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.gateLeft = append(x.gateLeft, pids...)
 }
 
 // starved reports whether a verdict is the machine's rather than the gate's: the gate could not
@@ -62,7 +84,24 @@ func (x *Effects) starved(v validation.Verdict, err error) (why string, ok bool)
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
-	return fault.DiskFull(x.Store.VerifyDir())
+	return x.diskFull(x.Store.VerifyDir(), x.GateEnv)
+}
+
+// diskFull reports whether there is no room left where something works that was started in dir
+// with env: there, in the repository, or in its folder for temporary files.
+func (x *Effects) diskFull(dir string, env []string) (why string, ok bool) {
+	dirs := []string{dir, x.Repo.CommonDir()}
+	for _, e := range env {
+		if tmp, is := strings.CutPrefix(e, "TMPDIR="); is && filepath.IsAbs(tmp) {
+			dirs = append(dirs, tmp)
+		}
+	}
+	for _, dir := range dirs {
+		if why, ok := fault.DiskFull(dir); ok {
+			return why, true
+		}
+	}
+	return "", false
 }
 
 // why is the verdict in one clause: the first rule that did not pass, and the
@@ -132,7 +171,14 @@ func (x *Effects) gate(ctx context.Context, s epic.State, d epic.Decision) (even
 	if len(l.Tasks) == 0 {
 		return events
 	}
-	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
+	files, own := x.measure(ctx, l, old, top), slices.Clone(l.Commits)
+	for _, id := range l.Tasks {
+		own = append(own, s.Task(id).Last().Head)
+	}
+	v, tree, found, err := x.undisturbed(ctx, s, d, own, func() (validation.Verdict, string, error) {
+		return x.judge(ctx, top, validation.OfChange, files)
+	})
+	events = append(events, found...)
 	if why, ok := x.starved(v, err); ok {
 		return append(events, epic.Event{Kind: epic.LandingLost, Reason: "the gate: " + why})
 	}

@@ -18,7 +18,7 @@ func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e
 	} else if why, err = x.Store.Oversized(ctx, t.Last().Base, w.Head); err != nil {
 		e.Reason = "looking at its work: " + err.Error()
 		e.Agent.End, e.Code = epic.EndedCrash, epic.AgentCrashed
-		return e, true
+		return blameMachine(e, "looking at its work", err), true
 	}
 	if why == "" {
 		return e, false

@@ -12,11 +12,12 @@ import (
 )
 
 // Executor does what a decision asks for, and answers with the events that say
-// how it went; what is worth knowing earlier it tells. It may be called from many
-// goroutines; s never changes under it. The context ends when the decision is to
+// how it went; what is worth knowing earlier it tells, which says whether the event is in the
+// journal now: not when the run is over. It may be called from many goroutines; s never
+// changes under it. The context ends when the decision is to
 // be given up; its cause says why.
 type Executor interface {
-	Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) []epic.Event
+	Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event
 }
 
 // Request is an event that comes from outside the loop: a person's verb or a
@@ -37,9 +38,22 @@ type Loop struct {
 	Requests <-chan Request               // a person's, and signals
 	Now      func() time.Time             // the clock
 
-	answers chan []epic.Event
+	answers chan answer
 	workers sync.WaitGroup
 	cancels map[work]context.CancelCauseFunc
+}
+
+// answer is what a worker says.
+type answer struct {
+	events  []epic.Event
+	written chan<- bool // is told whether they are in the journal; nil where nobody waits for that
+}
+
+// done tells a worker that waits whether its events are in the journal.
+func (a answer) done(written bool) {
+	if a.written != nil {
+		a.written <- written
+	}
 }
 
 // work names something under way that can be given up.
@@ -58,7 +72,7 @@ var errInterrupted = errors.New("interrupted")
 // left. A context that ends interrupts everything, as a second Ctrl-C does. It
 // fails when the journal cannot be written, and then nothing more was begun.
 func (l *Loop) Run(ctx context.Context) error {
-	l.answers = make(chan []epic.Event, 64)
+	l.answers = make(chan answer, 64)
 	l.cancels = map[work]context.CancelCauseFunc{}
 	inner, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer l.drainAnswers()
@@ -71,11 +85,12 @@ func (l *Loop) Run(ctx context.Context) error {
 		}
 		timer := time.NewTimer(l.untilWake())
 		select {
-		case events := <-l.answers:
-			for i, e := range events {
-				events[i] = epic.Current(l.State, e)
+		case a := <-l.answers:
+			for i, e := range a.events {
+				a.events[i] = epic.Current(l.State, e)
 			}
-			err = l.record(events...)
+			err = l.record(a.events...)
+			a.done(err == nil)
 		case r := <-l.Requests:
 			err = l.request(r)
 		case <-timer.C:
@@ -97,7 +112,8 @@ func (l *Loop) drainAnswers() {
 	go func() { l.workers.Wait(); close(done) }()
 	for {
 		select {
-		case <-l.answers:
+		case a := <-l.answers:
+			a.done(false)
 		case <-done:
 			return
 		}
@@ -154,7 +170,7 @@ func (l *Loop) act(ctx context.Context, d epic.Decision) {
 	go func(s epic.State) {
 		defer l.workers.Done()
 		defer cancel(errRunOver)
-		l.answers <- l.execute(ctx, s, d)
+		l.answers <- answer{events: l.execute(ctx, s, d)}
 	}(l.State)
 }
 
@@ -166,7 +182,11 @@ func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (even
 			events = append(fallback(d), epic.Event{Kind: epic.WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
 		}
 	}()
-	return l.Executor.Execute(ctx, s, d, func(e epic.Event) { l.answers <- []epic.Event{e} })
+	return l.Executor.Execute(ctx, s, d, func(e epic.Event) bool {
+		written := make(chan bool, 1)
+		l.answers <- answer{[]epic.Event{e}, written}
+		return <-written
+	})
 }
 
 // fallback is the answer to a decision that came to nothing through a bug.

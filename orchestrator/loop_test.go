@@ -14,15 +14,15 @@ import (
 )
 
 // hands is an Executor that is one function.
-type hands func(ctx context.Context, s State, d Decision, tell func(Event)) []Event
+type hands func(ctx context.Context, s State, d Decision, tell func(Event) bool) []Event
 
-func (h hands) Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
+func (h hands) Execute(ctx context.Context, s State, d Decision, tell func(Event) bool) []Event {
 	return h(ctx, s, d, tell)
 }
 
 // world1 answers for a tracker with one task, and a gate that is green.
 func world1(agent func(ctx context.Context, d Decision) Event) hands {
-	return func(ctx context.Context, s State, d Decision, _ func(Event)) []Event {
+	return func(ctx context.Context, s State, d Decision, _ func(Event) bool) []Event {
 		switch d.Act {
 		case Survey:
 			r := &Reading{}
@@ -70,7 +70,7 @@ func TestNothingIsDoneBeforeItIsWritten(t *testing.T) {
 	inner := world1(good)
 	l := &Loop{State: started("e", testLimits()), Now: time.Now,
 		Append: func(events ...Event) error { written.Add(int64(len(events))); return nil }}
-	l.Executor = hands(func(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
+	l.Executor = hands(func(ctx context.Context, s State, d Decision, tell func(Event) bool) []Event {
 		if d.Kind.Journaled() {
 			require.Positive(t, written.Load(), d.Act)
 		}
@@ -93,7 +93,7 @@ func TestAJournalThatFailsStopsTheRun(t *testing.T) {
 			}
 			return nil
 		}}
-		l.Executor = hands(func(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
+		l.Executor = hands(func(ctx context.Context, s State, d Decision, tell func(Event) bool) []Event {
 			if d.Act == Start {
 				begun++
 			}

@@ -176,6 +176,9 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	if err != nil {
 		return err
 	}
+	if err := fx.Store.CheckRefs(o.loop.State.Ended()); err != nil {
+		return err
+	}
 	left, err := reap(ctx, fx.Marker)
 	if err != nil {
 		return err
@@ -246,5 +249,9 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
-	return epic.Event{Kind: epic.RunStarted, Epic: o.fx.Epic, Land: &epic.Land{Commits: []epic.Commit{tip}}, Run: &epic.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
+	number := s.Run.Number + 1
+	if mode == epic.Settle {
+		number = max(1, s.Run.Number)
+	}
+	return epic.Event{Kind: epic.RunStarted, Epic: o.fx.Epic, Land: &epic.Land{Commits: []epic.Commit{tip}}, Run: &epic.Run{Number: number, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
 }

@@ -73,7 +73,7 @@ func (w *world) pause(most time.Duration) {
 	<-time.After(d)
 }
 
-func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Event)) []Event {
+func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Event) bool) []Event {
 	switch d.Act {
 	case Survey:
 		return w.survey()
@@ -194,7 +194,7 @@ func (w *world) write(changes []tracker.Change) []Event {
 	return append([]Event{e}, filed...)
 }
 
-func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)) Event {
+func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event) bool) Event {
 	w.mu.Lock()
 	require.False(w.t, w.running[d.Task], "two agents on %s", d.Task)
 	w.running[d.Task] = true

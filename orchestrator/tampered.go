@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tamper"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // startsOthers reports whether doing a decision runs programs that orch does not know.
@@ -29,21 +30,29 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	if run := o.loop.State.Run; run.Number > 0 && run.Ended.IsZero() {
 		before = lastRemembered(records)
 	}
-	found, digest, err := fx.guard.Begin(ctx, before)
+	var said []tamper.Change
+	found, digest, err := fx.guard.Begin(ctx, before, func(all []tamper.Change) error {
+		said = all
+		return o.loop.record(tampering(all, duringKilled))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("remembering how the repository is: %w", err)
 	}
 	o.remembered = digest
+	found = slices.DeleteFunc(found, func(c tamper.Change) bool { return slices.Contains(said, c) })
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return []epic.Event{tampering(found, "while the run before went on")}, nil
+	return []epic.Event{tampering(found, duringKilled)}, nil
 }
 
+// duringKilled is when something was changed that the run after finds.
+const duringKilled = "while the run before went on"
+
 // PutBack puts back what was changed of the repository in a run that was killed, and says in a
-// line each what that was: before a person is asked what the repository may run. It does nothing
-// while somebody holds the epic. It fails as the journal does, and when the repository cannot
-// be read or written.
+// line each what that was: before a person is asked what the repository may run. The journal
+// has it first. It does nothing while somebody holds the epic. It fails as the journal does, and
+// when the repository cannot be read or written.
 func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if _, held, err := HeldBy(deps.Dir); held || err != nil {
 		return nil, err
@@ -65,11 +74,47 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	}
 	defer files.Close()
 	guard := tamper.New(tamper.Options{Repo: deps.Repo, Files: files, Dir: deps.Dir, Attic: deps.Store.AtticPrefix(), Now: deps.Now})
-	found, err := guard.Restore(ctx, lastRemembered(rec.Records))
+	digest := lastRemembered(rec.Records)
+	if found, err := guard.Foresee(ctx, digest); err != nil || len(found) == 0 {
+		return nil, err
+	}
+	l, err := lock(ctx, deps.Dir, deps.Epic)
+	var held *HeldError
+	if errors.As(err, &held) {
+		return nil, nil // who came first does it
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, l.Unlock()) }()
+	found, err := guard.Restore(ctx, digest, func(all []tamper.Change) error { return noteBefore(deps, tampering(all, duringKilled)) })
 	for _, c := range found {
 		said = append(said, c.String())
 	}
 	return said, err
+}
+
+// noteBefore writes an event into the journal of an epic that no run drives, and whose lock this
+// process has.
+func noteBefore(deps Deps, e epic.Event) error {
+	j, rec, err := journal.Open(deps.Dir, deps.Now)
+	if err != nil {
+		return err
+	}
+	var events []any
+	if cut, ok := cutTail(rec); ok {
+		cut.At = deps.Now().UTC()
+		events = append(events, cut)
+	}
+	e.At = deps.Now().UTC()
+	if deps.Redact != nil {
+		e = WithoutSecrets(deps.Redact, e)
+	}
+	kept, err := shelve(deps.Dir, e)
+	if err == nil {
+		_, err = j.AppendAll(append(events, kept)...)
+	}
+	return errors.Join(err, j.Close())
 }
 
 // lastRemembered is the digest in the newest start of a run.
@@ -83,29 +128,56 @@ func lastRemembered(records []journal.Record) string {
 	return ""
 }
 
-// inspect compares the repository with how it was when the run began, puts back what has one
-// right value, and says what was found. Of agents that run at a time each may have done it.
-func (x *Effects) inspect(ctx context.Context, d epic.Decision) []epic.Event {
+// errNotWritten says that the journal did not take what was to be put back, so that it is not.
+var errNotWritten = errors.New("the journal was not written")
+
+// inspect compares the repository with how it was when the run began, has the journal say what
+// has one right value and will be put back, puts it back, and answers with what it could not
+// say before. Of agents that run at a time each may have done it.
+func (x *Effects) inspect(ctx context.Context, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
 	if x.guard == nil {
 		return nil
 	}
 	ctx = context.WithoutCancel(ctx)
-	found, err := x.guard.Check(ctx)
-	mended, mendErr := x.Store.Mend(ctx)
-	for _, m := range mended {
-		found = append(found, tamper.Change{Path: m.Path, What: m.What, Restored: true})
+	event := func(found []tamper.Change) epic.Event {
+		e := tampering(found, x.ran(d))
+		e.Task, e.Attempt = d.Task, d.Attempt
+		return e
 	}
-	lease, leaseErr := x.keepLease(ctx)
+	said := map[tamper.Change]bool{}
+	say := func(found []tamper.Change) error {
+		for _, c := range found {
+			said[c] = true
+		}
+		if !tell(event(found)) {
+			return errNotWritten
+		}
+		return nil
+	}
+	found, err := x.guard.Check(ctx, say)
+	mended, mendErr := x.Store.Mend(ctx, func(all []worktree.Leftover) error { return say(pointers(all)) })
+	found = append(found, pointers(mended)...)
+	lease, leaseErr := x.keepLease(ctx, say)
 	found = append(found, lease...)
-	if err = errors.Join(err, mendErr, leaseErr); err != nil {
+	found = slices.DeleteFunc(found, func(c tamper.Change) bool { return said[c] })
+	if err = errors.Join(err, mendErr, leaseErr); errors.Is(err, errNotWritten) {
+		return nil // the run is over, and not by itself: the next one finds all of it
+	}
+	if err != nil {
 		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	e := tampering(found, x.ran(d))
-	e.Task, e.Attempt = d.Task, d.Attempt
-	return []epic.Event{e}
+	return []epic.Event{event(found)}
+}
+
+// pointers are files of worktrees as changes.
+func pointers(all []worktree.Leftover) (changes []tamper.Change) {
+	for _, m := range all {
+		changes = append(changes, tamper.Change{Path: m.Path, What: m.What, Restored: true})
+	}
+	return changes
 }
 
 // gates counts the gates that run.
@@ -147,7 +219,7 @@ func tampering(found []tamper.Change, when string) epic.Event {
 	}
 	const named = 5
 	for _, c := range found[1:min(len(found), named)] {
-		e.Reason += "; " + c.Path + " " + c.What
+		e.Reason += "; " + c.String()
 	}
 	if len(found) > named {
 		e.Reason += fmt.Sprintf("; and %d more", len(found)-named)
@@ -158,16 +230,43 @@ func tampering(found []tamper.Change, when string) epic.Event {
 
 // keepLease makes the lease anew that somebody has deleted: while this process has the epic's
 // lock, nobody else may take the epic over.
-func (x *Effects) keepLease(ctx context.Context) ([]tamper.Change, error) {
+func (x *Effects) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Change, error) {
 	if x.lease.Name == "" {
 		return nil, nil
 	}
 	if _, err := x.Repo.Resolve(ctx, x.lease.Name); !errors.Is(err, git.ErrNoSuchRef) {
 		return nil, err
 	}
+	c := tamper.Change{Path: x.lease.Name, What: "was removed", Restored: true}
+	if err := say([]tamper.Change{c}); err != nil {
+		return nil, err
+	}
 	err := x.Repo.UpdateRefs(ctx, []git.RefChange{{Name: x.lease.Name, New: x.lease.Commit}})
 	if errors.Is(err, git.ErrRefMoved) {
 		return nil, nil // it is there
 	}
-	return []tamper.Change{{Path: x.lease.Name, What: "was removed", Restored: err == nil}}, err
+	c.Restored = err == nil
+	return []tamper.Change{c}, err
+}
+
+// TamperedIn are the events of a journal, in an epic's folder, that tell what others changed of the
+// repository: since the newest run of orch run began, and while the one before was killed. What
+// each says in full is its Text, a line a change.
+func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
+	over := false // the run before ended by itself
+	for _, r := range records {
+		var e epic.Event
+		if json.Unmarshal(r.Event, &e) != nil {
+			continue
+		}
+		switch {
+		case e.Kind == epic.RunStarted && e.Run != nil && e.Run.Mode == epic.Headless && over:
+			events, over = nil, false
+		case e.Kind == epic.RunEnded:
+			over = true
+		case e.Kind == epic.TamperingFound:
+			events = append(events, unshelve(dir, e))
+		}
+	}
+	return events
 }

@@ -125,7 +125,7 @@ func (x *Effects) restore(ctx context.Context, s epic.State, m epic.TipMove, cod
 	if kept != "" {
 		reason += ", and what was there is kept at " + kept
 	}
-	return epic.Event{Kind: epic.BranchRestored, Code: code, Reason: reason, Tip: &epic.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}
+	return epic.Event{Kind: epic.BranchRestored, Code: code, Reason: reason, Tip: &epic.TipMove{From: m.From, To: m.To, Forward: m.Forward, Lost: m.Lost, Foreign: m.Foreign, Kept: kept}}
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.
@@ -225,8 +225,11 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic
 }
 
 // RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
-// between Open and Run. It fails when it is there, and as the journal does.
+// between Open and Run. It fails when it is there, as [worktree.Store.CheckRefs] does, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
+	if err := o.fx.Store.CheckRefs(false); err != nil {
+		return epic.TipMove{}, err
+	}
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
 		at, err := o.fx.tip(ctx, o.fx.Store.EpicBranch())

@@ -28,6 +28,7 @@ const (
 	NoTasks    Verdict = "NO_TASKS"    // the epic has none, or has none any more
 	NoProgress Verdict = "NO_PROGRESS" // several stops in a row, and nothing has moved
 	Unknown    Verdict = "UNKNOWN"     // the state can not be read
+	Untrusted  Verdict = "UNTRUSTED"   // what it would have to run, nobody has allowed
 	WorkLeft   Verdict = "WORK_LEFT"   // there is something to do
 	Unmet      Verdict = "UNMET"       // a criterion is not true yet
 )

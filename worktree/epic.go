@@ -32,34 +32,15 @@ func (s *Store) EnsureEpic(ctx context.Context, base git.Commit) (git.Commit, er
 	return base, s.repo.UpdateRefs(ctx, []git.RefChange{{Name: s.EpicBranch(), New: base}})
 }
 
-// CheckRepository says whether agents can work in a repository from base, a revision. A
-// bare, shallow or sparse repository is fine, and so is a main checkout in any state.
-// It fails with a [*git.UnsupportedError] when base is no commit (as HEAD before the first one),
-// when a partial clone has not all of it, or when a branch has a name that the branches of orch need as a folder; else as git does.
-func CheckRepository(ctx context.Context, repo *git.Repo, base string) error {
-	c, err := repo.Resolve(ctx, base)
-	if errors.Is(err, git.ErrNoSuchRef) {
-		return &git.UnsupportedError{Reason: "there is no commit " + base + " to begin from", Fix: "git commit --allow-empty -m begin"}
+// CheckRefs reports whether the epic's branches and references can be made. Of an epic that has
+// ended the branch is not needed any more. It fails with a [*git.InTheWayError] when somebody's
+// reference has one of their names, or a part of one, and when the files of references cannot be read.
+func (s *Store) CheckRefs(ended bool) error {
+	names := []string{s.attempts(), s.attic(), "refs/orch/" + s.epic + "/lease", "refs/orch/" + s.epic + "/tip"}
+	if !ended {
+		names = append(names, s.EpicBranch())
 	}
-	if err != nil {
-		return err
-	}
-	if err := whole(ctx, repo, c); err != nil {
-		return err
-	}
-	for _, name := range []string{"orch", "epic"} {
-		refs, err := repo.Refs(ctx, "refs/heads/"+name)
-		if err != nil {
-			return err
-		}
-		for _, r := range refs {
-			if git.Short(r.Name) == name {
-				return &git.UnsupportedError{Reason: fmt.Sprintf("the branch %s stands where orch keeps its branches %s/...", name, name),
-					Fix: fmt.Sprintf("git branch -m %s %s-branch", name, name)}
-			}
-		}
-	}
-	return nil
+	return s.repo.Free(names...)
 }
 
 // whole fails when a partial clone has left files of base at its remote: a fetch would run what

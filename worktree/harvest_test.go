@@ -1,6 +1,7 @@
 package worktree_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +11,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // start is what every attempt of these tests begins with.
@@ -19,6 +24,41 @@ var start = []string{".gitignore=*.o\n/build/", "file=1", "other=1"}
 // with is start with one more file.
 func with(extra ...string) []string {
 	return slices.Sorted(slices.Values(append(extra, start...)))
+}
+
+// TestHarvestWithoutRoom: a file that git has no room for is not gone without; one that it refuses is,
+// whatever it is called.
+func TestHarvestWithoutRoom(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	a.Write("work", "1")
+	a.Write("more", "2")
+	o := a.user.options()
+	full := true
+	real := proc.New(proc.Options{}).Run
+	o.Repo = o.Repo.RunBy(func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		if full && slices.Contains(c.Argv, "--add") && strings.Contains(string(c.Stdin), "work") {
+			e := &command.ExitError{Argv: c.Argv, ExitCode: 128, Stderr: "error: unable to create temporary file: No space left on device\nerror: work: failed to insert into database\n"}
+			return command.Result{Stderr: []byte(e.Stderr)}, e
+		}
+		return real(ctx, c)
+	})
+	s, err := worktree.Open(o)
+	require.NoError(t, err)
+	_, err = s.Harvest(t.Context(), "t", 1, a.base, "salvaged")
+	_, machine := fault.Machine(err)
+	require.True(t, machine, "%v", err)
+	err = s.Remove(t.Context(), "t", 1, "")
+	_, machine = fault.Machine(err)
+	require.True(t, machine, "%v", err)
+	require.FileExists(t, filepath.Join(a.Dir, "work"))
+
+	full = false
+	a.Write("No space left on device/git~1", "3")
+	w, err := s.Harvest(t.Context(), "t", 1, a.base, "salvaged")
+	require.NoError(t, err)
+	require.Equal(t, with("more=2", "work=1"), a.files(w.Head))
+	require.Equal(t, []string{"No space left on device/git~1"}, w.Unread)
 }
 
 func TestHarvestFindsTheWork(t *testing.T) {

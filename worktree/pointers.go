@@ -16,7 +16,7 @@ func (s *Store) AtticPrefix() string { return s.attic() }
 // Mend puts back the files that lead from the epic's worktrees to the repository and back, which
 // have one right value, and tells which were changed. A .git that is a folder stays: it may
 // be somebody's work, and orch's own git does not read it. It fails when a file cannot be written.
-func (s *Store) Mend(ctx context.Context) (found []Leftover, err error) {
+func (s *Store) Mend(ctx context.Context, say func([]Leftover) error) (found []Leftover, err error) {
 	entries, err := s.files.ReadDir(s.root)
 	var unsafe *private.UnsafeError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &unsafe) {
@@ -34,11 +34,21 @@ func (s *Store) Mend(ctx context.Context) (found []Leftover, err error) {
 			continue
 		}
 		err = errors.Join(err, s.locked(ctx, func() error { // or it is being made or removed
-			for _, p := range l.wrong() {
+			wrong := l.wrong()
+			var all []Leftover
+			for _, p := range wrong {
+				all = append(all, Leftover{Path: p.path, What: p.what, Fixed: true})
+			}
+			if len(all) > 0 && say != nil {
+				if err := say(all); err != nil {
+					return err
+				}
+			}
+			for i, p := range wrong {
 				if err := p.mend(); err != nil {
 					return err
 				}
-				found = append(found, Leftover{Path: p.path, What: p.what, Fixed: true})
+				found = append(found, all[i])
 			}
 			return nil
 		}))

@@ -217,26 +217,60 @@ func (r *repair) foreign(context.Context) error {
 
 // rubbish deletes what was to be deleted, and scratch files whose process has ended.
 func (r *repair) rubbish(context.Context) error {
-	bin := filepath.Join(r.root, trashDir)
-	entries, err := r.files.ReadDir(bin)
+	paths, err := r.discarded()
 	var unsafe *private.UnsafeError
 	if errors.As(err, &unsafe) {
-		err = r.files.MkdirAll(bin) // which takes it away, and not what it leads to
+		err = r.files.MkdirAll(filepath.Join(r.root, trashDir)) // which takes it away, and not what it leads to
 		r.fixed(unsafe.Path, "what stood in place of a folder of orch's: it "+unsafe.What)
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		path := filepath.Join(bin, e.Name())
+	for _, path := range paths {
 		r.trash.delete(path)
 		r.fixed(path, "a removed worktree that was not deleted yet")
 	}
-	scratch, err := r.repo.Abandoned(r.now())
-	for _, path := range scratch {
-		err = errors.Join(err, r.admin.RemoveAll(path))
-	}
+	_, err = r.repo.Sweep(r.now())
 	return err
+}
+
+// discarded lists what was to be deleted and is there still, but for what this process deletes just now.
+func (s *Store) discarded() (paths []string, err error) {
+	bin := filepath.Join(s.root, trashDir)
+	entries, err := s.files.ReadDir(bin)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if path := filepath.Join(bin, e.Name()); !s.trash.deletes(path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
+}
+
+// Sweep deletes what runs that were killed had to delete still, and the scratch files of processes
+// that have ended; a dry one only lists it. No run of the epic goes on meanwhile; what cannot be
+// deleted is told by Close. It fails when the folders cannot be read.
+func (s *Store) Sweep(ctx context.Context, dry bool) (paths []string, err error) {
+	err = s.locked(ctx, func() error {
+		var scratch []string
+		var unsafe *private.UnsafeError
+		if paths, err = s.discarded(); err != nil && !errors.As(err, &unsafe) { // which Repair takes away
+			return err
+		}
+		if dry {
+			scratch, err = s.repo.Abandoned(s.now())
+		} else {
+			for _, path := range paths {
+				s.trash.delete(path)
+			}
+			scratch, err = s.repo.Sweep(s.now())
+		}
+		paths = append(paths, scratch...)
+		return err
+	})
+	return paths, err
 }
 
 // halfObjects deletes objects and packs that a killed git was writing: nothing knows their names.

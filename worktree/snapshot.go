@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -115,10 +116,16 @@ func (l linked) ownIndex(ctx context.Context, index string, parent git.Commit) (
 			return have, l.unassume(ctx, index, have.assumed)
 		}
 	}
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || ofMachine(err) {
 		return entries{}, err
 	}
 	return l.newIndex(ctx, index, parent)
+}
+
+// ofMachine reports whether err says nothing of what it was about.
+func ofMachine(err error) bool {
+	_, ok := fault.Machine(err)
+	return ok
 }
 
 // copyIndex copies an index with its time, which is part of what git decides by.
@@ -185,7 +192,10 @@ func (l linked) changed(ctx context.Context, index string) (paths, unread []stri
 		return nil, nil, err
 	}
 	for _, rest := range said(res.Stderr, "warning: could not open directory '") {
-		path, _, _ := strings.Cut(rest, "/'")
+		path, why, _ := strings.Cut(rest, "/'")
+		if _, machine := fault.Said(why); machine {
+			return nil, nil, &command.ExitError{Argv: []string{"ls-files"}, Stderr: path + why}
+		}
 		unread = append(unread, path)
 	}
 	return zeroSplit(res.Stdout), unread, nil
@@ -214,6 +224,9 @@ func (l linked) take(ctx context.Context, index string, paths []string) (refused
 	case exitCode(err) < 0 || ctx.Err() != nil:
 		return nil, err
 	case len(paths) == 1:
+		if _, machine := fault.Said(strings.ReplaceAll(string(res.Stderr), paths[0], "")); machine {
+			return nil, err // a full disk is no reason to go without a file, and a file's name no full disk
+		}
 		return paths, nil
 	}
 	half := len(paths) / 2

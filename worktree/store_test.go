@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -307,17 +308,46 @@ func TestEnsureEpic(t *testing.T) {
 	require.Equal(t, linked, out.Path)
 }
 
-func TestCheckRepository(t *testing.T) {
+func TestCheckRefs(t *testing.T) {
 	t.Parallel()
+	for _, name := range []string{"refs/heads/epic", "refs/heads/epic/e/x", "refs/heads/epic/e/x/y", "refs/heads/orch", "refs/heads/orch/e",
+		"refs/orch/e", "refs/orch/e/tip/x", "refs/orch/e/lease/x", "refs/orch/e/attic"} {
+		for _, packed := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, packed), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				w.Commit("file", "1")
+				for _, fine := range []string{"refs/heads/epic-e", "refs/heads/orch-e", "refs/orch/e-1/tip", "refs/orch/other/tip"} {
+					w.Git("update-ref", fine, "HEAD")
+				}
+				s := w.store()
+				require.NoError(t, s.CheckRefs(false))
+				w.Git("update-ref", name, "HEAD")
+				if packed {
+					w.Git("pack-refs", "--all")
+				}
+				was := w.Git("rev-parse", name)
+				var inTheWay *git.InTheWayError
+				require.ErrorAs(t, s.CheckRefs(false), &inTheWay)
+				require.Equal(t, name, inTheWay.Other)
+				ended := s.CheckRefs(true)
+				if strings.HasPrefix(name, "refs/heads/epic") {
+					require.NoError(t, ended)
+				} else {
+					require.ErrorAs(t, ended, &inTheWay)
+				}
+				fix := exec.CommandContext(t.Context(), "sh", "-c", inTheWay.Fix(func(s string) string { return s }))
+				fix.Dir, fix.Env = w.Dir, w.Env
+				out, err := fix.CombinedOutput()
+				require.NoError(t, err, string(out))
+				require.NoError(t, s.CheckRefs(false))
+				require.Contains(t, w.Git("for-each-ref", "--format=%(objectname)", "refs/aside", "refs/heads/*-aside"), was, "nothing is lost")
+			})
+		}
+	}
 	w := newWorld(t)
-	var refused *git.UnsupportedError
-	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"), &refused, "unborn")
-	w.Commit("file", "1")
-	require.NoError(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"))
-	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.Open(), "none"), &refused)
-	w.Git("branch", "epic/other")
-	require.NoError(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"))
-	w.Git("branch", "orch")
-	require.ErrorAs(t, worktree.CheckRepository(t.Context(), w.Open(), "HEAD"), &refused)
-	require.Equal(t, "git branch -m orch orch-branch", refused.Fix)
+	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(w.Dir, ".git", "refs", "heads", "epic")))
+	var inTheWay *git.InTheWayError
+	require.ErrorAs(t, w.store().CheckRefs(false), &inTheWay)
+	require.Contains(t, inTheWay.Error(), "no plain file")
 }

@@ -16,13 +16,16 @@ type trash struct {
 	files    *private.Dir
 	deleting sync.Mutex
 	pending  sync.WaitGroup
-	mu       sync.Mutex
+	mu       sync.Mutex // guards what follows
 	left     []Leftover
+	at       map[string]bool // what is being deleted, or waits for it
 }
 
 // delete begins to delete path.
 func (t *trash) delete(path string) {
+	t.mark(path, true)
 	t.pending.Go(func() {
+		defer t.mark(path, false)
 		t.deleting.Lock()
 		defer t.deleting.Unlock()
 		if err := t.files.RemoveAll(path); err != nil {
@@ -31,6 +34,26 @@ func (t *trash) delete(path string) {
 			t.mu.Unlock()
 		}
 	})
+}
+
+func (t *trash) mark(path string, deletes bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.at == nil {
+		t.at = map[string]bool{}
+	}
+	if !deletes {
+		delete(t.at, path)
+		return
+	}
+	t.at[path] = true
+}
+
+// deletes reports whether path is being deleted.
+func (t *trash) deletes(path string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.at[path]
 }
 
 // wait ends when all is deleted, and says what was not since it was last asked.

@@ -14,6 +14,7 @@ import (
 )
 
 func main() {
+	proc.KeepOwnerBits()
 	if err := proc.Conceal(cli.MarkName); err != nil {
 		fmt.Fprintln(os.Stderr, "orch: other processes can read this one:", err)
 	}

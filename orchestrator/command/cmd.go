@@ -36,6 +36,8 @@ type Result struct {
 	ExitCode int
 	// DroppedBytes counts the output that was read but not kept.
 	DroppedBytes int64
+	// Survivors are the processes of a guarded command that could not be ended; normally none.
+	Survivors []int
 }
 
 // Runner runs a Cmd to its end. A non-zero exit is an [*ExitError], and the Result is

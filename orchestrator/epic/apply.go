@@ -16,6 +16,9 @@ func Apply(s State, e Event) State {
 	case RunStarted:
 		return applyRun(s, e)
 	case RunEnded:
+		if s.before != nil {
+			return resume(s)
+		}
 		s.Run.Ended, s.Run.Promise = e.At, e.Text
 		if e.Text == string(LoopDone) {
 			s.Done = s.Tip
@@ -66,7 +69,29 @@ func Apply(s State, e Event) State {
 	return s
 }
 
+// resume ends a command that settled the epic branch: the newest run is the one before it, and
+// what it said of the branch is over.
+func resume(s State) State {
+	s.Run, s.before = *s.before, nil
+	if s.Run.Drain == EpicMoved || s.Run.Drain == CheckedOut {
+		s.Run.Drain, s.Run.DrainWhy = "", ""
+	}
+	return s
+}
+
 func applyRun(s State, e Event) State {
+	if e.Run.Mode == Settle {
+		was := s.Run
+		if s.before != nil {
+			was = *s.before
+		}
+		if was.Ended.IsZero() {
+			was.Ended = e.At // it was cut off, and has no promise
+		}
+		s.before = &was
+	} else {
+		s.before = nil
+	}
 	s.Epic, s.Run = e.Epic, *e.Run
 	s.Run.Started = e.At
 	if e.Land != nil {

@@ -81,6 +81,9 @@ func checkRun(s State, e Event) error {
 		if s.Epic != "" && s.Epic != e.Epic {
 			return forbid(e, "the journal belongs to epic %s, not %s", s.Epic, e.Epic)
 		}
+		if e.Run.Mode == Settle && e.Run.Number == s.Run.Number && s.Run.Number > 0 {
+			return nil
+		}
 		if e.Run.Number != s.Run.Number+1 {
 			return forbid(e, "run %d follows run %d", e.Run.Number, s.Run.Number)
 		}

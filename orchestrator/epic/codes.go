@@ -49,16 +49,20 @@ const (
 	HandBack    Code = "HAND_BACK" // a bounded command (next, land) has done its part
 )
 
-// Exit is the status with which orch run ends. The README has the whole list.
+// Exit is the status with which orch ends. The README has the whole list.
 type Exit int
 
-// The exit codes that a reason can lead to.
+// The exit codes. Beyond them orch ends with 128 and the number of the signal that stopped it.
 const (
+	ExitDone     Exit = 0 // done
 	ExitFailed   Exit = 1 // unexpected, or the tracker is out of reach
+	ExitUsage    Exit = 2 // usage or settings
 	ExitNeedsYou Exit = 3 // finished, but a person is needed
 	ExitNotReady Exit = 4 // something has to be set up or allowed first
+	ExitNotFound Exit = 5 // no such epic or task
 	ExitHeld     Exit = 6 // another orch is at it
 	ExitLimit    Exit = 7 // a limit was reached; the next run goes on
+	ExitNotYet   Exit = 8 // status --exit-status: not finished
 	ExitMachine  Exit = 9 // the machine failed; run again when it is mended
 )
 
@@ -151,8 +155,8 @@ func Reasons() []Reason {
 			"git -C DIR switch --detach", uncharged, neutral, untouched, ExitNeedsYou},
 		{Tampered, "something that only orch or a person may write was changed while an agent worked; it was put back",
 			"orch events shows what it was; look at what that agent did: orch logs TASK", uncharged, neutral, untouched, ExitNeedsYou},
-		{RunActive, "another clone or machine drives this epic",
-			"wait for it; if it is gone: orch run EPIC --take-over", uncharged, neutral, untouched, ExitHeld},
+		{RunActive, "another orch drives this epic: here, or in another clone or on another machine",
+			"wait for it, or orch stop EPIC; if it is a clone that is gone: orch run EPIC --take-over", uncharged, neutral, untouched, ExitHeld},
 		{Untrusted, "the repository names programs that nobody has allowed on this machine",
 			"orch trust shows them and asks", uncharged, neutral, untouched, ExitNotReady},
 		{Interrupted, "a person or a signal has stopped the run",

@@ -92,7 +92,7 @@ func reached(s State, now time.Time) (Code, string) {
 	}
 	l := s.Run.Limits
 	switch {
-	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != LandOne && !s.Moved.Restoring:
+	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
 		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
 	case l.MaxDuration > 0 && now.Sub(s.Run.Started) >= l.MaxDuration:
 		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
@@ -258,7 +258,7 @@ func moves(s State, _ time.Time) []Decision {
 // landings takes from the queue as many candidates as the window lets be gated
 // together. The window grows with green stacks and is halved by a red one.
 func landings(s State, now time.Time) []Decision {
-	if s.Run.Kill || !s.settled() || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+	if s.Run.Kill || s.Run.Mode == Settle || !s.settled() || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
 		return nil
 	}
 	n := min(len(s.Queue), max(1, s.Window))
@@ -272,7 +272,7 @@ func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }
 // baseCheck has the gate judge the epic branch as it is before an agent is paid, where it is
 // not known that it passes: at the beginning, and when others have moved it.
 func baseCheck(s State, now time.Time) []Decision {
-	if s.Gate != GateUnknown || s.Run.Mode == LandOne && !s.Moved.Accepted || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
+	if s.Gate != GateUnknown || !s.Run.Mode.starts() && !s.Moved.Accepted || s.Run.Mode == Settle || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
 		return nil
 	}
 	return one(CheckBase, Event{Kind: BaseCheckStarted, Land: &Land{Commits: []Commit{s.Tip}}})
@@ -331,7 +331,7 @@ func (s State) passes() bool {
 
 // starts gives ready tasks to agents.
 func starts(s State, now time.Time) (ds []Decision) {
-	if s.Run.Drain != "" || s.Run.Paused || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
+	if s.Run.Drain != "" || s.Run.Paused || !s.Run.Mode.starts() || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
 		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() {
 		return nil
 	}
@@ -403,7 +403,7 @@ func meta(s State, _ time.Time) []Decision {
 // into lands the finished epic where it was asked for.
 func into(s State, _ time.Time) []Decision {
 	there := s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into
-	if s.Run.Limits.Into == "" || there || s.Into.Why != "" || s.busy() || s.Run.Drain != "" || !s.complete(s.Epic) {
+	if s.Run.Limits.Into == "" || there || s.Into.Why != "" || s.busy() || s.Run.Drain != "" || s.Run.Mode == Settle || !s.complete(s.Epic) {
 		return nil
 	}
 	return one(Into, Event{Kind: IntoStarted, Land: &Land{Commits: []Commit{s.Tip}}, Reason: s.Run.Limits.Into})
@@ -427,7 +427,7 @@ func (s State) cleaning(t *Task) bool { return s.cleans[t.ID] && !s.unclean[t.ID
 
 // pending reports whether work is left that a timer, not an event, will release.
 func (s State) pending(now time.Time) bool {
-	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.gaveUp() {
+	if s.Run.Drain != "" || !s.Run.Mode.starts() || s.gaveUp() {
 		return false
 	}
 	if s.Run.Mode == Hand {
@@ -444,7 +444,7 @@ func (s State) pending(now time.Time) bool {
 // quiet reports whether no work is under way or left to this run, but perhaps
 // tidying up and telling the tracker.
 func (s State) quiet(now time.Time) bool {
-	return !s.working() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails() || s.stuck())
+	return !s.working() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.Run.Mode == Settle || s.landingFails() || s.stuck())
 }
 
 // finish ends the run when nothing runs, nothing is ready and the tracker has

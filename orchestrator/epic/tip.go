@@ -172,6 +172,9 @@ func acceptTip(s State, e Event) State {
 	if e.Tip.From == "" || len(s.Landings()) == 0 && s.Base == e.Tip.From {
 		s.Base = e.Tip.To
 	}
+	if s.Run.Mode == Settle { // the next run has the gate judge it
+		s.Moved = Moved{}
+	}
 	s.Gate, s.tip = GateUnknown, tipState{seen: e.At}
 	s.Into = IntoState{}
 	for _, id := range e.Tip.Lost {

@@ -79,3 +79,29 @@ func TestCurrent(t *testing.T) {
 	require.Equal(t, TipSeen, Current(s, moved("d")).Kind, "it has moved")
 	require.Equal(t, TipSeen, Current(s, moved("c")).Kind, "seen before that")
 }
+
+// TestSettleIsNoRun has a command settle the epic branch: it begins nothing, and the newest run
+// is the one before it, also where that was cut off.
+func TestSettleIsNoRun(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := Apply(NewState(), Event{Kind: RunStarted, At: at, Epic: "e", Run: &Run{Number: 1, Mode: Headless}, Land: &Land{Commits: []Commit{"tip"}}})
+	settle := Event{Kind: RunStarted, At: at.Add(time.Hour), Epic: "e", Run: &Run{Number: 1, Mode: Settle}, Land: &Land{Commits: []Commit{"tip"}}}
+	require.NoError(t, Check(s, settle))
+	begun := Apply(s, settle)
+	require.NoError(t, Check(begun, settle), "the command was killed, and is given again")
+	accepted := Event{Kind: BranchAccepted, At: at.Add(time.Hour), Tip: &TipMove{From: "tip", To: "other"}}
+	ended := Event{Kind: RunEnded, At: at.Add(time.Hour), Text: string(LoopDone)}
+	after := Apply(Apply(Apply(begun, settle), accepted), ended)
+	require.Equal(t, 1, after.Run.Number)
+	require.Equal(t, Headless, after.Run.Mode)
+	require.True(t, after.Run.CutOff())
+	require.False(t, after.Run.Ended.IsZero(), "what has changed since is no longer taken for that run's agents'")
+	require.Equal(t, Commit("other"), after.Tip)
+	require.False(t, after.Moved.Pending())
+	require.Equal(t, GateUnknown, after.Gate)
+	require.Empty(t, after.Done)
+	require.True(t, s.Run.Ended.IsZero(), "what was is as it was")
+	require.Error(t, Check(after, Event{Kind: RunStarted, Epic: "e", Run: &Run{Number: 1, Mode: Headless}}))
+	require.NoError(t, Check(after, Event{Kind: RunStarted, Epic: "e", Run: &Run{Number: 2, Mode: Headless}}))
+}

@@ -221,6 +221,9 @@ type Run struct {
 	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
 }
 
+// CutOff reports whether the run was killed.
+func (r Run) CutOff() bool { return r.Number > 0 && r.Promise == "" }
+
 // ReadAt is when the tracker's newest reading that differed from what was known
 // came in; zero when it was never read.
 func (s State) ReadAt() time.Time { return s.tracker.read }
@@ -240,7 +243,11 @@ const (
 	Headless Mode = "run"  // orch starts the agents
 	Hand     Mode = "next" // a session's model starts them: only claim, and make worktrees
 	LandOne  Mode = "land" // land what is queued, and start nothing
+	Settle   Mode = "epic" // only what a person says of the epic branch: no run of its own, and it has no number
 )
+
+// starts reports whether a run in this mode takes up tasks.
+func (m Mode) starts() bool { return m == Headless || m == Hand }
 
 // State is what replaying the journal gives. Its tasks are immutable: Apply
 // replaces the one that it changes, so a copy of a State stays as it is.
@@ -263,6 +270,7 @@ type State struct {
 	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
 
 	index   map[TaskID]int // of Tasks
+	before  *Run           // the newest run, while Run is that of a command that is none
 	tip     tipState
 	tracker trackerState
 	cleans  map[TaskID]bool // worktrees that are being removed

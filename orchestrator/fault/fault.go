@@ -6,6 +6,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"syscall"
 
@@ -63,7 +64,7 @@ func phrases() []string {
 	return []string{
 		"Too many open files", "Resource temporarily unavailable", "Cannot allocate memory", "No space left on device",
 		"Disk quota exceeded", "File too large", "Input/output error", "Read-only file system", "No locks available", "Stale file handle",
-		"cannot lock ref", ".lock': File exists", "Out of diskspace", "unable to write file", "unable to write new index file", "unable to create thread", "out of memory",
+		"cannot lock ref", ".lock': File exists", "Out of diskspace", "unable to write file", "unable to write new index file", "unable to create directory for", "unable to create thread", "out of memory", "couldn't write '",
 	}
 }
 
@@ -73,12 +74,16 @@ const (
 	leastFiles = 16
 )
 
-// DiskFull reports whether the file system that holds dir has no room left, and says so in a
-// clause. One that cannot be asked has.
+// DiskFull reports whether the file system that holds dir, or would hold it, has no room left, and
+// says so in a clause. One that cannot be asked has.
 func DiskFull(dir string) (why string, ok bool) {
 	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return "", false
+	for err := unix.Statfs(dir, &s); err != nil; err = unix.Statfs(dir, &s) {
+		up := filepath.Dir(dir)
+		if !errors.Is(err, syscall.ENOENT) || up == dir {
+			return "", false
+		}
+		dir = up
 	}
 	free := s.Bavail * uint64(s.Bsize)
 	switch {

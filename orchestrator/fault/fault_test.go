@@ -28,6 +28,7 @@ func TestMachine(t *testing.T) {
 		{"of a system call", fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC}), true},
 		{"no processes", fmt.Errorf("starting: %w", syscall.EAGAIN), true},
 		{"said by git", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "warning: x\nfatal: cannot lock ref 'refs/heads/a': Unable to create 'a.lock': File exists.\n"}, true},
+		{"a folder of references", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: commit: cannot update the ref 'refs/heads/a': unable to create directory for 'logs/refs/heads/a': No such file or directory\n"}, true},
 		{"said by git of the work", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: not a tree object\n"}, false},
 		{"a plain error", errors.New("No space left on device"), false},
 		{"permission", syscall.EACCES, false},

@@ -99,7 +99,10 @@ func linked(commonDir, name string) error {
 			return nil // not there: git makes it, or says so
 		}
 		if last := i == len(parts)-1; !info.IsDir() && (!last || !info.Mode().IsRegular()) {
-			return fmt.Errorf("%s is no plain file, and references are kept there: remove it", path)
+			if info.Mode().IsRegular() {
+				return &InTheWayError{Name: name, Other: strings.Join(parts[:i+1], "/")}
+			}
+			return &InTheWayError{Name: name, Path: path}
 		}
 	}
 	return nil
@@ -121,7 +124,8 @@ func (r *Repo) Refs(ctx context.Context, prefix string) ([]Ref, error) {
 }
 
 // UpdateRefs makes all changes or none, in one transaction, and only if each old value
-// and each of verify holds. It fails with [ErrRefMoved] when one does not, else as Do does.
+// and each of verify holds. It fails with [ErrRefMoved] when one does not, with an
+// [*InTheWayError] when another reference has the name as a folder, else as Do does.
 func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Ref) error {
 	var script bytes.Buffer
 	script.WriteString("start\x00")
@@ -147,6 +151,11 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 	}
 	for _, c := range changes {
 		verify = append(verify, Ref{Name: c.Name, Commit: c.Old})
+		if c.New != "" {
+			if blocked := r.Free(c.Name); blocked != nil {
+				return blocked
+			}
+		}
 	}
 	for _, v := range verify {
 		if moved := r.moved(ctx, v); moved != nil {

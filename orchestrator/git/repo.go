@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -79,6 +81,10 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 		if _, machine := fault.Machine(err); machine {
 			return fmt.Errorf("starting git: %w", err)
 		}
+		var exit *command.ExitError
+		if errors.As(err, &exit) && strings.Contains(exit.Stderr, "config") {
+			return brokenConfig(exit)
+		}
 		return &UnsupportedError{Reason: "git does not run: " + err.Error(), Fix: fix}
 	}
 	m := versionLine().FindSubmatch(res.Stdout)
@@ -103,6 +109,14 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 		return "", discoveryError(dir, err)
 	}
 	common, gitDir, _ := strings.Cut(strings.TrimSuffix(string(res.Stdout), "\n"), "\n")
+	if strings.Count(string(res.Stdout), "\n") != 2 { // git tells paths by lines, here and elsewhere
+		alone, err := at("--git-common-dir")
+		if err != nil {
+			return "", discoveryError(dir, err)
+		}
+		return "", &UnsupportedError{Reason: fmt.Sprintf("the path of the repository has a line break: %q", strings.TrimSuffix(string(alone.Stdout), "\n")),
+			Fix: "rename the folder whose name has it"}
+	}
 	if r.commonDir, err = filepath.EvalSymlinks(common); err != nil {
 		return "", fmt.Errorf("resolving the git directory: %w", err)
 	}
@@ -126,7 +140,12 @@ func discoveryError(dir string, err error) error {
 		return &UnsupportedError{Reason: "git does not trust " + dir + ", which belongs to someone else",
 			Fix: "git config --global --add safe.directory " + dir}
 	case strings.Contains(exit.Stderr, "not a git repository"):
+		if at := closedAbove(dir); at != "" {
+			return &UnsupportedError{Reason: "git does not take " + at + " for a repository: it is damaged, or closed to you", Fix: "ls -la " + at}
+		}
 		return fmt.Errorf("%s: %w", dir, ErrNotRepository)
+	case strings.Contains(exit.Stderr, "bad config") || strings.Contains(exit.Stderr, "bad numeric config") || strings.Contains(exit.Stderr, "bad boolean config"):
+		return brokenConfig(exit)
 	case strings.Contains(exit.Stderr, "extension"): // "unknown repository extension found"
 		return &UnsupportedError{Reason: exit.Error(), Fix: "install a newer git"}
 	}
@@ -148,4 +167,27 @@ func mainWorkTree(common, top, setting string, bare bool) string {
 		return filepath.Dir(common)
 	}
 	return ""
+}
+
+// closedAbove is what looks like a git directory, at dir or above; empty where there is none.
+func closedAbove(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		at := filepath.Join(dir, ".git")
+		info, err := os.Lstat(at)
+		if err == nil && info.IsDir() {
+			_, err = os.Lstat(filepath.Join(at, "HEAD"))
+		}
+		if err == nil || errors.Is(err, fs.ErrPermission) {
+			return at
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// brokenConfig is for a configuration that git refuses to read; git names the file and the line.
+func brokenConfig(exit *command.ExitError) error {
+	return &UnsupportedError{Reason: "git cannot read its configuration: " + text.FirstLine(strings.TrimPrefix(exit.Stderr, "fatal: "), ""),
+		Fix: "mend the line that git names; git config --list tells whether it is right then"}
 }

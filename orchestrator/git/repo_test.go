@@ -81,6 +81,42 @@ func TestOpenRefuses(t *testing.T) {
 	require.ErrorAs(t, err, &unsupported)
 }
 
+func TestOpenRefusesWhatGitCannotRead(t *testing.T) {
+	t.Parallel()
+	run := proc.New(proc.Options{}).Run
+	w := newWorld(t)
+	broken := filepath.Join(t.TempDir(), "broken")
+	require.NoError(t, os.WriteFile(broken, []byte("[core\n"), 0o600))
+	var refused *git.UnsupportedError
+	_, err := git.Open(t.Context(), run, w.Dir, append(w.Env, "GIT_CONFIG_GLOBAL="+broken))
+	require.ErrorAs(t, err, &refused, "the person's")
+	require.Contains(t, refused.Reason, broken)
+	require.NotContains(t, refused.Fix, "2.38")
+
+	for _, name := range []string{"new\nline", "\nfirst", "last\n"} {
+		w.Dir = filepath.Join(t.TempDir(), name, "repo")
+		require.NoError(t, os.MkdirAll(w.Dir, 0o700))
+		w.Git("init", "-q")
+		_, err := git.Open(t.Context(), run, w.Dir, w.Env)
+		require.ErrorAs(t, err, &refused, "%q", name)
+		require.Contains(t, refused.Reason, "line break")
+	}
+
+	w = newWorld(t)
+	require.NoError(t, os.WriteFile(filepath.Join(w.Dir, ".git", "config"), []byte("[core\n"), 0o600))
+	_, err = git.Open(t.Context(), run, w.Dir, w.Env)
+	require.ErrorAs(t, err, &refused, "the repository's")
+	require.Contains(t, refused.Reason, "config")
+
+	w = newWorld(t)
+	require.NoError(t, os.Rename(filepath.Join(w.Dir, ".git", "objects"), filepath.Join(w.Dir, "gone")))
+	below := filepath.Join(w.Dir, "below")
+	require.NoError(t, os.Mkdir(below, 0o700))
+	_, err = git.Open(t.Context(), run, below, w.Env)
+	require.ErrorAs(t, err, &refused, "damaged")
+	require.Contains(t, refused.Reason, filepath.Join(w.Dir, ".git"))
+}
+
 // The environment of the caller may point git anywhere; hooks and translations come with it.
 func TestDoIgnoresWhatWouldRedirectIt(t *testing.T) {
 	t.Parallel()

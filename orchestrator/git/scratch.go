@@ -69,6 +69,28 @@ func (r *Repo) Abandoned(now time.Time) (paths []string, err error) {
 	return paths, nil
 }
 
+// Sweep removes what Abandoned lists, and says what it has removed. It fails when that cannot be
+// listed, or some of it not be removed.
+func (r *Repo) Sweep(now time.Time) (removed []string, err error) {
+	paths, err := r.Abandoned(now)
+	if err != nil || len(paths) == 0 {
+		return nil, err
+	}
+	files, err := private.Open(r.commonDir)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	for _, path := range paths {
+		if rmErr := files.RemoveAll(path); rmErr != nil {
+			err = errors.Join(err, rmErr)
+			continue
+		}
+		removed = append(removed, path)
+	}
+	return removed, err
+}
+
 // ownerAlive reports whether the process that a name tells of still runs.
 func ownerAlive(name string) (alive, known bool) {
 	m := ownedName().FindStringSubmatch(name)

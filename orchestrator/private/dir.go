@@ -118,8 +118,12 @@ func (d *Dir) walk(name string, create bool) (at *os.Root, last string, err erro
 	return at, steps[len(steps)-1], nil
 }
 
-// naming gives an UnsafeError its whole path.
+// naming gives an UnsafeError, or an error of the file system, its whole path.
 func naming(err error, path string) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
+	}
 	var unsafe *UnsafeError
 	if errors.As(err, &unsafe) {
 		return &UnsafeError{Path: path, What: unsafe.What}
@@ -270,7 +274,7 @@ func (d *Dir) WriteFile(name string, data []byte) (err error) {
 	}
 	f, err := create(at, fresh)
 	if err != nil {
-		return err
+		return naming(err, name)
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
@@ -356,10 +360,7 @@ func readAll(f *os.File, name string, limit int64) (data []byte, err error) {
 
 // ReadFile reads a file of at most limit bytes whose folder is trusted. It fails as [Dir.ReadFile] does.
 func ReadFile(path string, limit int64) ([]byte, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, syscall.ELOOP) {
-		return nil, &UnsafeError{Path: path, What: "is not a file: it is a symbolic link"}
-	}
+	f, err := OpenPlain(path, os.O_RDONLY)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func startAgents(s *proc.System, agents []string) {
 		}
 		go func() {
 			exit := p.Wait()
-			fmt.Printf("ended %d %s %v\n", n, exit.Signal, exit.Survivors)
+			fmt.Printf("ended %d %s %v %s\n", n, exit.Signal, exit.Survivors, exit.Cause)
 		}()
 	}
 	forever()

@@ -116,12 +116,39 @@ func hostile(what string, args []string) int {
 		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		forever()
+	case "stop-tree": // the guard, and then itself
+		ready()
+		below(true, "double", "hang")
+		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		forever()
+	case "stop-self":
+		ready()
+		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		forever()
+	case "stop-briefly": // its guard, which it wakes again
+		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
+		syscall.Kill(os.Getppid(), syscall.SIGCONT)
 	case "betray": // n daemons that know nothing of anybody, and the end of the guard at once
 		for range number(args[0]) {
 			below(true, "double", "ignore")
 		}
 		syscall.Kill(os.Getppid(), syscall.SIGKILL)
 		forever()
+	case "betray-hopping": // the same, with daemons that are another process each moment
+		for range number(args[0]) {
+			away(args[1])
+		}
+		syscall.Kill(os.Getppid(), syscall.SIGKILL)
+		forever()
+	case "leave-hopping":
+		for range number(args[0]) {
+			away(args[1])
+		}
+	case "hop":
+		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+		os.NewFile(3, "told").Write([]byte("on its way"))
+		hop(number(args[0]), []byte("hopped\n"))
 	case "who":
 		markers := []string{}
 		for _, a := range proc.GuardsAbove("guard") {
@@ -166,6 +193,21 @@ func below(wait bool, args ...string) (pid int) {
 		cmd.Wait()
 	}
 	return cmd.Process.Pid
+}
+
+// away starts a daemon that hops, and returns when it is about to.
+func away(times string) {
+	told, tell, err := os.Pipe()
+	if err != nil {
+		panic(err)
+	}
+	cmd := exec.Command("/proc/self/exe", "agent", "hop", times)
+	cmd.Env, cmd.Stdout, cmd.ExtraFiles = []string{}, os.Stdout, []*os.File{tell}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		panic(err)
+	}
+	told.Read(make([]byte, 10))
 }
 
 func flood(bytesLeft int) {

@@ -3,6 +3,7 @@ package proc
 import (
 	"crypto/rand"
 	"os/exec"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -125,7 +126,7 @@ func (c *Children) endStrangers(end time.Time) (found []int) {
 func (c *Children) endThese(list func() []int) (found []int) {
 	c.starting.Lock()
 	defer c.starting.Unlock()
-	for _, pid := range list() {
+	for _, pid := range slices.Backward(list()) { // the newest are alive still
 		if !c.knows(pid) && endStranger(pid, c.own, c.knows) {
 			found = append(found, pid)
 		}

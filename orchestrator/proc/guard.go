@@ -106,7 +106,7 @@ func (g *guard) tell(r report) {
 func (g *guard) run() int {
 	for {
 		if gone := g.reap(); gone || g.overdue() {
-			return g.finish()
+			return g.finish(gone)
 		}
 		select {
 		case s := <-g.signals:
@@ -118,6 +118,7 @@ func (g *guard) run() int {
 		case <-g.tick.C:
 			if !time.Now().Before(g.killAt) {
 				signalTree(g.command, syscall.SIGKILL)
+				g.press()
 			}
 		}
 	}
@@ -180,9 +181,24 @@ func (g *guard) commandEnded(status syscall.WaitStatus) {
 	g.end(syscall.SIGTERM, lingerGrace)
 }
 
-func (g *guard) finish() int {
+// press follows what forks, without a pause, until the next round.
+func (g *guard) press() {
+	for end := time.Now().Add(pressInterval); time.Now().Before(end) && !g.reap(); {
+		left := orphans()
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range slices.Backward(left) { // waited for by nobody else: the numbers are theirs
+			signalGroup(pid, syscall.SIGKILL)
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+		}
+	}
+}
+
+// finish reports; what is not gone, and may not be seen at this moment, is left to the starter.
+func (g *guard) finish(gone bool) int {
 	last := g.status
-	last.Gone = true
+	last.Gone = gone
 	for _, p := range below(os.Getpid()) {
 		last.Survivors = append(last.Survivors, p.pid)
 	}

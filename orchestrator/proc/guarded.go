@@ -11,8 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/command"
 	"golang.org/x/sys/unix"
+
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 const (
@@ -23,6 +24,10 @@ const (
 	guardStart = 30 * time.Second
 	// guardPatience is how much longer than its own limits a guard may take before it is itself ended.
 	guardPatience = 3 * time.Second
+	// haltInterval is the pause between two looks whether a guard is stopped, and haltLooks is how often
+	// in a row it is found so before it is taken for dead: a moment is nobody's harm.
+	haltInterval = 500 * time.Millisecond
+	haltLooks    = 4
 	// sweepInterval is the pause between two blows at what a dead guard has left: short, since
 	// what forks must not get away.
 	sweepInterval = time.Millisecond
@@ -109,6 +114,8 @@ func (g *guarded) supervise(ctx context.Context, s supervision) ending {
 	defer st.timer.Stop()
 	tick, stopTick := s.watch.ticks()
 	defer stopTick()
+	halts := time.NewTicker(haltInterval)
+	defer halts.Stop()
 	done := ctx.Done()
 	reports := g.reports
 	for {
@@ -127,6 +134,8 @@ func (g *guarded) supervise(ctx context.Context, s supervision) ending {
 			st.stop(cause)
 		case now := <-tick:
 			st.look(now)
+		case <-halts.C:
+			st.lookForHalt()
 		case <-st.timer.C:
 			st.escalate()
 		}
@@ -141,6 +150,7 @@ type stopper struct {
 	grade   grade
 	ended   bool // the command itself
 	gone    bool // the guard found nothing left
+	halts   int  // looks in a row at which it was stopped
 	timer   *time.Timer
 }
 
@@ -162,6 +172,25 @@ func (st *stopper) look(now time.Time) {
 	if cause := st.watch.check(now, st.guarded.child.cmd.Process.Pid); cause != "" {
 		st.stop(cause)
 	}
+}
+
+// lookForHalt takes a guard that does not run for dead.
+func (st *stopper) lookForHalt() {
+	if st.grade == forced {
+		return
+	}
+	if !halted(st.guarded.child.cmd.Process.Pid, st.guarded.command) {
+		st.halts = 0
+		return
+	}
+	if st.halts++; st.halts < haltLooks {
+		return
+	}
+	if st.end.cause == Ended && !st.ended {
+		st.end.cause = Halted
+	}
+	st.grade = forced
+	st.guarded.force()
 }
 
 // take notes what the guard reports; a guard that goes on after that has its own short limits.
@@ -236,10 +265,16 @@ func (g *guarded) order(o order) bool {
 // force is for a guard that does not do its work: it ends the tree, and then the guard.
 func (g *guarded) force() {
 	pid := g.child.cmd.Process.Pid
-	for _, p := range below(pid) {
-		p.signal(syscall.SIGKILL)
+	for end := time.Now().Add(killPatience); time.Now().Before(end); time.Sleep(sweepInterval) {
+		tree := below(pid)
+		if len(tree) == 0 {
+			break
+		}
+		killGroups(tree)
+		for _, p := range tree {
+			p.signal(syscall.SIGKILL)
+		}
 	}
-	g.sweep()
 	signalGroup(pid, syscall.SIGKILL)
 }
 

@@ -12,8 +12,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/command"
 	"golang.org/x/sys/unix"
+
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 const (
@@ -59,6 +60,9 @@ func launch(ctx context.Context, c command.Cmd, o launchOptions) (*child, error)
 	}
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if o.lifeline != nil {
+		cmd.SysProcAttr = guardAttr()
+	}
 	cmd.WaitDelay = drainTime
 	if c.Stdin != nil {
 		cmd.Stdin = bytes.NewReader(c.Stdin)
@@ -164,6 +168,11 @@ func (c *child) waitOrEnd(ctx context.Context, grace time.Duration) ending {
 	case <-c.exited:
 		return c.ending(Ended)
 	case <-ctx.Done():
+	}
+	select { // both may be so, when this process was stopped for a while
+	case <-c.exited:
+		return c.ending(Ended)
+	default:
 	}
 	signalGroup(c.cmd.Process.Pid, syscall.SIGTERM)
 	kill := time.NewTimer(grace)

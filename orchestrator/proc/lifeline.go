@@ -41,7 +41,7 @@ type report struct {
 	Ended     bool  `json:"ended,omitempty"`     // Code and Signal are those of the command
 	Code      int   `json:"code,omitempty"`      // 128+n after a signal
 	Signal    int   `json:"signal,omitempty"`    // n, 0 for none
-	Gone      bool  `json:"gone,omitempty"`      // the guard exits now
+	Gone      bool  `json:"gone,omitempty"`      // nothing of the tree is left, and the guard exits now
 	Survivors []int `json:"survivors,omitempty"` // what it could not end
 }
 

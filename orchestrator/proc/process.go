@@ -3,10 +3,11 @@ package proc
 import (
 	"context"
 	"errors"
-	"github.com/beadsorch/orch/orchestrator/command"
 	"io"
 	"sync/atomic"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 // Spec is an agent to start and how to watch it.
@@ -52,6 +53,9 @@ const (
 	Interrupted Cause = "interrupted"
 	// Killed means that it was stopped at once.
 	Killed Cause = "killed"
+	// Halted means that its guard, or all that ran below it, was stopped with SIGSTOP, or by who
+	// traced it, and did not go on (Linux only).
+	Halted Cause = "halted"
 )
 
 // Exit is how a process ended.

@@ -17,8 +17,8 @@ const (
 // ErrMarker says that a marker is not "NAME=value" with both parts, so that it could match anything.
 var ErrMarker = errors.New("marker is not NAME=value")
 
-// Survivors gives the processes of this machine whose environment carries the marker, "NAME=value";
-// not the caller and not its ancestors. It sees those that it may look at, which are those of the
+// Survivors gives the processes of this machine whose environment carries the marker, "NAME=value",
+// and all that is below a guard that has it; not the caller and not its ancestors. It sees those that it may look at, which are those of the
 // same user, and on systems other than Linux none. It fails with [ErrMarker].
 func Survivors(marker string) ([]int, error) {
 	found, err := carriers(marker)
@@ -27,7 +27,7 @@ func Survivors(marker string) ([]int, error) {
 
 // Reap ends the processes that carry the marker. It waits up to wait for them to end by themselves,
 // because git or bd that is killed at work leaves locks behind; then it sends SIGTERM, grace later
-// SIGKILL, and gives those that are alive even then. New carriers that appear meanwhile are ended too.
+// SIGKILL, and gives those that are alive even then. Those that are stopped are woken. New carriers that appear meanwhile are ended too.
 // It fails with [ErrMarker], and with context.Cause(ctx) when ctx ends, which stops no process.
 func Reap(ctx context.Context, marker string, wait, grace time.Duration) ([]int, error) {
 	left, err := awaitGone(ctx, marker, wait, 0)
@@ -52,6 +52,7 @@ func awaitGone(ctx context.Context, marker string, patience time.Duration, sig s
 		if err != nil || len(left) == 0 || over {
 			return left, err
 		}
+		wake(left) // a guard that was stopped ends its tree then
 		for _, p := range left {
 			if sig != 0 && !told[p] {
 				told[p] = true

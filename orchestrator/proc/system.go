@@ -3,8 +3,9 @@ package proc
 import (
 	"context"
 	"errors"
-	"github.com/beadsorch/orch/orchestrator/command"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 const (
@@ -15,6 +16,10 @@ const (
 
 // ErrNoGuard says that a guarded command was asked of a System without a guard.
 var ErrNoGuard = errors.New("no guard program is set")
+
+// ErrHalted says that a guarded command was ended since its guard, or all of it, was stopped and
+// did not go on: see [Halted].
+var ErrHalted = errors.New("it was stopped (SIGSTOP), or its guard was, and did not go on")
 
 // Options is how a System treats all of its children.
 type Options struct {
@@ -83,7 +88,7 @@ func (s *System) Run(ctx context.Context, c command.Cmd) (command.Result, error)
 
 // RunGuarded runs c as Run does, but below a guard; it is a [Runner]. When it returns no
 // process of c's tree is left: what outlives c gets SIGTERM, and SIGKILL 2 s later. Besides
-// the failures of Run it fails with [ErrNoGuard], and when the guard could not be started.
+// the failures of Run it fails with [ErrNoGuard] and [ErrHalted], and when the guard could not be started.
 func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)
@@ -95,12 +100,17 @@ func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result,
 	}
 	end := g.supervise(ctx, supervision{interrupt: orderTerminate, grace: runGrace})
 	g.child.drain()
-	return kept.result(end.code), runError(ctx, c, end, kept)
+	res := kept.result(end.code)
+	res.Survivors = end.survivors
+	return res, runError(ctx, c, end, kept)
 }
 
 // runError reports a command that was stopped as stopped, however it took that: one
 // that catches SIGTERM and exits 0 has still not done its work.
 func runError(ctx context.Context, c command.Cmd, end ending, kept *capture) error {
+	if end.cause == Halted {
+		return wrapCommand(c, ErrHalted)
+	}
 	if end.cause != Ended {
 		return wrapCommand(c, context.Cause(ctx))
 	}

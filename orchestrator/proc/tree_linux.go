@@ -72,25 +72,22 @@ func children() []int {
 	return found
 }
 
-// endStranger kills and waits for a child of this process; false when there is none, or it
-// carries the entry own. Only this process can wait for it, and does not meanwhile: so the
-// number of a child, and of its group, is still its own.
+// endStranger kills and waits for a child of this process; false when it carries the entry own.
+// Only this process can wait for it, and does not meanwhile: so the number of a child, and of
+// its group, is still its own. It is quick about it, since what forks is to be caught: a group
+// dies at one blow, with what was born into it, and also where who made it has ended.
 func endStranger(pid int, own string, known func(int) bool) bool {
-	s, err := readStat(pid)
-	if err != nil || s.ppid != os.Getpid() {
-		return false
-	}
-	if s.zombie() {
-		return bury(pid)
-	}
 	if hasEntry(pid, []byte(own)) {
 		return false
 	}
-	if !known(s.pgid) {
+	signalGroup(pid, syscall.SIGKILL)
+	_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+	if bury(pid) {
+		return true
+	}
+	if s, err := readStat(pid); err == nil && s.pgid != pid && !known(s.pgid) {
 		killGroups([]stat{s})
 	}
-	s.signal(syscall.SIGKILL)
-	bury(pid)
 	return true
 }
 
@@ -106,6 +103,12 @@ func childrenOf(list string) []int {
 		}
 	}
 	return found
+}
+
+// guardAttr also wakes a guard that was stopped when its starter dies, so that it sees the end of
+// its lifeline. That the starter's thread ends alone does no harm.
+func guardAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
 // commandAttr also makes the command die with its guard.
@@ -129,7 +132,9 @@ func signalTree(_ int, sig syscall.Signal) {
 		killGroups(tree)
 	}
 	for _, p := range tree {
-		p.signal(sig)
+		if p.signal(sig) && p.stopped() {
+			p.signal(syscall.SIGCONT) // it takes no other signal before
+		}
 	}
 }
 
@@ -156,6 +161,35 @@ func (id identity) signal(sig syscall.Signal) bool {
 }
 
 func (s stat) zombie() bool { return s.state == 'Z' || s.state == 'X' }
+
+// stopped is so by a signal, or by who traces it.
+func (s stat) stopped() bool { return s.state == 'T' || s.state == 't' }
+
+// halted reports whether a guard does not run, or nothing of what it guards: then nothing in
+// there can have it go on.
+func halted(guard, command int) bool {
+	if s, err := readStat(guard); err != nil || s.stopped() {
+		return err == nil
+	}
+	if s, err := readStat(command); err != nil || !s.stopped() {
+		return false
+	}
+	for _, p := range below(guard) {
+		if !p.stopped() {
+			return false
+		}
+	}
+	return true
+}
+
+// wake has those go on that are stopped.
+func wake(found []identity) {
+	for _, p := range found {
+		if now, err := readStat(p.pid); err == nil && now.stopped() {
+			p.signal(syscall.SIGCONT)
+		}
+	}
+}
 
 // below gives the processes below pid, zombies aside, parents first.
 func below(pid int) []stat {
@@ -264,17 +298,29 @@ func parseStat(line []byte) (stat, error) {
 }
 
 // marked gives the processes whose environment, as it was at their start, has the entry marker,
-// and the guards that have it on their command line, since theirs cannot be read by all.
-// Those of other users cannot be read and are left out, as are this process and its ancestors.
+// the guards that have it on their command line, since theirs cannot be read by all, and what is
+// below those, whatever its environment. Those of other users cannot be read and are left out, as
+// are this process and its ancestors.
 func marked(marker string) ([]identity, error) {
 	entry, own := []byte(marker), lineage(os.Getpid())
 	var found []identity
+	add := func(p stat) {
+		if !p.zombie() && !slices.Contains(own, p.pid) && !slices.Contains(found, p.identity) {
+			found = append(found, p.identity)
+		}
+	}
 	for _, pid := range pids() {
-		if slices.Contains(own, pid) || !hasEntry(pid, entry) && !guards(pid, entry) {
+		guard := guards(pid, entry)
+		if slices.Contains(own, pid) || !guard && !hasEntry(pid, entry) {
 			continue
 		}
-		if p, err := readStat(pid); err == nil && !p.zombie() {
-			found = append(found, p.identity)
+		if guard {
+			for _, p := range below(pid) { // before the guard: it is what holds them together
+				add(p)
+			}
+		}
+		if p, err := readStat(pid); err == nil {
+			add(p)
 		}
 	}
 	return found, nil

@@ -23,6 +23,14 @@ type stat struct {
 
 func becomeReaper() error { return nil }
 
+func guardAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
+func halted(int, int) bool { return false }
+
+func wake([]identity) {}
+
+func killGroups([]stat) {}
+
 func commandAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
 func redirect(from, to int) bool { return unix.Dup2(from, to) == nil }

@@ -3,6 +3,8 @@ package proc
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/command"
 )
 
 const (
@@ -50,7 +52,7 @@ func (w *watch) ticks() (<-chan time.Time, func()) {
 
 // check gives the cause for which the process below the guard pid has to be stopped now, or none.
 func (w *watch) check(now time.Time, pid int) Cause {
-	step := min(now.Sub(w.last), 2*w.every)
+	step := command.Counted(now.Sub(w.last), w.every)
 	w.last = now
 	w.lived += step
 	if w.timeout > 0 && w.lived >= w.timeout {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -51,6 +50,9 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) (Chang
 	}
 	if c.Kept, err = g.copyAside(c.Path, is); err != nil {
 		return c, err
+	}
+	if c.Restored = g.dry; g.dry {
+		return c, nil
 	}
 	if err := g.resetKeys(ctx, c.Path, risky, old); err != nil {
 		return c, err
@@ -186,7 +188,9 @@ func redirects(key string) bool {
 
 // copyAside keeps what settings were changed to.
 func (g *Guard) copyAside(path string, is entry) (string, error) {
-	g.kept++
-	kept := filepath.Join(g.Dir, "tampered", fmt.Sprintf("%s-%d-%s", g.Now().UTC().Format("20060102T150405Z"), g.kept, strings.ReplaceAll(path, "/", "_")))
+	kept := g.place(path)
+	if g.dry {
+		return kept, nil
+	}
 	return kept, g.Files.WriteFile(kept, is.Data)
 }

@@ -215,9 +215,10 @@ func (g *Guard) write(path string, e entry) error {
 
 // aside moves what is at path into the epic's folder, where it does nothing, and says where.
 func (g *Guard) aside(path string) (string, error) {
-	g.kept++
-	name := fmt.Sprintf("%s-%d-%s", g.Now().UTC().Format("20060102T150405Z"), g.kept, strings.ReplaceAll(path, "/", "_"))
-	kept := filepath.Join(g.Dir, "tampered", name)
+	kept := g.place(path)
+	if g.dry {
+		return kept, nil
+	}
 	err := g.Files.Rename(g.at(path), kept)
 	if err != nil {
 		return "", err
@@ -227,6 +228,20 @@ func (g *Guard) aside(path string) (string, error) {
 		return kept, err
 	}
 	return kept, nil
+}
+
+// place is where what is at path is put aside: where it was said to be, if it was.
+func (g *Guard) place(path string) string {
+	if at := g.to[path]; at != "" && !g.dry {
+		delete(g.to, path)
+		return at
+	}
+	g.kept++
+	at := filepath.Join(g.Dir, "tampered", fmt.Sprintf("%s-%d-%s", g.Now().UTC().Format("20060102T150405Z"), g.kept, strings.ReplaceAll(path, "/", "_")))
+	if g.dry {
+		g.to[path] = at
+	}
+	return at
 }
 
 // signature tells from outside whether a file may have changed; "" where there is none.

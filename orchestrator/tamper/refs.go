@@ -166,6 +166,12 @@ func (g *Guard) checkAttic(ctx context.Context, c Change, was, is git.Commit) (C
 
 // putRef puts a reference back.
 func (g *Guard) putRef(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	if is != "" {
+		c.Fix = "git log -1 " + string(is)
+	}
+	if c.Restored = true; g.dry {
+		return c, nil
+	}
 	err := g.Repo.UpdateRefs(ctx, []git.RefChange{{Name: c.Path, New: was, Old: is}})
 	if errors.Is(err, git.ErrRefMoved) {
 		return Change{}, nil // it moves again; the next time

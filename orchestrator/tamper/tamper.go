@@ -30,7 +30,7 @@ type Change struct {
 	Restored bool
 	// Kept is where what was there instead is kept; "" nowhere.
 	Kept string
-	// Fix is what a person can do about it where it was not put back.
+	// Fix is what a person can do about it; where it was put back, what shows what was there.
 	Fix string
 }
 
@@ -39,7 +39,9 @@ func (c Change) String() string {
 	s := c.Path + " " + c.What
 	switch {
 	case c.Restored && c.Kept != "":
-		s += "; put back, what was there is in " + c.Kept
+		s += "; put back, and this shows what was there: cat " + quoted(c.Kept)
+	case c.Restored && c.Fix != "":
+		s += "; put back, and this shows what was there: " + c.Fix
 	case c.Restored:
 		s += "; put back"
 	case c.Fix != "":
@@ -49,6 +51,18 @@ func (c Change) String() string {
 	}
 	return s
 }
+
+// quoted is a path as a shell reads it.
+func quoted(path string) string {
+	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
+}
+
+// Say is told what will be put back, before anything is: when it fails nothing is. Nil tells
+// nobody.
+type Say func([]Change) error
 
 // Options is what a Guard is made of; all of it has to be set.
 type Options struct {
@@ -72,6 +86,8 @@ type Guard struct {
 	sigs map[string]string // how files looked from outside when they were last read
 	refs string            // the same for all references
 	kept int               // things put aside
+	dry  bool              // nothing is put back: it is only looked what would be
+	to   map[string]string // where things go that are put aside, as was said
 }
 
 // New remembers nothing yet.
@@ -80,8 +96,9 @@ func New(o Options) *Guard { return &Guard{Options: o, sigs: map[string]string{}
 // Begin remembers how the repository is now, for [Guard.Check], and durably, with a digest that
 // the caller keeps where agents cannot forge it. before is the digest of a run that was
 // killed, "" for none: what has changed since that run began is put back first, if the record of
-// it still has that digest. It fails when the repository cannot be read or written.
-func (g *Guard) Begin(ctx context.Context, before string) (found []Change, digest string, err error) {
+// it still has that digest, and say is told. It fails as say does, and when the repository
+// cannot be read or written.
+func (g *Guard) Begin(ctx context.Context, before string, say Say) (found []Change, digest string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if before != "" {
@@ -91,7 +108,7 @@ func (g *Guard) Begin(ctx context.Context, before string) (found []Change, diges
 			for path := range old.Files {
 				g.sigs[path] = "not looked at" // what is gone now looks like nothing too
 			}
-			if found, err = g.check(ctx); err != nil {
+			if found, err = g.check(ctx, say); err != nil {
 				return found, "", err
 			}
 		} else {
@@ -109,7 +126,7 @@ func (g *Guard) Begin(ctx context.Context, before string) (found []Change, diges
 // Restore puts back what has changed since a run began that was killed, as Begin does, and
 // remembers nothing. The record has to have the digest; without it nothing is done. It fails
 // when the repository cannot be read or written.
-func (g *Guard) Restore(ctx context.Context, digest string) (found []Change, err error) {
+func (g *Guard) Restore(ctx context.Context, digest string, say Say) (found []Change, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	old, ok := g.load(digest)
@@ -120,22 +137,58 @@ func (g *Guard) Restore(ctx context.Context, digest string) (found []Change, err
 	for path := range old.Files {
 		g.sigs[path] = "not looked at"
 	}
-	return g.check(ctx)
+	return g.check(ctx, say)
+}
+
+// Foresee says what [Guard.Restore] would find, and changes nothing. It fails as that does.
+func (g *Guard) Foresee(ctx context.Context, digest string) ([]Change, error) {
+	only := errors.New("only to look")
+	var seen []Change
+	_, err := g.Restore(ctx, digest, func(found []Change) error {
+		seen = found
+		return only
+	})
+	if errors.Is(err, only) {
+		err = nil
+	}
+	return seen, err
 }
 
 // Check compares the repository with what is remembered, puts back what has one right value,
-// and returns all that had changed, each once. It fails when something cannot be read or put
-// back; what was found by then is returned.
-func (g *Guard) Check(ctx context.Context) ([]Change, error) {
+// and returns all that had changed, each once; say is told before. It fails as say does, and
+// when something cannot be read or put back; what was found by then is returned.
+func (g *Guard) Check(ctx context.Context, say Say) ([]Change, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.was.Files == nil {
 		return nil, nil
 	}
-	return g.check(ctx)
+	return g.check(ctx, say)
 }
 
-func (g *Guard) check(ctx context.Context) ([]Change, error) {
+// check finds what has changed, has it said, and puts it back.
+func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
+	if say == nil {
+		return g.compare(ctx)
+	}
+	found, _ := g.foresee(ctx) // what cannot be read is found again, and said then
+	if len(found) > 0 {
+		if err := say(found); err != nil {
+			return nil, err
+		}
+	}
+	return g.compare(ctx)
+}
+
+// foresee compares, and leaves all as it is.
+func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
+	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs)}, maps.Clone(g.sigs), g.refs, g.kept
+	g.dry, g.to = true, map[string]string{}
+	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
+	return g.compare(ctx)
+}
+
+func (g *Guard) compare(ctx context.Context) ([]Change, error) {
 	found, err := g.checkFiles(ctx)
 	refs, refErr := g.checkRefs(ctx)
 	return append(found, refs...), errors.Join(err, refErr)
@@ -273,6 +326,10 @@ func (g *Guard) restore(c Change, was entry, known, gone bool) (Change, error) {
 		if c.Kept, err = g.aside(c.Path); err != nil {
 			return c, err
 		}
+	}
+	if g.dry {
+		c.Restored = true
+		return c, nil
 	}
 	if known {
 		err = g.write(c.Path, was)

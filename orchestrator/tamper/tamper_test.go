@@ -1,6 +1,7 @@
 package tamper_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -133,14 +134,25 @@ func TestPutBack(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			g := w.guard()
-			found, digest, err := g.Begin(t.Context(), "")
+			found, digest, err := g.Begin(t.Context(), "", nil)
 			require.NoError(t, err)
 			require.Empty(t, found)
 			require.NotEmpty(t, digest)
 			before := w.guarded()
 			c.plant(w)
-			found, err = g.Check(t.Context())
+			var told []tamper.Change
+			refuse := errors.New("not now")
+			_, err = g.Check(t.Context(), func([]tamper.Change) error { return refuse })
+			require.ErrorIs(t, err, refuse)
+			planted := w.guarded()
+			require.NotEqual(t, before, planted, "nothing is put back that was not said")
+			found, err = g.Check(t.Context(), func(all []tamper.Change) error {
+				told = all
+				require.Equal(t, planted, w.guarded(), "said before it is done")
+				return nil
+			})
 			require.NoError(t, err)
+			require.Equal(t, told, found)
 			var paths []string
 			for _, f := range found {
 				paths = append(paths, f.Path)
@@ -149,18 +161,18 @@ func TestPutBack(t *testing.T) {
 			require.Contains(t, paths, c.path)
 			after := w.guarded()
 			require.Equal(t, before, after)
-			found, err = g.Check(t.Context())
+			found, err = g.Check(t.Context(), nil)
 			require.NoError(t, err)
 			require.Empty(t, found, "said once")
 		})
 		t.Run(c.name+", and the run killed", func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			_, digest, err := w.guard().Begin(t.Context(), "")
+			_, digest, err := w.guard().Begin(t.Context(), "", nil)
 			require.NoError(t, err)
 			before := w.guarded()
 			c.plant(w)
-			found, _, err := w.guard().Begin(t.Context(), digest)
+			found, _, err := w.guard().Begin(t.Context(), digest, nil)
 			require.NoError(t, err)
 			require.NotEmpty(t, found)
 			require.True(t, found[0].Restored)
@@ -174,7 +186,7 @@ func TestPersonsWork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.guard()
-	_, _, err := g.Begin(t.Context(), "")
+	_, _, err := g.Begin(t.Context(), "", nil)
 	require.NoError(t, err)
 	w.Commit("b", "b\n")
 	w.Git("tag", "v1")
@@ -185,13 +197,13 @@ func TestPersonsWork(t *testing.T) {
 	w.Git("branch", "--set-upstream-to", "topic")
 	w.Write("a", "changed\n")
 	w.Git("stash")
-	found, err := g.Check(t.Context())
+	found, err := g.Check(t.Context(), nil)
 	require.NoError(t, err)
 	require.Empty(t, found)
 
 	w.Git("config", "user.name", "Another")
 	w.Git("config", "remote.origin.url", "https://example.com/x.git")
-	found, err = g.Check(t.Context())
+	found, err = g.Check(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.False(t, found[0].Restored)
@@ -200,7 +212,7 @@ func TestPersonsWork(t *testing.T) {
 
 	w.Git("config", "user.name", "A Third")
 	w.Git("config", "core.hooksPath", "/tmp/evil")
-	found, err = g.Check(t.Context())
+	found, err = g.Check(t.Context(), nil)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.True(t, found[0].Restored)
@@ -243,11 +255,11 @@ func TestReferences(t *testing.T) {
 			w.Write("a", "stashed\n")
 			w.Git("stash")
 			g := w.guard()
-			_, _, err := g.Begin(t.Context(), "")
+			_, _, err := g.Begin(t.Context(), "", nil)
 			require.NoError(t, err)
 			before := w.Git("for-each-ref")
 			c.do(w)
-			found, err := g.Check(t.Context())
+			found, err := g.Check(t.Context(), nil)
 			require.NoError(t, err)
 			require.Len(t, found, 1)
 			require.True(t, strings.HasPrefix(found[0].Path, c.ref), found[0])
@@ -270,10 +282,10 @@ func TestReferences(t *testing.T) {
 func TestForgedRecord(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	_, digest, err := w.guard().Begin(t.Context(), "")
+	_, digest, err := w.guard().Begin(t.Context(), "", nil)
 	require.NoError(t, err)
 	w.write("orch/epics/e/guarded.json", `{"files":{"hooks/post-commit":{"mode":493,"data":"ZXZpbA=="}}}`, 0o600)
-	found, _, err := w.guard().Begin(t.Context(), digest)
+	found, _, err := w.guard().Begin(t.Context(), digest, nil)
 	require.NoError(t, err)
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].What, "is not what")

@@ -83,7 +83,7 @@ func (r Rule) shell(ctx context.Context, run command.Runner, cmd command.Cmd) (C
 	if limit == 0 {
 		limit = DefaultTimeout
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	ctx, cancel := command.Within(ctx, limit, errTimeout)
 	defer cancel()
 	cmd.MaxOutputBytes = maxCommandBytes
 	res, err := run(ctx, cmd)

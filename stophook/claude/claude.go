@@ -18,6 +18,7 @@ func Client() client.Client {
 		Hooks: []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30}},
 		Files: map[string]string{".claude/commands/run-tasks.md": Command}, Elsewhere: []string{".claude/settings.local.json", "~/.claude/settings.json"},
 		Start: "/run-tasks EPIC", Block: client.Block, Context: client.Context,
+		Tell: func(text string) any { return map[string]string{"systemMessage": text} },
 	}
 }
 

@@ -43,6 +43,9 @@ type Client struct {
 	// Block is what sends a session back with a prompt, as JSON; fresh drops the
 	// conversation before, where the client can.
 	Block func(prompt string, fresh bool) any
+	// Tell is what shows a text to the person while the session ends, as JSON; nil where the
+	// client shows them nothing of a hook.
+	Tell func(text string) any
 	// Context is what gives a session a text at an event, as JSON.
 	Context func(event, text string) any
 }

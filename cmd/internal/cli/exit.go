@@ -1,19 +1,23 @@
 package cli
 
-import "fmt"
+import (
+	"fmt"
 
-// The exit codes.
+	"github.com/beadsorch/orch/orchestrator/epic"
+)
+
+// The exit codes, as package core has them.
 const (
-	ExitDone     = 0
-	ExitFailed   = 1 // unexpected
-	ExitUsage    = 2 // usage or settings
-	ExitNeedsYou = 3 // finished, but tasks need you
-	ExitNotReady = 4 // a tool is missing, or not set up
-	ExitNotFound = 5 // no such epic or task
-	ExitHeld     = 6 // another orch holds it
-	ExitLimit    = 7 // a set limit was reached; resumable
-	ExitNotYet   = 8 // status --exit-status: not finished
-	ExitMachine  = 9 // the machine failed: run again when it is mended
+	ExitDone     = int(epic.ExitDone)
+	ExitFailed   = int(epic.ExitFailed)
+	ExitUsage    = int(epic.ExitUsage)
+	ExitNeedsYou = int(epic.ExitNeedsYou)
+	ExitNotReady = int(epic.ExitNotReady)
+	ExitNotFound = int(epic.ExitNotFound)
+	ExitHeld     = int(epic.ExitHeld)
+	ExitLimit    = int(epic.ExitLimit)
+	ExitNotYet   = int(epic.ExitNotYet)
+	ExitMachine  = int(epic.ExitMachine)
 )
 
 // exitError ends the program with a code after everything was said.

@@ -3,10 +3,16 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -31,13 +37,20 @@ func Explain(err error) *Error {
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
 		root    *worktree.RootError
+		inWay   *git.InTheWayError
 	)
-	if errors.As(err, &u) {
+	switch {
+	case errors.As(err, &u):
+		if why, ok := fault.Machine(u.Err); ok && u.Exit != ExitHeld && u.Exit != ExitMachine {
+			return machineError(u.What+": "+why, err) // whatever it was taken for where it came up
+		}
 		return u
+	case errors.As(err, &inWay):
+		return &Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: ExitNotReady, Err: err,
+			Why: "orch needs that name for the work of this epic, and moves nobody's references", Fix: []string{inWay.Fix(Quote[string])}}
 	}
 	if why, ok := fault.Machine(err); ok {
-		r, _ := epic.ReasonOf(epic.Machine)
-		return &Error{Code: string(epic.Machine), What: why, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+		return machineError(why, err)
 	}
 	switch {
 	case errors.As(err, &setting):
@@ -61,8 +74,7 @@ func Explain(err error) *Error {
 	case errors.As(err, &refused):
 		return &Error{Code: "REPOSITORY", What: refused.Reason, Exit: ExitNotReady, Err: err, Fix: []string{refused.Fix}}
 	case errors.As(err, &root):
-		return &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
-			Fix: []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}}
+		return rootError(root, err)
 	case errors.As(err, &out):
 		return &Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
@@ -74,7 +86,66 @@ func Explain(err error) *Error {
 		return &Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: ExitNotReady, Err: err, Why: err.Error(),
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
 	}
+	if e := fileError(err); e != nil {
+		return e
+	}
 	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+}
+
+// rootError is for a folder that cannot hold worktrees.
+func rootError(root *worktree.RootError, err error) *Error {
+	e := &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
+		Fix: []string{"another place: workflow.worktree.dir"}}
+	if _, err := os.Lstat(root.Root); err == nil {
+		e.Fix = []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}
+	}
+	return e
+}
+
+// fileError is for a file or folder that cannot be used as it is; nil for what is none.
+func fileError(err error) *Error {
+	path := ""
+	var (
+		at   *fs.PathError
+		link *os.LinkError
+		exit *command.ExitError
+	)
+	switch {
+	case errors.As(err, &exit) && strings.Contains(exit.Stderr, "Permission denied"):
+		return &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err,
+			Why: "a file or folder of the repository is closed to you, or belongs to somebody else",
+			Fix: []string{`find "$(git rev-parse --git-common-dir)" ! -user "$(id -un)" -o -type d ! -perm -u=rwx   lists what is`, "chmod u+rwX what is yours and closed, or give it to you with chown"}}
+	case errors.As(err, &at):
+		path = at.Path
+	case errors.As(err, &link):
+		path = link.New
+	default:
+		return nil
+	}
+	look := "ls -ld " + Quote(path) + " " + Quote(filepath.Dir(path))
+	if !filepath.IsAbs(path) { // below a folder that the error names
+		look = "look who owns it, and what it is, with ls -ld"
+	}
+	e := &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err}
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		e.Why = "the file, or a folder above it, is closed to you, or belongs to somebody else"
+		e.Fix = []string{look, "chmod u+rwX the one that is yours and closed, or give it to you with chown"}
+	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, fs.ErrExist):
+		e.Code, e.Why = "IN_THE_WAY", "something else stands where a file or folder is needed"
+		e.Fix = []string{look, "move it away"}
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		e.Code, e.Why, e.Fix = "NAME_TOO_LONG", "a name in a folder has at most 255 bytes here, and a path has a limit too", []string{"rename the folder that the repository is in"}
+	default:
+		return nil
+	}
+	return e
+}
+
+// machineError is a fault of the machine.
+func machineError(what string, err error) *Error {
+	r, _ := epic.ReasonOf(epic.Machine)
+	return &Error{Code: string(epic.Machine), What: what, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
 }
 
 // mends is the way out of most that can be wrong with a journal.

@@ -4,10 +4,13 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -45,7 +48,18 @@ type App struct {
 	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
 	Redact *redact.Redactor
 
-	ends []func()
+	mu     sync.Mutex // guards ends
+	ends   []func()
+	deaf   func() // stops listening to signals; nil where nobody does
+	warned []string
+}
+
+// Warn says a warning on standard error, once.
+func (a *App) Warn(text string) {
+	if !slices.Contains(a.warned, text) {
+		a.warned = append(a.warned, text)
+		fmt.Fprintf(a.Stderr, "warning: %s\n", text)
+	}
 }
 
 // Guarded has everything that the program prints go through Redact. Done flushes.
@@ -83,10 +97,23 @@ func isFile(path string) bool {
 }
 
 // AtEnd has f called by End.
-func (a *App) AtEnd(f func()) { a.ends = append(a.ends, f) }
+func (a *App) AtEnd(f func()) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ends = append(a.ends, f)
+}
+
+// In is the same invocation in another folder; its own End ends what is begun there.
+func (a *App) In(dir string) *App {
+	other := &App{Process: a.Process, JSON: a.JSON, Redact: a.Redact, warned: a.warned}
+	other.Dir = dir
+	return other
+}
 
 // End lets go of what the invocation holds, the last first. It may be called again.
 func (a *App) End() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	for ; len(a.ends) > 0; a.ends = a.ends[:len(a.ends)-1] {
 		a.ends[len(a.ends)-1]()
 	}

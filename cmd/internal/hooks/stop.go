@@ -6,15 +6,20 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/copilot"
@@ -65,6 +70,34 @@ type stop struct {
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
 	settle func(context.Context) (stophook.Answer, error)
+	// programs are registered to be run in the work that is left.
+	programs []plan.Item
+	// allowed fails with the error UNTRUSTED where nobody has allowed one of the programs.
+	allowed func(context.Context) error
+}
+
+// letGo lets a session end that would be sent back to what is refused. It fails where it cannot
+// be found out what is allowed.
+func (s *stop) letGo(ctx context.Context) error {
+	if !s.answer.Block || len(s.programs) == 0 {
+		return nil
+	}
+	err := s.allowed(ctx)
+	var refused *cli.Error
+	if !errors.As(err, &refused) || refused.Code != string(epic.Untrusted) {
+		return err
+	}
+	s.answer.Block, s.answer.Fresh, s.answer.Verdict, s.settle = false, false, stophook.Untrusted, nil
+	const named = 3
+	var names []string
+	for _, i := range s.programs[:min(len(s.programs), named)] {
+		names = append(names, text.Clause(fmt.Sprintf("%s %s: %s", i.Kind, i.Name, i.Text), 200))
+	}
+	if more := len(s.programs) - named; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	s.answer.Why = refused.What + ": " + strings.Join(names, "; ") + "; orch trust shows what would run, and asks"
+	return nil
 }
 
 func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
@@ -72,8 +105,13 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 	defer cancel()
 	s, err := inTime(ctx, func() (stop, error) {
 		s, err := a.decideStop(ctx, name)
+		if err == nil {
+			err = s.letGo(ctx)
+		}
 		if err == nil && s.settle != nil && !explain {
-			s.answer, err = s.settle(ctx)
+			if s.answer, err = s.settle(ctx); err == nil {
+				err = s.letGo(ctx)
+			}
 		}
 		return s, err
 	})
@@ -86,6 +124,11 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 	}
 	if s.answer.Block {
 		return json.NewEncoder(a.Stdout).Encode(s.client.Block(s.prompt, s.answer.Fresh))
+	}
+	if s.answer.Verdict == stophook.Untrusted && s.client.Tell != nil {
+		if err := json.NewEncoder(a.Stdout).Encode(s.client.Tell("orch let the session end  [UNTRUSTED] " + s.answer.Why)); err != nil {
+			return fmt.Errorf("telling the person: %w", err)
+		}
 	}
 	if s.answer.Verdict != stophook.NotBound && s.answer.Verdict != stophook.Attempt {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -15,11 +16,16 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/trust"
+	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook"
+	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
 	"github.com/beadsorch/orch/templates"
 )
@@ -53,9 +59,48 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 			return answer.Session, nil
 		})
 	}
+	if s.programs, err = programs(w, bound.Epic, read.Issues); err != nil {
+		return s, err
+	}
+	s.allowed = func(ctx context.Context) error { return a.allowed(ctx, w.Root, s.programs) }
 	// It may be needed, whatever is decided the second time.
 	s.prompt, err = runTasks(w, bound.Epic)
 	return s, err
+}
+
+// programs are those of the hooks of an epic's tasks; of an epic that cannot be read, the hooks
+// of all tasks count.
+func programs(w *workspace.Workspace, epicID string, issues []tracker.Issue) (items []plan.Item, err error) {
+	hooks, err := registry.Store{Path: filepath.Join(w.Home, "hooks.json")}.All("")
+	if err != nil {
+		return nil, err
+	}
+	below := tracker.NewIndex(issues).Descendants(epicID)
+	for _, h := range hooks {
+		if h.Enabled && (len(issues) == 0 || slices.Contains(below, h.TaskID)) {
+			items = append(items, trust.HookItems(h)...)
+		}
+	}
+	return items, nil
+}
+
+// allowed fails with the error UNTRUSTED where nobody has allowed one of the programs, which are
+// of the project in a folder. It asks nobody.
+func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.Item) error {
+	app := a.In(folder)
+	defer app.End()
+	w, err := workspace.Read(ctx, app)
+	var q *trust.Question
+	switch {
+	case errors.Is(err, git.ErrNotRepository):
+		q, err = trust.AskFolder(app, folder)
+	case err == nil:
+		q, err = trust.Ask(ctx, w, "HEAD")
+	}
+	if err != nil {
+		return err
+	}
+	return q.RequireItems(programs)
 }
 
 // snapshotLife is how old a reading of the tracker may be when it does not answer.

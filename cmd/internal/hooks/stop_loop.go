@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 
+	"github.com/beadsorch/orch/cmd/internal/trust"
+	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -50,8 +53,18 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 			return answer.Session, nil
 		})
 	}
+	if s.programs, err = loopPrograms(l, project); err != nil {
+		return s, err
+	}
+	s.allowed = func(ctx context.Context) error { return a.allowed(ctx, project, s.programs) }
 	s.prompt = loopPrompt(l, s.answer.Why)
 	return s, nil
+}
+
+// loopPrograms are the commands of a loop's criteria.
+func loopPrograms(l stophook.Loop, project string) ([]plan.Item, error) {
+	items, err := trust.LoopItems(project)
+	return slices.DeleteFunc(items, func(i plan.Item) bool { return !slices.Contains(l.Criteria, i.Name) }), err
 }
 
 // readLoopSession is what is kept of a loop's session; its ID is "" when the loop

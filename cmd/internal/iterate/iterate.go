@@ -42,7 +42,7 @@ type place struct {
 }
 
 func (a commands) place(ctx context.Context, task string) (place, error) {
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Read(ctx, a.App)
 	if err != nil {
 		return place{}, err
 	}
@@ -116,6 +116,9 @@ func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Boo
 
 // judge asks the loop's rules, and then the task's hooks.
 func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
+	if p.Broken != nil { // what runs is in the settings
+		return v, hook, p.Broken
+	}
 	if err := p.mayRun(ctx, l.Config.ValidationRules); err != nil {
 		return v, hook, err
 	}

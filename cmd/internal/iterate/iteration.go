@@ -162,6 +162,9 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 	if err != nil {
 		return err
 	}
+	if p.Broken != nil { // the rules are in the settings
+		return p.Broken
+	}
 	if err := p.knows(rules); err != nil {
 		return err
 	}

@@ -16,7 +16,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // finding is one thing that doctor looked at.
@@ -61,9 +63,11 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 		u := cli.Explain(w.Broken)
 		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
-	findings = append(findings, w.checkGit(ctx), w.checkTracker(ctx), w.checkAgent(ctx), w.checkGate())
+	inner, issues := w.checkTracker(ctx)
+	findings = append(findings, w.checkGit(ctx), inner, w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
-	findings = append(findings, w.checkLeftovers(ctx)...)
+	findings = append(append(findings, w.checkScratch()...), w.checkModes()...)
+	findings = append(findings, w.checkLeftovers(ctx, issues)...)
 	bad := 0
 	for _, f := range findings {
 		if !f.OK {
@@ -99,18 +103,19 @@ func (w doctor) checkGit(ctx context.Context) finding {
 	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
 }
 
-func (w doctor) checkTracker(ctx context.Context) finding {
+// checkTracker asks the tracker for its issues; they are nil where it did not answer.
+func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
 	defer cancel()
 	t, err := w.Tracker(ctx)
 	if err != nil {
 		u := cli.Explain(err)
-		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}
+		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
 	began := w.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
-		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.TasksCommand() + " list"}
+		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.TasksCommand() + " list"}, nil
 	}
 	open := 0
 	for _, i := range issues {
@@ -118,7 +123,7 @@ func (w doctor) checkTracker(ctx context.Context) finding {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
 }
 
 func (w doctor) checkAgent(ctx context.Context) finding {
@@ -188,8 +193,37 @@ func checkBranch(ctx context.Context, p *workspace.Picture) []finding {
 	return nil
 }
 
-// checkLeftovers looks for epics that were cut off, and for processes of theirs.
-func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
+// checkKnown looks whether the tracker has still what the journal of an epic knows, and brings the
+// picture up to what it says: tasks may have been added since. Issues are nil where nobody could ask.
+func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
+	if issues == nil || p.Held || p.State.Epic == "" {
+		return nil
+	}
+	if _, err := epic.FindEpic(issues, p.State.Epic); err != nil {
+		return []finding{{"tracker", false, fmt.Sprintf("the epic %s, which orch has a journal of, is not in the tracker any more", p.State.Epic),
+			"bring its issues back, from a backup or a commit of .beads; or, when nobody wants it: orch gc " + cli.Quote(p.State.Epic) + ", then rm -r " + cli.Quote(p.Folder)}}
+	}
+	there := map[epic.TaskID]bool{}
+	for _, i := range issues {
+		there[epic.TaskID(i.ID)] = true
+	}
+	var lost []string
+	for _, t := range p.State.Tasks {
+		if !t.Epic && !t.Done() && !there[t.ID] {
+			lost = append(lost, string(t.ID))
+		}
+	}
+	if len(lost) > 0 {
+		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, cli.Clip(strings.Join(lost, ", "), 100)),
+			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
+	}
+	p.State = epic.Compare(p.State, issues, p.Now())
+	return out
+}
+
+// checkLeftovers looks for epics that were cut off, for processes of theirs, and for what the
+// tracker, whose issues these are, has lost.
+func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out []finding) {
 	dirs, err := w.Epics()
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
@@ -203,11 +237,16 @@ func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
 			continue
 		}
 		active = active || p.Held
+		if err := journal.Check(dir); err != nil {
+			u := cli.Explain(err)
+			out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
+		}
+		out = append(out, checkKnown(p, issues)...)
 		out = append(out, checkBranch(ctx, p)...)
 		for _, e := range p.Unremoved() {
 			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
 		}
-		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
+		if !p.Held && p.State.Run.CutOff() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator"
@@ -16,9 +15,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
-// scratchLife is how old a scratch file is that no command needs any more.
-const scratchLife = time.Hour
-
 // mend repairs what of orch's own files can be repaired, and says what it did. What it changes is
 // kept beside it first.
 func (w doctor) mend(ctx context.Context) (out []finding) {
@@ -26,12 +22,10 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	idle := true
 	for _, dir := range dirs {
 		m, err := orchestrator.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
 		var held *orchestrator.HeldError
 		if errors.As(err, &held) {
-			idle = false
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
 			continue
 		}
@@ -44,10 +38,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 	for _, book := range loops {
 		out = append(out, w.mendBook(book)...)
 	}
-	if idle {
-		out = append(out, w.clearScratch()...)
-	}
-	return out
+	return append(append(out, w.closeFolders()...), w.clearScratch()...)
 }
 
 // booksBelow are the folders of the loops that agents of an epic have kept.
@@ -58,7 +49,7 @@ func booksBelow(dir string) []string {
 
 // mendBook repairs the journal of an iteration loop, where it cannot be read.
 func (w doctor) mendBook(dir string) []finding {
-	if _, err := journal.Read(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}
 	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.Now, false)
@@ -78,24 +69,25 @@ func mended(name string, m journal.Mended, err error) (out []finding) {
 
 // clearScratch removes what killed commands left in orch's folder for short-lived files.
 func (w doctor) clearScratch() []finding {
-	entries, err := os.ReadDir(w.Repo.ScratchDir())
+	removed, err := w.Repo.Sweep(w.Now())
 	if err != nil {
-		return nil // there is none
+		u := cli.Explain(err)
+		return []finding{{"scratch", false, u.What, strings.Join(u.Fix, "; ")}}
 	}
-	n := 0
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil || w.Now().Sub(info.ModTime()) < scratchLife {
-			continue
-		}
-		path := filepath.Join(w.Repo.ScratchDir(), e.Name())
-		if err := os.RemoveAll(path); err != nil {
-			return []finding{{"scratch", false, err.Error(), "look at " + path}}
-		}
-		n++
-	}
-	if n == 0 {
+	if len(removed) == 0 {
 		return nil
 	}
-	return []finding{{"mended", true, fmt.Sprintf("%d scratch %s of killed commands removed", n, cli.Plural(n, "file", "files")), ""}}
+	return []finding{{"mended", true, fmt.Sprintf("%d scratch %s of killed commands removed", len(removed), cli.Plural(len(removed), "folder", "folders")), ""}}
+}
+
+// checkScratch looks for what clearScratch removes.
+func (w doctor) checkScratch() []finding {
+	left, err := w.Repo.Abandoned(w.Now())
+	switch {
+	case err != nil:
+		return []finding{{"scratch", false, err.Error(), ""}}
+	case len(left) == 0:
+		return nil
+	}
+	return []finding{{"scratch", false, fmt.Sprintf("%d %s of killed commands in %s", len(left), cli.Plural(len(left), "folder", "folders"), w.Repo.ScratchDir()), "orch gc, or orch doctor --fix"}}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/worktree"
@@ -40,8 +41,12 @@ type keptThing struct {
 
 func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	p, _, err := workspace.Look(ctx, a, args)
-	if err == nil {
-		err = p.Broken // where worktrees are is in the settings
+	if err == nil && !dry {
+		err = p.Broken // how large what is kept of a worktree may be is in the settings
+	}
+	var none *cli.Error
+	if len(args) == 0 && errors.As(err, &none) && none.Code == workspace.NoRunCode {
+		return sweepOnly(ctx, a, dry)
 	}
 	if err != nil {
 		return err
@@ -104,7 +109,11 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	if err != nil {
 		return err
 	}
-	said = append(said, tips...)
+	swept, err := store.Sweep(ctx, dry)
+	if err != nil {
+		return err
+	}
+	said = append(append(said, tips...), swept...)
 	if !dry {
 		var left *worktree.LeftError
 		if err := store.Close(ctx); errors.As(err, &left) {
@@ -115,9 +124,34 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			return err
 		}
 	}
+	report(a, p.State.Epic, dry, said, kept)
+	return nil
+}
+
+// sweepOnly is for a repository in which no epic has run: other commands are killed too.
+func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
+	w, err := workspace.Read(ctx, a)
+	if err != nil {
+		return err
+	}
+	var said []string
+	if dry {
+		said, err = w.Repo.Abandoned(w.Now())
+	} else {
+		said, err = w.Repo.Sweep(w.Now())
+	}
+	if err != nil {
+		return err
+	}
+	report(a, "", dry, said, nil)
+	return nil
+}
+
+// report says what was removed, and what could not be.
+func report(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []keptThing) {
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said, "kept": kept})
-		return nil
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": epicID, "dry_run": dry, "removed": said, "kept": kept})
+		return
 	}
 	for _, path := range said {
 		fmt.Fprintln(a.Stdout, path)
@@ -130,7 +164,6 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		word = "would be removed"
 	}
 	fmt.Fprintf(a.Stdout, "%d %s; commits that landed nowhere stay below refs/orch\n", len(said), word)
-	return nil
 }
 
 // dropTips removes the references that keep tips of an epic whose work is all done, once a

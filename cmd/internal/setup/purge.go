@@ -23,9 +23,11 @@ func Purge(a *cli.App) *cobra.Command {
 		Use:   "purge (--task TASK | --before DATE)",
 		Short: "forget what agents said and were told: last words, questions, feedback, logs, briefs, checkpoints",
 		Long: `Purge removes texts that agents and gates have left with orch, of one task or of
-the time before a date. What happened stays in the journal, and the work in git;
-the tracker, and commits, are not orch's to forget. An epic that a run holds is
-refused, and attempts that have not ended stay.`,
+the time before a date. It does not forget what stands in the journal itself: what
+happened, titles of tasks, names of files, and of each longer text its first
+clause. Work stays in git, also that of attempts which landed nowhere; the
+tracker, and commits, are not orch's to forget. An epic that a run holds is refused,
+and attempts that have not ended stay.`,
 		Example: "  orch purge --task bd-a3f8.2 --dry-run\n  orch purge --before 2026-01-31",
 		Args:    cli.AtMost(0, "--task or --before"),
 		RunE:    func(c *cobra.Command, _ []string) error { return p.run(c.Context(), a) },
@@ -67,7 +69,7 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 		if what.Before, err = dateOf(p.before); err != nil {
 			return cli.Usage("%q is no date; write one as 2006-01-31", p.before)
 		}
-		if w, err = workspace.Open(ctx, a); err != nil {
+		if w, err = workspace.Read(ctx, a); err != nil {
 			return err
 		}
 		if folders, err = w.Epics(); err != nil {
@@ -103,9 +105,12 @@ func dateOf(text string) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
+// notForgotten is what purge leaves, for the person to know.
+const notForgotten = "not forgotten: the journal keeps what happened, with titles, names of files and the first clause of each text; git keeps the work, and the tracker its notes"
+
 func (p purge) say(a *cli.App, sum orchestrator.Purged) {
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.purge/1", "dry_run": p.dry, "removed": sum})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.purge/1", "dry_run": p.dry, "removed": sum, "not_forgotten": notForgotten})
 		return
 	}
 	word := "removed"
@@ -120,4 +125,5 @@ func (p purge) say(a *cli.App, sum orchestrator.Purged) {
 	if sum.Open > 0 {
 		fmt.Fprintf(a.Stdout, "%d %s not ended, and stay\n", sum.Open, cli.Plural(sum.Open, "attempt has", "attempts have"))
 	}
+	fmt.Fprintln(a.Stdout, notForgotten)
 }

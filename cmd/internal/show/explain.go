@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,16 +15,17 @@ import (
 func Explain(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]",
-		Short: "what a reason code means, and what to do",
-		Args:  cli.AtMost(1, "at most one reason code"),
+		Short: "what a code of a task, a run or an error means, and what to do",
+		Args:  cli.AtMost(1, "at most one code"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			list := epic.Reasons()
+			list := cli.Codes()
 			if len(args) == 1 {
-				e, ok := epic.ReasonOf(epic.Code(strings.ToUpper(args[0])))
-				if !ok {
-					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a reason code", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
+				code := epic.Code(strings.ToUpper(strings.Trim(args[0], "[]")))
+				at := slices.IndexFunc(list, func(r epic.Reason) bool { return r.Code == code })
+				if at < 0 {
+					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is no code that orch prints", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}
-				list = []epic.Reason{e}
+				list = list[at : at+1]
 			}
 			if a.JSON {
 				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})

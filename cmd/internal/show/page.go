@@ -33,6 +33,7 @@ func (p page) text(now time.Time, all bool) string {
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	b.WriteString(branchText(p.branch, s))
 	b.WriteString(p.drainText())
+	b.WriteString(TamperedText(p.Tampered(), s))
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
@@ -81,7 +82,7 @@ func (p page) runText(now time.Time) string {
 			body += " · paused; orch continue goes on"
 		}
 		return body
-	case r.Ended.IsZero():
+	case r.CutOff():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
 	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)

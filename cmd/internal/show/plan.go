@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -27,7 +28,7 @@ func Plan(a *cli.App) *cobra.Command {
 
 func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	w, err := workspace.Open(ctx, a)
-	if err != nil {
+	if err != nil && (w == nil || !errors.Is(err, w.Broken)) {
 		return err
 	}
 	found, err := w.FindEpic(ctx, epicID)
@@ -37,11 +38,20 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	plan := epic.PlanOf(found.Issues, epicID, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
+		doc := map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan}
+		if w.Broken != nil {
+			doc["settings_broken"] = cli.Explain(w.Broken).What
+		}
+		cli.WriteJSON(a.Stdout, doc)
 	} else {
 		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
 	}
-	if plan.Stuck {
+	switch {
+	case w.Broken != nil && a.JSON:
+		return cli.ExitWith(cli.ExitUsage)
+	case w.Broken != nil: // what needs no settings was shown
+		return w.Broken
+	case plan.Stuck:
 		return cli.ExitWith(cli.ExitNeedsYou)
 	}
 	return nil
@@ -49,6 +59,9 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 
 // problems are what the settings alone show.
 func problems(w *workspace.Workspace) (out []string) {
+	if w.Broken != nil {
+		return []string{"the settings are broken, so that orch run would not start: " + cli.FirstLine(cli.Explain(w.Broken).What)}
+	}
 	if len(w.Config.Gate) == 0 {
 		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
 	}
@@ -75,15 +88,17 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string 
 	if len(p.Critical) > 0 {
 		fmt.Fprintf(&b, "\n  critical path  %s\n", strings.ReplaceAll(joinIDs(p.Critical, 12), ", ", " → "))
 	}
-	gate := "none"
-	if len(w.Config.Gate) > 0 {
+	gate, agent := "none", w.Config.Agent.Harness
+	if w.Broken != nil {
+		gate, agent = "not known", "not known"
+	} else if len(w.Config.Gate) > 0 {
 		var names []string
 		for _, r := range w.Config.Gate {
 			names = append(names, cmp.Or(r.Command, r.Name))
 		}
 		gate = strings.Join(names, "; ")
 	}
-	fmt.Fprintf(&b, "  gate           %s\n  agent          %s\n", gate, w.Config.Agent.Harness)
+	fmt.Fprintf(&b, "  gate           %s\n  agent          %s\n", gate, agent)
 	if len(p.Problems) > 0 {
 		fmt.Fprintln(&b)
 	}
@@ -93,6 +108,9 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string 
 	start := "Start it: orch run "
 	if len(p.Waves) == 0 {
 		start = "Nothing can start now: orch status "
+	}
+	if w.Broken != nil {
+		start = "Mend the settings first; then orch run "
 	}
 	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(epic.TaskID(epicID.ID)))
 	return b.String()

@@ -44,7 +44,7 @@ func Task(app *cli.App) *cobra.Command {
 }
 
 func (a taskCmd) get(ctx context.Context, id string) error {
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Read(ctx, a.App)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if !slices.Contains(known, status) {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", text.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
 	}
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Read(ctx, a.App)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	if len(body) == 0 || len(body) > maxProduct {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("a work product has 1 to %d bytes", maxProduct), Exit: cli.ExitUsage}
 	}
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Read(ctx, a.App)
 	if err != nil {
 		return err
 	}

@@ -36,9 +36,12 @@ func Tasks(app *cli.App) *cobra.Command {
 // taskFile opens the embedded tracker. Where bd keeps the tasks it refuses, so
 // that there are never two truths.
 func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Read(ctx, a.App)
 	if err != nil {
 		return nil, err
+	}
+	if w.Broken != nil && w.Config.Tracker.Kind == "auto" && !w.HasFile() {
+		return nil, w.Broken // they may name another tracker
 	}
 	if _, hasBD, _ := beads.Find(w.Root); hasBD && w.Config.Tracker.Kind != "file" {
 		return nil, &cli.Error{Code: "TRACKER_IS_BD", What: "the tasks here are kept by bd", Exit: cli.ExitNotReady,

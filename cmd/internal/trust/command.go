@@ -39,8 +39,13 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 }
 
 // question is the one of the place that a command was called in.
-func question(ctx context.Context, app *cli.App, base string) (*Question, error) {
-	w, err := workspace.Open(ctx, app)
+// Where all is to be forgotten, it does not matter what would run.
+func question(ctx context.Context, app *cli.App, base string, revoke bool) (*Question, error) {
+	open := workspace.Open
+	if revoke {
+		open = workspace.Read
+	}
+	w, err := open(ctx, app)
 	if errors.Is(err, git.ErrNotRepository) {
 		return AskFolder(app, app.Dir)
 	}
@@ -57,7 +62,7 @@ func command(ctx context.Context, app *cli.App, args []string, base string, show
 	if show && revoke {
 		return cli.Usage("--show and --revoke do not go together")
 	}
-	q, err := question(ctx, app, base)
+	q, err := question(ctx, app, base, revoke)
 	if err != nil {
 		return err
 	}
@@ -95,6 +100,9 @@ func command(ctx context.Context, app *cli.App, args []string, base string, show
 
 // allow records a yes to the plan that is there now, if the word names it.
 func (q *Question) allow(word string) error {
+	if !plan.IsDigest(word) {
+		return noDigest(word + " is no digest")
+	}
 	if !plan.Matches(q.Plan.Digest(), word) {
 		return &cli.Error{Code: "UNTRUSTED", What: "that is not the digest of what would run now", Exit: cli.ExitNotReady,
 			Why: "it is " + q.Plan.Digest(), Fix: []string{"orch trust --show", fmt.Sprintf("name %d digits of it or more", plan.MinDigits)}}

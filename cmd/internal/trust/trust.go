@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
@@ -195,10 +196,23 @@ func (q *Question) allowed(words ...string) bool {
 // line says after --trust. It fails with the error UNTRUSTED where nobody has confirmed them.
 func (q *Question) Require(word string, parts ...plan.Part) error {
 	state := q.State(parts...)
+	if word != "" && !plan.IsDigest(word) {
+		return noDigest("--trust is " + word + ", which is no digest")
+	}
 	if word == "" && state == Trusted || q.allowed(word) {
 		return nil
 	}
+	if v := q.app.Getenv(Variable); v != "" && !plan.IsDigest(v) {
+		return noDigest(Variable + " is " + v + ", which is no digest")
+	}
 	return q.refusal(state, word)
+}
+
+// noDigest is the error of a word that names no plan, whatever that is.
+func noDigest(what string) error {
+	return &cli.Error{Code: "USAGE", What: text.Clause(what, 200), Exit: cli.ExitUsage,
+		Why: fmt.Sprintf("a plan is named by %d to %d hexadecimal digits; nothing has run", plan.MinDigits, plan.MaxDigits),
+		Fix: []string{"orch trust --show   shows what would run, and its digest"}}
 }
 
 // RequireHooks is [Question.Require] for the programs of these hooks.

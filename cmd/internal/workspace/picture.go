@@ -98,9 +98,12 @@ func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture
 	return p, t, t.Attempts[number-1], nil
 }
 
+// NoRunCode is the code of the error that orch has run no epic here.
+const NoRunCode = "NO_RUN"
+
 func noRun(args []string) error {
 	if len(args) == 0 {
-		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
+		return &cli.Error{Code: NoRunCode, What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
 	}
 	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
@@ -129,19 +132,37 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Picture{Workspace: w, Folder: dir, Records: rec.Records}
+	own := *w
+	p := &Picture{Workspace: &own, Folder: dir, Records: rec.Records}
 	if p.State, err = orchestrator.ReplayIn(dir, rec.Records); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
 	}
 	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
 		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
+	p.recall()
 	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
 		return nil, err
 	}
 	p.Asked, _, err = orchestrator.Asked(dir)
 	return p, err
 }
+
+// recall takes from the journal where the epic's worktrees are, where the settings that would
+// say so are broken.
+func (p *Picture) recall() {
+	const key = "worktree.dir"
+	if p.Broken == nil || !p.Origins.IsDefault(key) {
+		return
+	}
+	if was := p.State.Run.Settings[key]; was != `""` {
+		p.Config.Worktree.Dir = was
+	}
+}
+
+// Tampered are the events that tell what others changed of the repository, as
+// [orchestrator.TamperedIn].
+func (p *Picture) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
 
 // Unremoved are the events that tell what of the epic could not be removed, and is there still.
 func (p *Picture) Unremoved() (events []epic.Event) {

@@ -75,6 +75,12 @@ func (w *Workspace) Files() (*beads.File, error) {
 	return beads.OpenFile(beads.FileOptions{Dir: beadsDir, Now: w.Now, Actor: w.Person()})
 }
 
+// HasFile reports whether the embedded tracker has tasks here, and bd has none.
+func (w *Workspace) HasFile() bool {
+	beadsDir, hasBD, _ := beads.Find(w.Root)
+	return !hasBD && beadsDir != "" && cli.Exists(filepath.Join(beadsDir, beads.FileName))
+}
+
 // Person is who gives the commands, as far as the environment tells.
 func (w *Workspace) Person() string {
 	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {

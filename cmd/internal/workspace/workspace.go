@@ -33,8 +33,8 @@ type Workspace struct {
 	Config config.Config
 	// Origins says where each setting comes from.
 	Origins config.Origins
-	// Broken is why the settings are not those that somebody wrote: they cannot be read, and
-	// Config has what holds without any. It is nil where they can be.
+	// Broken is why the settings are not all that somebody wrote: a file or a variable of them
+	// cannot be read, and Config goes by the others. It is nil where all can be.
 	Broken error
 	// Root is where project.yaml and .beads are: the main work tree, or a bare repository
 	// itself.
@@ -70,7 +70,7 @@ func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
 // warnBroken says that the settings cannot be read, and why.
 func (w *Workspace) warnBroken() {
 	if w.Broken != nil {
-		fmt.Fprintf(w.Stderr, "warning: the settings are broken, and this goes by none: %s\n", cli.FirstLine(cli.Explain(w.Broken).What))
+		w.Warn("the settings are broken, and this goes without them: " + cli.FirstLine(cli.Explain(w.Broken).What))
 	}
 }
 
@@ -89,15 +89,20 @@ func open(ctx context.Context, a *cli.App) (*Workspace, error) {
 	return w, a.AlsoSecret(w.Config.Secrets)
 }
 
-// settle reads the settings, or takes what holds without any.
+// settle reads the settings, or takes what holds without those that cannot be read.
 func (w *Workspace) settle() {
 	if w.Config, w.Origins, w.Broken = Settings(w.Process, w.Root); w.Broken == nil {
 		return
 	}
+	own, _ := ownFile(w.Process, w.Root)
+	repo, _ := settingsFile(filepath.Join(w.Root, SettingsFile))
+	none := config.File{}
 	for _, env := range [][]string{w.Env, nil} { // a variable may be what is broken
-		var err error
-		if w.Config, w.Origins, err = config.Load(filepath.Join(w.Root, SettingsFile), nil, env); err == nil {
-			return
+		for _, files := range [][2]config.File{{own, repo}, {none, repo}, {own, none}, {none, none}} {
+			var err error
+			if w.Config, w.Origins, err = config.LoadBoth(files[0], files[1], env); err == nil {
+				return
+			}
 		}
 	}
 }
@@ -135,18 +140,26 @@ func Settings(p cli.Process, root string) (config.Config, config.Origins, error)
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	var own config.File
-	if path := OwnSettings(p, root); path != "" {
-		if own, err = settingsFile(path); err != nil {
-			return config.Config{}, nil, err
-		}
-		own.Name = path
+	own, err := ownFile(p, root)
+	if err != nil {
+		return config.Config{}, nil, err
 	}
 	agents, err := agentFiles(root)
 	if err != nil {
 		return config.Config{}, nil, err
 	}
 	return config.LoadBoth(own, repo, p.Env, agents...)
+}
+
+// ownFile reads a person's own settings, which need not be there.
+func ownFile(p cli.Process, root string) (config.File, error) {
+	path := OwnSettings(p, root)
+	if path == "" {
+		return config.File{}, nil
+	}
+	own, err := settingsFile(path)
+	own.Name = path
+	return own, err
 }
 
 // OwnSettings is where a person has settings of their own, for all repositories; "" where

@@ -77,6 +77,9 @@ const digestPrefix = "sha256:"
 // MinDigits is how many digits of a digest name it at least.
 const MinDigits = 12
 
+// MaxDigits is how many a whole digest has.
+const MaxDigits = 2 * sha256.Size
+
 // Digest is "sha256:" and 64 hexadecimal digits.
 func (p Plan) Digest() string {
 	text, err := json.Marshal(append([]Item{}, p...))
@@ -95,8 +98,18 @@ func Short(digest string) string {
 
 // Matches reports whether word names a digest: in full, or by its first digits, 12 or more.
 func Matches(digest, word string) bool {
-	digits := strings.TrimPrefix(strings.ToLower(strings.TrimSpace(word)), digestPrefix)
-	return len(digits) >= MinDigits && strings.HasPrefix(strings.TrimPrefix(digest, digestPrefix), digits)
+	return IsDigest(word) && strings.HasPrefix(strings.TrimPrefix(digest, digestPrefix), digits(word))
+}
+
+// IsDigest reports whether a word can name a plan at all.
+func IsDigest(word string) bool {
+	d := digits(word)
+	return len(d) >= MinDigits && len(d) <= MaxDigits && strings.Trim(d, "0123456789abcdef") == ""
+}
+
+// digits are those of a digest as a person writes it.
+func digits(word string) string {
+	return strings.TrimPrefix(strings.ToLower(strings.TrimSpace(word)), digestPrefix)
 }
 
 // Of is the items of some parts.

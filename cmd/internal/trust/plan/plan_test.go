@@ -90,3 +90,19 @@ func FuzzVisible(f *testing.F) {
 		}
 	})
 }
+
+// FuzzMatches names a plan by the first digits of its digest, 12 at least, and by nothing else.
+func FuzzMatches(f *testing.F) {
+	for _, word := range []string{"", "abc", "sha256:", "SHA256:ABCDEF012345", "zzzzzzzzzzzz", " 0123456789ab\n"} {
+		f.Add(word, 12)
+	}
+	digest := plan.New(gate("check", "true")).Digest()
+	f.Fuzz(func(t *testing.T, word string, n int) {
+		if plan.Matches(digest, word) {
+			require.True(t, plan.IsDigest(word))
+			require.Contains(t, digest, strings.TrimPrefix(strings.ToLower(strings.TrimSpace(word)), "sha256:"))
+		}
+		n = plan.MinDigits + max(n, -n, 0)%(plan.MaxDigits-plan.MinDigits+1)
+		require.True(t, plan.Matches(digest, strings.ToUpper(strings.TrimPrefix(digest, "sha256:")[:n])))
+	})
+}

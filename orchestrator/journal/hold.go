@@ -1,5 +1,3 @@
-//go:build unix
-
 package journal
 
 import (
@@ -9,14 +7,6 @@ import (
 	"syscall"
 	"time"
 )
-
-func ownedByUser(info fs.FileInfo) bool {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(st.Uid) == os.Geteuid()
-}
-
-// noFollow are the flags with which a link is not followed and a pipe not waited for.
-const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // How long another holder is waited for: a child between fork and exec keeps the descriptor
 // of a killed parent for a moment.

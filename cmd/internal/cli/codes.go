@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"github.com/beadsorch/orch/orchestrator/epic"
+)
+
+// Codes is the table of all codes that orch prints: the reasons of runs and tasks, and those of
+// errors of a command line alone.
+func Codes() []epic.Reason {
+	const usage, failed, ready, missing, held = ExitUsage, ExitFailed, ExitNotReady, ExitNotFound, ExitHeld
+	codes := epic.Reasons()
+	for _, e := range []struct {
+		code, means, do string
+		exit            int
+	}{
+		{"USAGE", "the command line is not understood", "orch help COMMAND", usage},
+		{"SETTINGS", "project.yaml, your own config.yaml or a variable ORCH_... says something that is not understood, and what would run by it does not start", "mend the line that is named; commands that only read go on without it", usage},
+		{"UNEXPECTED", "something failed that orch has no name for", "orch doctor; if it comes again, report it with the message", failed},
+		{"NOT_A_PERSON", "the command is for a person, and an agent has given it: orch started the process, or one above it, for an attempt", "a person types it in a terminal of their own", usage},
+		{"NOT_NOW", "what was asked for is not possible as things stand", "orch status says how they stand", usage},
+		{"NOT_FOUND", "there is nothing of that name here", "orch status, or orch tasks list --all", missing},
+		{"NO_RUN", "orch has not run here, or no run is going on", "orch run EPIC", missing},
+		{"NO_ATTEMPT", "the task has no such attempt", "orch status TASK lists them", missing},
+		{"NO_LOG", "the attempt has left no such log, or it was forgotten", "orch status TASK", missing},
+		{"NO_WORKTREE", "the task has no worktree now", "orch diff TASK shows the work that is kept", missing},
+		{"NO_BASE", "the revision that the epic branch should start from names no commit", "make a first commit, or orch run EPIC --base REV", ready},
+		{"EPIC_NOT_FOUND", "the tracker has no such epic", "orch tasks list --type epic, or bd list --type epic", missing},
+		{"RUN_FENCED", "the lock or the journal of this run was taken away, so it has stopped its agents and written nothing since", "orch status; orch run EPIC goes on when no other does", held},
+		{"JOURNAL_CORRUPT", "the journal is damaged before its end, and orch never guesses what it said", "orch doctor --fix keeps it as it is and cuts it to what is sound", failed},
+		{"JOURNAL_FOREIGN", "the journal in the epic's folder is that of another epic", "orch doctor --fix", ready},
+		{"JOURNAL_NEWER", "a newer orch wrote the journal", "go on with the newer orch", ready},
+		{"JOURNAL_UNSAFE", "the journal is no plain file, or others can write it", "orch doctor --fix", ready},
+		{"NO_REPOSITORY", "there is no git repository here", "orch -C FOLDER, or orch demo, which needs none", ready},
+		{"REPOSITORY", "git is too old, or the repository is of a kind that orch cannot work in", "the error says what helps", ready},
+		{"WORKTREE_FOLDER", "the folder for worktrees cannot be used: something else is in its place", "move it aside, or set workflow.worktree.dir", ready},
+		{"NO_TRACKER", "there is no tracker here", `bd init --stealth, or orch tasks create --type epic "..."`, ready},
+		{"NO_BD", "the tasks are kept by bd, and bd is not on PATH", "install bd, or set workflow.tracker.kind: file", ready},
+		{"TRACKER_IS_BD", "bd keeps the tasks here, so the embedded tracker does not", "use bd itself, or set workflow.tracker.kind: file", ready},
+		{"TRACKER_TOO_OLD", "bd is too old", "install bd 1.0.4 or later, or set workflow.tracker.kind: file", ready},
+		{"REFUSED", "the tracker refuses the change", "orch tasks list", usage},
+		{"NOT_CLOSED", "a task is closed when its work has landed, not by hand", "orch land TASK", usage},
+		{"NO_AGENT", "the agent's client is not on PATH, or the task names an agent that is not set up", "install the client, or workflow.agent and workflow.agents in project.yaml", ready},
+		{"NO_STATE", "there is no safe folder outside of the repository for what you trust", "set XDG_STATE_HOME to a folder of yours that nobody else can write", ready},
+		{"NO_SESSION", "the command is for a client's session, and this is none", "type /run-tasks EPIC in the client, or name it: --session ID", usage},
+		{"NOT_BOUND", "the session is bound to no epic here", "orch session list", missing},
+		{"NO_HOOK", "orch has no hooks for that client", "orch help init names the clients", usage},
+		{"HOOK_FAILS_OPEN", "the stop hook cannot decide, and lets the session end", "orch doctor", failed},
+		{"BAD_HOOK", "what should be a hook of a task is none", "orch hook register --help", usage},
+		{"BAD_CONTEXT", "the context of a hook is no JSON that it reads", "orch hook evaluate --help", usage},
+		{"BAD_INPUT", "what was to be imported cannot be read", "bd export -o FILE writes what import reads", usage},
+		{"BAD_VALUE", "a value is not one that the command takes", "orch help COMMAND", usage},
+		{"NO_INPUT", "the file or input that was named cannot be read", "look whether it is there", missing},
+		{"NO_LOOP", "no loop is active here", "orch iteration start TASK, or orch loop start SPEC", missing},
+		{"LOOP_ACTIVE", "a loop goes on here already", "orch iteration status TASK, or orch loop status", held},
+		{"LOOP_DAMAGED", "the file of the loop is none that can be read; it is left as it is", "mend .loop/state.json, or move it away", failed},
+		{"LOOP_ENDED", "the loop has ended", "orch iteration complete TASK", usage},
+		{"NOT_VALIDATED", "the work of this iteration was not validated yet", "orch iteration validate TASK", usage},
+		{"NOT_PASSED", "the rules have not passed the work of this iteration", "orch iteration next TASK", usage},
+		{"HELD", "another process has the task's loop open", "try again when it has ended", held},
+		{"EXISTS", "the folder is there already", "name one that is not", usage},
+		{"FILE_EXISTS", "a file is there already, and is not orch's", "rename it, then orch init again", usage},
+		{"NOT_ASKED", "nothing was written, since nobody can be asked here", "orch init --yes", usage},
+		{"NOT_WANTED", "nothing was written, since the answer was no", "orch init asks again", usage},
+	} {
+		codes = append(codes, epic.Reason{Code: epic.Code(e.code), Means: e.means, Do: e.do, Exit: epic.Exit(e.exit)})
+	}
+	return codes
+}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+)
+
+// exitPipe is what a shell says of a program whose reader has gone.
+const exitPipe = 128 + int(syscall.SIGPIPE)
+
+// EndOnSignal has a signal that ends the program let go first of what the invocation holds, as
+// [App.End] does: the folder of orch's own git is not left behind by a command whose reader has
+// gone, or that somebody interrupts. A command that takes signals itself calls [App.TakeSignals].
+func (a *App) EndOnSignal() {
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
+	all = slices.DeleteFunc(all, signal.Ignored)
+	if len(all) == 0 { // Notify without any would take all
+		return
+	}
+	in, over := make(chan os.Signal, 1), make(chan struct{})
+	signal.Notify(in, all...)
+	a.deaf = sync.OnceFunc(func() { signal.Stop(in); close(over) })
+	go func() {
+		select {
+		case sig := <-in:
+			a.End()
+			if sig == syscall.SIGPIPE { // a process that sends it to itself goes on
+				os.Exit(exitPipe)
+			}
+			signal.Reset(sig)
+			if s, ok := sig.(syscall.Signal); ok {
+				_ = syscall.Kill(os.Getpid(), s) // ends the program as if nobody had listened
+			}
+		case <-over:
+		}
+	}()
+}
+
+// TakeSignals ends what EndOnSignal began: the command listens itself.
+func (a *App) TakeSignals() {
+	if a.deaf != nil {
+		a.deaf()
+	}
+}

@@ -1,0 +1,74 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+// tamperedShown is how many changes a person is shown; orch events has all.
+const tamperedShown = 10
+
+// TamperedText says what others changed of the repository, and what orch did about it, with the
+// command that shows or undoes it; "" for nothing.
+func TamperedText(events []epic.Event, s epic.State) string {
+	n := 0
+	var b strings.Builder
+	for _, e := range events {
+		for _, change := range changesOf(e) {
+			if n++; n <= tamperedShown {
+				fmt.Fprintf(&b, "  ! %s\n      %s\n", text.Clause(change, 1000), text.Clause(whenOf(e), 200))
+			}
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	body := fmt.Sprintf("\nTampered with (%d)  [%s]\n%s", n, epic.Tampered, b.String())
+	if n > tamperedShown {
+		body += fmt.Sprintf("  and %d more\n", n-tamperedShown)
+	}
+	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), epic.TamperingFound)
+}
+
+// changesOf are the changes that an event tells, a line each.
+func changesOf(e epic.Event) (lines []string) {
+	for line := range strings.Lines(e.Text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		lines = []string{e.Reason}
+	}
+	return lines
+}
+
+// whenOf says when something was changed, and so who may have done it.
+func whenOf(e epic.Event) string {
+	when, _, _ := strings.Cut(e.Reason, ": ")
+	return fmt.Sprintf("%s, found at %s", when, e.At.Local().Format("15:04:05"))
+}
+
+// TamperedDocument is the same for a program, with all of it.
+func TamperedDocument(events []epic.Event) any {
+	type tampered struct {
+		At      time.Time   `json:"at"`
+		Code    epic.Code   `json:"code"`
+		Task    epic.TaskID `json:"task,omitempty"` // whose attempt had ended when it was found
+		Attempt int         `json:"attempt,omitempty"`
+		When    string      `json:"when"`    // and so who may have done it
+		Files   []string    `json:"files"`   // the first few, and references
+		Changes []string    `json:"changes"` // each with what was done, and the command that shows or undoes it
+	}
+	list := []tampered{}
+	for _, e := range events {
+		when, _, _ := strings.Cut(e.Reason, ": ")
+		list = append(list, tampered{At: e.At, Code: e.Code, Task: e.Task, Attempt: e.Attempt, When: when, Files: e.Files, Changes: changesOf(e)})
+	}
+	return list
+}

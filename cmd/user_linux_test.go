@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// somebody is a user id that owns nothing.
+const somebody = 54321
+
+// plainUser is a fixture whose commands run without the rights of root, and with a umask.
+type plainUser struct {
+	*fixture
+	umask string
+}
+
+func newPlainUser(t *testing.T, umask, agent string) plainUser {
+	t.Helper()
+	f := newFixture(t, agent, "true")
+	top := filepath.Dir(f.dir)
+	self, err := os.Executable()
+	require.NoError(t, err)
+	content, err := os.ReadFile(self)
+	require.NoError(t, err)
+	require.NoError(t, os.MkdirAll(filepath.Join(top, "bin"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(top, "bin", "orch"), content, 0o700))
+	if os.Geteuid() == 0 {
+		require.NoError(t, os.Chmod(filepath.Dir(top), 0o711))
+		require.NoError(t, filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
+			require.NoError(t, err)
+			return os.Lchown(path, somebody, somebody)
+		}))
+	}
+	return plainUser{f, umask}
+}
+
+func (u plainUser) orch(args ...string) (string, int) {
+	u.t.Helper()
+	top := filepath.Dir(u.dir)
+	c := exec.CommandContext(u.t.Context(), "sh", append([]string{"-c", "umask " + u.umask + `; exec orch "$@"`, "orch"}, args...)...)
+	c.Dir, c.Env = u.dir, append(u.env, "PATH="+filepath.Join(top, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+top)
+	if os.Geteuid() == 0 {
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: somebody, Gid: somebody}}
+	}
+	out, err := c.CombinedOutput()
+	if err != nil && c.ProcessState == nil {
+		require.NoError(u.t, err)
+	}
+	return string(out), c.ProcessState.ExitCode()
+}
+
+// TestWithoutTheRightsOfRoot goes the whole way as a person does, with any umask.
+func TestWithoutTheRightsOfRoot(t *testing.T) {
+	t.Parallel()
+	for _, umask := range []string{"0022", "0077", "0777", "0300"} {
+		t.Run(umask, func(t *testing.T) {
+			t.Parallel()
+			u := newPlainUser(t, umask, `echo "$ORCH_TASK" >"$ORCH_TASK"; git add -A && git commit -q -m "$ORCH_TASK"`)
+			must := func(args ...string) string {
+				t.Helper()
+				out, code := u.orch(args...)
+				require.Zero(t, code, "%v: %s", args, out)
+				return out
+			}
+			must("init", "--yes")
+			must("tasks", "create", "one", "--parent", u.epic)
+			must("tasks", "create", "two", "--parent", u.epic)
+			must("trust", digestIn(must("trust", "--show", "--json")))
+			require.Contains(t, must("run", u.epic), "LOOP_DONE")
+			require.Contains(t, must("status", u.epic), "2/2 done")
+			must("gc", u.epic)
+			require.Contains(t, must("run", u.epic), "LOOP_DONE")
+			require.Contains(t, must("doctor"), "0 problems")
+			require.NoDirExists(t, filepath.Join(u.dir, ".git", "orch", "tmp"))
+		})
+	}
+}
