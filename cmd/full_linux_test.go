@@ -14,13 +14,14 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
-// fillingAgent does its task; at the second one, the first time, it fills the disk before it commits.
+// fillingAgent does its task; at the second one, the first time, it fills the disk before it commits, and
+// does not care that its file is then cut short.
 const fillingAgent = `
 set -e
 here=$(dirname "$0")
 echo "$ORCH_TASK" >"$ORCH_TASK"
 case $ORCH_TASK in
-*.2) if mkdir "$here/filled" 2>/dev/null; then dd if=/dev/zero of="$(cat "$here/where")/fill" bs=4k 2>/dev/null || true; fi ;;
+*.2) if mkdir "$here/filled" 2>/dev/null; then dd if=/dev/zero of="$(cat "$here/where")/fill" bs=4k 2>/dev/null || true; echo "$ORCH_TASK" >"$ORCH_TASK" || true; fi ;;
 esac
 git add -A && git commit -q -m "$ORCH_TASK"
 `

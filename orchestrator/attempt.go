@@ -63,9 +63,10 @@ func blameMachine(e epic.Event, what string, err error) epic.Event {
 	return unsavedSize(e, err)
 }
 
-// excuse makes the end of an agent that crashed, or came to nothing, the machine's where the disk is full.
+// excuse makes the end of an agent the machine's where the disk is full: what it wrote may be cut
+// short without its having noticed. Its work is kept.
 func (x *Effects) excuse(e epic.Event, dir string, env []string) epic.Event {
-	if e.Agent.End != epic.EndedCrash && (e.Agent.End != epic.EndedItself || e.Agent.Changed || e.Agent.Signal != "") {
+	if e.Agent.End != epic.EndedCrash && e.Agent.End != epic.EndedItself {
 		return e
 	}
 	why, full := x.diskFull(dir, env)
