@@ -17,7 +17,7 @@ import (
 )
 
 // errorCodes lists the codes in a file that errors are given, and the places where one is given
-// that cannot be told from the text: neither a literal, nor a code of package core.
+// that cannot be told from the text: neither a literal, nor a code of package epic.
 func errorCodes(f *ast.File, fset *token.FileSet) (codes, unknown []string) {
 	add := func(e ast.Expr) {
 		switch e := e.(type) {
@@ -26,7 +26,7 @@ func errorCodes(f *ast.File, fset *token.FileSet) (codes, unknown []string) {
 				codes = append(codes, s)
 			}
 			return
-		case *ast.CallExpr: // string(core.X), or string(sum.Code), whose type is core.Code
+		case *ast.CallExpr: // string(epic.X), or string(sum.Code), whose type is epic.Code
 			if name, ok := e.Fun.(*ast.Ident); ok && name.Name == "string" && len(e.Args) == 1 {
 				if _, ok := e.Args[0].(*ast.SelectorExpr); ok {
 					return
@@ -54,7 +54,7 @@ func errorCodes(f *ast.File, fset *token.FileSet) (codes, unknown []string) {
 				if !ok || sel.Sel.Name != "Code" || len(n.Rhs) != len(n.Lhs) {
 					continue
 				}
-				if lit, ok := n.Rhs[i].(*ast.BasicLit); ok { // of another type it is a core.Code
+				if lit, ok := n.Rhs[i].(*ast.BasicLit); ok { // of another type it is a epic.Code
 					add(lit)
 				}
 			}
@@ -116,7 +116,7 @@ func f(code string) {
 	_ = &cli.Error{Code: "ONE", What: "x"}
 	p := &cli.Error{What: "x"}
 	p.Code, p.Exit = "TWO", 2
-	_ = cli.Error{Code: string(core.Machine)}
+	_ = cli.Error{Code: string(epic.Machine)}
 	_ = finding{Code: "NONE"}
 	_ = &cli.Error{Code: code}
 	_ = &cli.Error{"THREE"}

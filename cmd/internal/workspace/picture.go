@@ -98,12 +98,12 @@ func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture
 	return p, t, t.Attempts[number-1], nil
 }
 
-// NoRunCode is the code of the error that orch has run no epic here.
+// NoRunCode is the code of the error that orch has run no epic here, NO_RUN.
 const NoRunCode = "NO_RUN"
 
 func noRun(args []string) error {
 	if len(args) == 0 {
-		return &cli.Error{Code: NoRunCode, What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
+		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
 	}
 	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
