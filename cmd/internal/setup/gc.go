@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -32,12 +33,6 @@ func GC(a *cli.App) *cobra.Command {
 	return c
 }
 
-// keptThing is something that gc could not remove.
-type keptThing struct {
-	Path string `json:"path"`
-	Why  string `json:"why"`
-}
-
 func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	p, _, err := workspace.Look(ctx, a, args)
 	if err == nil {
@@ -54,8 +49,8 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		return err
 	}
 	var said []string
-	var kept []keptThing
-	keep := func(path string, err error) { kept = append(kept, keptThing{path, err.Error()}) }
+	var kept []document.KeptPath
+	keep := func(path string, err error) { kept = append(kept, document.KeptPath{Path: path, Why: err.Error()}) }
 	known := map[string]bool{}
 	for _, t := range p.State.Tasks {
 		for _, at := range t.Attempts {
@@ -89,7 +84,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		return err
 	}
 	for _, e := range list { // what a removal that failed has left, or a journal that is gone
-		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k keptThing) bool { return k.Path == e.Dir }) {
+		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k document.KeptPath) bool { return k.Path == e.Dir }) {
 			continue
 		}
 		if !dry {
@@ -109,14 +104,14 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		var left *worktree.LeftError
 		if err := store.Close(ctx); errors.As(err, &left) {
 			for _, l := range left.Left {
-				kept = append(kept, keptThing{l.Path, l.What + "; " + l.Fix})
+				kept = append(kept, document.KeptPath{Path: l.Path, Why: l.What + "; " + l.Fix})
 			}
 		} else if err != nil {
 			return err
 		}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": p.State.Epic, "dry_run": dry, "removed": said, "kept": kept})
+		cli.WriteJSON(a.Stdout, document.GC{Epic: p.State.Epic, DryRun: dry, Removed: said, Kept: kept})
 		return nil
 	}
 	for _, path := range said {

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
@@ -26,7 +27,7 @@ func Explain(a *cli.App) *cobra.Command {
 				list = []epic.Reason{e}
 			}
 			if a.JSON {
-				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})
+				cli.WriteJSON(a.Stdout, document.ExplainOf(list))
 				return nil
 			}
 			for _, e := range list {

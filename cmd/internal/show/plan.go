@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -37,7 +38,7 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	plan := epic.PlanOf(found.Issues, epicID, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan})
+		cli.WriteJSON(a.Stdout, document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan})
 	} else {
 		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
 	}
