@@ -62,13 +62,13 @@ func (c Config) promises() (out []string) {
 
 // Entry is one iteration that was validated.
 type Entry struct {
-	Iteration       int       `json:"iteration"`
-	Timestamp       time.Time `json:"timestamp"` // UTC
-	ValidationScore int       `json:"validationScore"`
-	Passed          bool      `json:"passed"`
+	Iteration       int       `json:"iteration"`            // from 1
+	Timestamp       time.Time `json:"timestamp"`            // UTC
+	ValidationScore int       `json:"validationScore"`      // the share of rules that have passed, 0 to 100
+	Passed          bool      `json:"passed"`               // all rules have
 	FirstUnmet      string    `json:"firstUnmet,omitempty"` // the rule that came first of those that did not pass
 	Failure         string    `json:"failure,omitempty"`    // why it did not pass, in a clause
-	Signal          Signal    `json:"signal,omitempty"`
+	Signal          Signal    `json:"signal,omitempty"`     // what comes next; "" where nothing was decided on it
 	// Rules are the outcomes of all rules, without their messages.
 	Rules []RuleOutcome `json:"results,omitempty"`
 }
@@ -136,10 +136,10 @@ type Outcome struct {
 
 // RuleOutcome is one rule of a validation.
 type RuleOutcome struct {
-	Rule    string `json:"ruleName"`
-	Passed  bool   `json:"passed"`
-	Errored bool   `json:"errored,omitempty"`
-	Message string `json:"message,omitempty"`
+	Rule    string `json:"ruleName"`          // its name
+	Passed  bool   `json:"passed"`            // it holds
+	Errored bool   `json:"errored,omitempty"` // it could not be asked
+	Message string `json:"message,omitempty"` // why it did not pass; "" where it did, and where messages are not kept
 }
 
 // Hook is what the hooks of the task say of an iteration; the zero Hook is nothing.

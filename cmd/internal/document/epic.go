@@ -46,8 +46,8 @@ type Around struct {
 	TrackerAge int64 `json:"tracker_age_ms"`
 	// Asked are the requests that no run has taken yet, oldest first; null for none.
 	Asked []epic.Event `json:"asked"`
-	// Branch is where the epic branch is.
-	Branch EpicBranch `json:"epic_branch"`
+	// EpicBranch is where the epic branch is.
+	EpicBranch EpicBranch `json:"epic_branch"`
 }
 
 // EpicBranch is how the epic branch stands to what has landed.

@@ -76,7 +76,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
 	doc := Document(p.App, p.State, sum)
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: p.Asked, Branch: branchDocument(p.branch)}
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: p.Asked, EpicBranch: branchDocument(p.branch)}
 	if p.Held {
 		doc.Holder = &p.Holder
 	}
