@@ -28,7 +28,7 @@ type Status struct {
 	// the first run.
 	Tip epic.Commit `json:"tip"`
 	// Run is the newest run.
-	Run Run `json:"run"`
+	Run RunRow `json:"run"`
 	*Around
 }
 
@@ -64,8 +64,8 @@ type EpicBranch struct {
 	CheckedOut string `json:"checked_out_in,omitempty"`
 }
 
-// Run is one run of an epic.
-type Run struct {
+// RunRow is one run of an epic.
+type RunRow struct {
 	// Number counts the runs of the epic, from 1; 0 before the first.
 	Number int `json:"number"`
 	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR.
@@ -137,7 +137,7 @@ func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Tas
 		tasks = append(tasks, row)
 	}
 	return Status{Epic: s.Epic, AsOf: now.UTC(), Counts: sum.Counts, Tasks: tasks, ETA: epic.ETA(s, now).Milliseconds(), Branch: "epic/" + slug.Of(string(s.Epic)), Tip: s.Tip,
-		Run: Run{Number: s.Run.Number, Promise: cmp.Or(s.Run.Promise, string(sum.Promise)), Code: sum.Code, Reason: sum.Reason,
+		Run: RunRow{Number: s.Run.Number, Promise: cmp.Or(s.Run.Promise, string(sum.Promise)), Code: sum.Code, Reason: sum.Reason,
 			Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations, Elapsed: sum.Took.Milliseconds()}}
 }
 
@@ -176,7 +176,7 @@ type Progress struct {
 	// Held says that a run, or a short command, has the epic now.
 	Held bool `json:"held"`
 	// Run is the newest run.
-	Run Run `json:"run"`
+	Run RunRow `json:"run"`
 	// Tasks are its tasks, in the order in which orch learned of them.
 	Tasks []TaskProgress `json:"tasks"`
 }

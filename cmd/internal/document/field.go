@@ -51,7 +51,9 @@ func Fields(t reflect.Type) (out []Field) {
 
 // key names the field in meanings.json: the last word of its package's path, its struct and
 // itself.
-func (f Field) key() string { return path.Base(f.owner.PkgPath()) + "." + f.owner.Name() + "." + f.name }
+func (f Field) key() string {
+	return path.Base(f.owner.PkgPath()) + "." + f.owner.Name() + "." + f.name
+}
 
 //go:embed meanings.json
 var meanings []byte

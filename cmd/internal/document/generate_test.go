@@ -156,12 +156,12 @@ func commentsOf(t *testing.T, dir string) map[string]string {
 				return true
 			}
 			for _, f := range s.Fields.List {
-				text := f.Doc.Text()
-				if text == "" {
-					text = f.Comment.Text()
-				}
 				for _, name := range f.Names {
-					out[spec.Name.Name+"."+name.Name] = sentence(name.Name, text)
+					text := strings.Join(strings.Fields(f.Comment.Text()), " ")
+					if f.Doc != nil {
+						text = sentence(name.Name, f.Doc.Text())
+					}
+					out[spec.Name.Name+"."+name.Name] = text
 				}
 			}
 			return true
@@ -174,12 +174,13 @@ func commentsOf(t *testing.T, dir string) map[string]string {
 // stop.
 func sentence(name, text string) string {
 	text = strings.Join(strings.Fields(text), " ")
-	for _, verb := range []string{" is ", " are ", " says "} {
-		if rest, ok := strings.CutPrefix(text, name+verb); ok {
-			if text = rest; verb == " says " {
-				text = "says " + rest
-			}
-			break
+	if rest, ok := strings.CutPrefix(text, name+" "); ok {
+		verb, more, _ := strings.Cut(rest, " ")
+		switch verb {
+		case "is", "is,", "are":
+			text = more
+		case "says", "guesses", "counts", "names":
+			text = strings.TrimPrefix(rest, "says that ")
 		}
 	}
 	if text == "" {
