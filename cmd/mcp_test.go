@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,7 @@ import (
 type tools struct {
 	t *testing.T
 	*mcp.ClientSession
+	schemas map[string]*jsonschema.Resolved // of their results, as the server lists them
 }
 
 func connect(t *testing.T, f *fixture) tools {
@@ -31,10 +33,21 @@ func connect(t *testing.T, f *fixture) tools {
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: c}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	return tools{t, s}
+	listed, err := s.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	schemas := map[string]*jsonschema.Resolved{}
+	for _, tool := range listed.Tools {
+		text, err := json.Marshal(tool.OutputSchema)
+		require.NoError(t, err)
+		var schema jsonschema.Schema
+		require.NoError(t, json.Unmarshal(text, &schema))
+		schemas[tool.Name], err = schema.Resolve(nil)
+		require.NoError(t, err, tool.Name)
+	}
+	return tools{t, s, schemas}
 }
 
-// call gives a tool's result, and the text of its error.
+// call gives a tool's result, which its schema allows, and the text of its error.
 func (c tools) call(name string, in map[string]any) (out map[string]any, failed string) {
 	c.t.Helper()
 	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: in})
@@ -47,6 +60,7 @@ func (c tools) call(name string, in map[string]any) (out map[string]any, failed 
 	doc, err := json.Marshal(r.StructuredContent)
 	require.NoError(c.t, err)
 	require.NoError(c.t, json.Unmarshal(doc, &out))
+	require.NoError(c.t, c.schemas[name].Validate(out), name)
 	return out, ""
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -41,13 +40,25 @@ type Around struct {
 	// Held says that a run, or a short command, has the epic now.
 	Held bool `json:"held"`
 	// Holder is who has it; absent while nobody does.
-	Holder *orchestrator.Holder `json:"holder,omitempty"`
+	Holder *Holder `json:"holder,omitempty"`
 	// TrackerAge is how old the newest reading of the tracker is, in milliseconds.
 	TrackerAge int64 `json:"tracker_age_ms"`
 	// Asked are the requests that no run has taken yet, oldest first; null for none.
 	Asked []epic.Event `json:"asked"`
 	// EpicBranch is where the epic branch is.
 	EpicBranch EpicBranch `json:"epic_branch"`
+}
+
+// Holder is a run, or a short command, that has an epic.
+type Holder struct {
+	// PID is the id of its process.
+	PID int `json:"pid"`
+	// Host is the name of the machine that it runs on.
+	Host string `json:"host"`
+	// Started is when it began, UTC.
+	Started time.Time `json:"started"`
+	// Command is run, next or land.
+	Command string `json:"command"`
 }
 
 // EpicBranch is how the epic branch stands to what has landed.

@@ -215,7 +215,7 @@ func (w *world) session() {
 	w.keep("orch.stop-1", fmt.Sprintf(`{"session_id":"s-1","cwd":%q}`, w.repo), "stop-hook", "--explain")
 	w.keep("orch.session-1.release", "", "session", "release", "--session", "s-1")
 	w.keep("orch.loop-1", "", "loop", "start", "add a page", "--criterion", "reviewed", "--step", "write", "--step", "read")
-	w.keep("orch.land-1", "", "land", "e-1.1")
+	w.keep("orch.land-2", "", "land", "e-1.1")
 	w.keep("orch.diff-1", "", "diff", "e-1.1")
 	w.keep("orch.logs-1", "", "logs", "e-1.1", "--brief")
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
@@ -98,11 +97,27 @@ type Purge struct {
 	// DryRun says that nothing was removed, and that Removed is what would be.
 	DryRun bool `json:"dry_run"`
 	// Removed is how much of what.
-	Removed orchestrator.Purged `json:"removed"`
+	Removed Purged `json:"removed"`
 }
 
 // Schema is "orch.purge/1".
 func (Purge) Schema() string { return "orch.purge/1" }
+
+// Purged is how much was forgotten.
+type Purged struct {
+	// Texts is how many last words, questions and feedbacks.
+	Texts int `json:"texts"`
+	// Attempts is how many folders of attempts, with briefs, logs and checkpoints.
+	Attempts int `json:"attempts"`
+	// Others is how many files that may quote them: snapshots, and damaged ends of journals.
+	Others int `json:"others"`
+	// Bytes is how much all that is.
+	Bytes int64 `json:"bytes"`
+	// Inline is how many texts stay, since an older orch wrote them into the journal itself.
+	Inline int `json:"inline"`
+	// Open is how many attempts stay, since they have not ended.
+	Open int `json:"open"`
+}
 
 // Config is the settings with where each comes from.
 type Config struct {

@@ -83,8 +83,8 @@ type Land struct {
 	Next string `json:"next"`
 }
 
-// Schema is "orch.land/1".
-func (Land) Schema() string { return "orch.land/1" }
+// Schema is "orch.land/2".
+func (Land) Schema() string { return "orch.land/2" }
 
 // LandOf is what became of a task of an epic; next is what to do now.
 func LandOf(s epic.State, t *epic.Task, now time.Time, next string) Land {

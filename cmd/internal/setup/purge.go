@@ -106,7 +106,7 @@ func dateOf(text string) (time.Time, error) {
 
 func (p purge) say(a *cli.App, sum orchestrator.Purged) {
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Purge{DryRun: p.dry, Removed: sum})
+		cli.WriteJSON(a.Stdout, document.Purge{DryRun: p.dry, Removed: document.Purged(sum)})
 		return
 	}
 	word := "removed"

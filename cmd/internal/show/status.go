@@ -78,7 +78,8 @@ func (p page) document(sum epic.Summary) document.Status {
 	doc := Document(p.App, p.State, sum)
 	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: p.Asked, EpicBranch: branchDocument(p.branch)}
 	if p.Held {
-		doc.Holder = &p.Holder
+		holder := document.Holder(p.Holder)
+		doc.Holder = &holder
 	}
 	return doc
 }
