@@ -1,11 +1,9 @@
 package document
 
 import (
-	"cmp"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 // Status is how an epic stands.
@@ -80,7 +78,7 @@ type RunRow struct {
 	// Number counts the runs of the epic, from 1; 0 before the first.
 	Number int `json:"number"`
 	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR.
-	Promise string `json:"promise"`
+	Promise epic.Promise `json:"promise"`
 	// Code is why the run stopped early; "" when it did not.
 	Code epic.Code `json:"code"`
 	// Reason says in a clause how the epic stands.
@@ -97,28 +95,15 @@ type RunRow struct {
 
 // TaskRow is a task as it is shown.
 type TaskRow struct {
-	// ID is its id in the tracker.
-	ID epic.TaskID `json:"id"`
+	TaskProgress
 	// Title is one line.
 	Title string `json:"title"`
-	// State is ready, waiting, running, queued, validating, landed, parked or skipped.
-	State epic.TaskState `json:"state"`
 	// Tracker is the tracker's own word for where it stands.
 	Tracker string `json:"tracker_status"`
-	// Reason is the code of why it does not go on; absent where it does. orch explain says more.
-	Reason epic.Code `json:"reason,omitempty"`
-	// Why is the same in a clause.
-	Why string `json:"why,omitempty"`
 	// Since is when its state last changed, UTC; absent where it never has.
 	Since time.Time `json:"since,omitzero"`
 	// WaitsFor are the tasks that it waits for; absent for none.
 	WaitsFor []epic.TaskID `json:"waits_for,omitempty"`
-	// Attempts is how many attempts were made at it.
-	Attempts int `json:"attempts"`
-	// Iterations is how many the newest attempt has had; absent without one.
-	Iterations int `json:"iterations,omitempty"`
-	// Scores are those of the iterations that its agent's rules judged, 0 to 100, oldest first.
-	Scores []int `json:"scores,omitempty"`
 	// Commit is what landed it; absent before.
 	Commit epic.Commit `json:"commit,omitempty"`
 	// Next is what a person may type; absent where nothing needs them.
@@ -131,47 +116,6 @@ type Command struct {
 	Cmd string `json:"cmd"`
 	// Why is what for.
 	Why string `json:"why"`
-}
-
-// StatusOf is how an epic stands by its state alone; next are the commands that help with a
-// parked task.
-func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Task) []Command) Status {
-	tasks := []TaskRow{}
-	for _, t := range s.Tasks {
-		if t.Epic || t.Outside || t.Deleted {
-			continue
-		}
-		row := rowOf(s, t, now)
-		if t.State == epic.Parked {
-			row.Next = next(t)
-		}
-		tasks = append(tasks, row)
-	}
-	return Status{Epic: s.Epic, AsOf: now.UTC(), Counts: sum.Counts, Tasks: tasks, ETA: epic.ETA(s, now).Milliseconds(), Branch: "epic/" + slug.Of(string(s.Epic)), Tip: s.Tip,
-		Run: RunRow{Number: s.Run.Number, Promise: cmp.Or(s.Run.Promise, string(sum.Promise)), Code: sum.Code, Reason: sum.Reason,
-			Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations, Elapsed: sum.Took.Milliseconds()}}
-}
-
-// rowOf is a task as it is shown.
-func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
-	row := TaskRow{ID: t.ID, Title: t.Title, State: stateOf(s, t, now), Tracker: t.Status, Reason: t.Code, Why: t.Why, Since: t.Since,
-		Attempts: len(t.Attempts), Iterations: t.Last().Iteration, Commit: t.Commit}
-	for _, r := range t.Last().Rounds {
-		row.Scores = append(row.Scores, r.ValidationScore)
-	}
-	if row.State == epic.Waiting {
-		o := epic.ObstacleOf(s, t, now)
-		row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On
-	}
-	return row
-}
-
-// stateOf is where a task is, in every document that says so.
-func stateOf(s epic.State, t *epic.Task, now time.Time) epic.TaskState {
-	if s.IsReady(t, now) {
-		return epic.Ready
-	}
-	return t.State
 }
 
 // Progress is what matters of an epic's status to somebody who waits for it.
@@ -201,7 +145,7 @@ type TaskProgress struct {
 	ID epic.TaskID `json:"id"`
 	// State is ready, waiting, running, queued, validating, landed, parked or skipped.
 	State epic.TaskState `json:"state"`
-	// Reason is the code of why it does not go on; absent where it does.
+	// Reason is the code of why it does not go on; absent where it does. orch explain says more.
 	Reason epic.Code `json:"reason,omitempty"`
 	// Why is the same in a clause.
 	Why string `json:"why,omitempty"`
@@ -211,15 +155,6 @@ type TaskProgress struct {
 	Iterations int `json:"iterations,omitempty"`
 	// Scores are those of the iterations that its agent's rules judged, 0 to 100, oldest first.
 	Scores []int `json:"scores,omitempty"`
-}
-
-// Progress is the part of a status that matters to somebody who waits.
-func (s Status) Progress() Progress {
-	p := Progress{Epic: s.Epic, Branch: s.Branch, Counts: s.Counts, ETA: s.ETA, Held: s.Around != nil && s.Held, Run: s.Run, Tasks: []TaskProgress{}}
-	for _, t := range s.Tasks {
-		p.Tasks = append(p.Tasks, TaskProgress{ID: t.ID, State: t.State, Reason: t.Reason, Why: t.Why, Attempts: t.Attempts, Iterations: t.Iterations, Scores: t.Scores})
-	}
-	return p
 }
 
 // Event is a line of the journal.

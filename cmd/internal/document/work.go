@@ -1,10 +1,6 @@
 package document
 
 import (
-	"cmp"
-	"fmt"
-	"time"
-
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -49,19 +45,6 @@ type Handed struct {
 	New bool `json:"new"`
 }
 
-// NextOf is what a session has of an epic: tasks, and how the epic stands.
-func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) Next {
-	d := Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && sum.Counts.Ready == 0, Counts: sum.Counts, Reason: sum.Reason, Promise: sum.Promise, Trust: trust}
-	if n := len(tasks); n > 0 {
-		word := "tasks are"
-		if n == 1 {
-			word = "task is"
-		}
-		d.Promise, d.Reason = epic.LoopContinue, fmt.Sprintf("%d %s handed out", n, word)
-	}
-	return d
-}
-
 // Land is what became of a session's work on a task.
 type Land struct {
 	// Task is its id in the tracker.
@@ -74,7 +57,7 @@ type Land struct {
 	State epic.TaskState `json:"state"`
 	// Reason is the code of why it did not land; "" where it did, or where only a conflict is to be
 	// resolved.
-	Reason string `json:"reason"`
+	Reason epic.Code `json:"reason"`
 	// Feedback is what the next try must mend; "" for nothing.
 	Feedback string `json:"feedback"`
 	// Files are those in conflict; null for none.
@@ -85,13 +68,6 @@ type Land struct {
 
 // Schema is "orch.land/2".
 func (Land) Schema() string { return "orch.land/2" }
-
-// LandOf is what became of a task of an epic; next is what to do now.
-func LandOf(s epic.State, t *epic.Task, now time.Time, next string) Land {
-	at := t.Last()
-	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: stateOf(s, t, now), Reason: cmp.Or(string(t.Code), string(at.Failure)),
-		Feedback: at.Feedback, Files: at.Files, Next: next}
-}
 
 // Verify is what the gate says of a task's worktree as it is now.
 type Verify struct {
