@@ -24,6 +24,7 @@ type tools struct {
 	t *testing.T
 	*mcp.ClientSession
 	schemas map[string]*jsonschema.Resolved // of their results, as the server lists them
+	fitted  map[string]bool                 // tools whose result was allowed by its schema
 }
 
 func connect(t *testing.T, f *fixture) tools {
@@ -44,7 +45,7 @@ func connect(t *testing.T, f *fixture) tools {
 		schemas[tool.Name], err = schema.Resolve(nil)
 		require.NoError(t, err, tool.Name)
 	}
-	return tools{t, s, schemas}
+	return tools{t, s, schemas, map[string]bool{}}
 }
 
 // call gives a tool's result, which its schema allows, and the text of its error.
@@ -61,6 +62,7 @@ func (c tools) call(name string, in map[string]any) (out map[string]any, failed 
 	require.NoError(c.t, err)
 	require.NoError(c.t, json.Unmarshal(doc, &out))
 	require.NoError(c.t, c.schemas[name].Validate(out), name)
+	c.fitted[name] = true
 	return out, ""
 }
 
@@ -96,6 +98,7 @@ func TestMCP(t *testing.T) {
 
 	task := map[string]any{"taskId": "e-1.1"}
 	require.Equal(t, "task one", c.must("task_get", task)["task"].(map[string]any)["title"])
+	require.Equal(t, true, c.must("task_update", map[string]any{"taskId": "e-1.1", "status": "open", "note": "as it was"})["updated"])
 	handed := c.must("epic_next", map[string]any{"epic": "e-1", "maxParallel": 1})["tasks"].([]any)[0].(map[string]any)
 	dir := handed["dir"].(string)
 
@@ -137,6 +140,7 @@ func TestMCP(t *testing.T) {
 	require.Equal(t, float64(1), summary["counts"].(map[string]any)["landed"])
 	require.Equal(t, "landed", summary["tasks"].([]any)[0].(map[string]any)["state"])
 	require.Equal(t, "me", c.must("agent_performance_get", nil)["agents"].([]any)[0].(map[string]any)["agent"])
+	require.Equal(t, want, slices.Sorted(maps.Keys(c.fitted)), "every tool was called")
 }
 
 // loopByTools is a model that does a whole loop by the tools: red, code, lint, COMPLETE.
