@@ -25,13 +25,13 @@ type Call func(ctx context.Context, args []string, stdin []byte) (document []byt
 
 // Server is a server with all tools. version is orch's own.
 func Server(version string, call Call) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "orch", Title: "orch", Version: version}, &mcp.ServerOptions{Instructions: instructions})
-	addTasks(s, call)
-	addIterations(s, call)
-	addCheckpoints(s, call)
-	addHooks(s, call)
-	addEpics(s, call)
-	return s
+	s := server{mcp.NewServer(&mcp.Implementation{Name: "orch", Title: "orch", Version: version}, &mcp.ServerOptions{Instructions: instructions}), call, document.ReadMeanings()}
+	addTasks(s)
+	addIterations(s)
+	addCheckpoints(s)
+	addHooks(s)
+	addEpics(s)
+	return s.Server
 }
 
 const instructions = `orch decides by state, not by words. To work on one task: iteration_start, do the work,
@@ -48,6 +48,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, cal
 		return nil
 	}
 	return err
+}
+
+// server is what tools are added to.
+type server struct {
+	*mcp.Server
+	call     Call
+	meanings document.Meanings // of the fields of results
 }
 
 // line is a command line.
@@ -83,8 +90,8 @@ func command(words ...string) *line { return &line{args: words} }
 
 // add makes a tool of a command. In says what a model may send; the tool answers with documents
 // of the kind of zero. Exit codes in fine are results, not errors.
-func add[In any](s *mcp.Server, call Call, zero document.Document, name, description string, fill func(In) (*line, []string), fine ...int) {
-	answer[In](s, call, tool{zero: zero, name: name, description: description, fine: fine}, fill, func(doc []byte) ([]byte, error) { return doc, nil })
+func add[In any](s server, zero document.Document, name, description string, fill func(In) (*line, []string), fine ...int) {
+	answer[In](s, tool{zero: zero, name: name, description: description, fine: fine}, fill, func(doc []byte) ([]byte, error) { return doc, nil })
 }
 
 // tool is what a client is told of a tool, and how its exit codes are read.
@@ -95,8 +102,8 @@ type tool struct {
 }
 
 // answer is add for a tool that answers with what view makes of the printed document.
-func answer[In any](s *mcp.Server, call Call, t tool, fill func(In) (*line, []string), view func(document []byte) ([]byte, error)) {
-	mcp.AddTool(s, &mcp.Tool{Name: t.name, Description: t.description, OutputSchema: schemaOf(t.zero)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
+func answer[In any](s server, t tool, fill func(In) (*line, []string), view func(document []byte) ([]byte, error)) {
+	mcp.AddTool(s.Server, &mcp.Tool{Name: t.name, Description: t.description, OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
 		l, operands := fill(in)
 		for _, o := range operands {
 			if strings.ContainsRune(o, 0) || strings.TrimSpace(o) == "" {
@@ -104,7 +111,7 @@ func answer[In any](s *mcp.Server, call Call, t tool, fill func(In) (*line, []st
 			}
 		}
 		args := append(append(append([]string{}, l.args...), "--json", "--"), operands...)
-		printed, exit := call(ctx, args, l.stdin)
+		printed, exit := s.call(ctx, args, l.stdin)
 		if err := failure(printed, exit, t.fine); err != nil {
 			return nil, nil, err
 		}

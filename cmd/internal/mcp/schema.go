@@ -8,11 +8,12 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
 // schemaOf is the JSON schema of a kind of document, with the meanings of its fields.
-func schemaOf(zero document.Document) *jsonschema.Schema {
+func schemaOf(zero document.Document, meanings document.Meanings) *jsonschema.Schema {
 	t := reflect.TypeOf(zero)
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: ownSchemas()})
 	if err != nil {
@@ -22,12 +23,13 @@ func schemaOf(zero document.Document) *jsonschema.Schema {
 	s.Properties["schema"] = &jsonschema.Schema{Type: "string", Const: &tag, Description: "The kind of the document."}
 	s.PropertyOrder = append([]string{"schema"}, s.PropertyOrder...)
 	s.Required = append([]string{"schema"}, s.Required...)
-	describe(s, t, document.ReadMeanings())
+	describe(s, t, meanings)
 	return s
 }
 
 // ownSchemas are those of types whose JSON does not follow from their fields: any value, numbers
-// as the names of members, and a hook that is made of hooks.
+// as the names of members, and a hook that is made of hooks. The fields of an event are in
+// docs/json.md alone: they are more than all others of a status together.
 func ownSchemas() map[reflect.Type]*jsonschema.Schema {
 	numbers := func() *jsonschema.Schema {
 		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "number"}}
@@ -38,6 +40,7 @@ func ownSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[map[int]int]():     numbers(),
 		reflect.TypeFor[map[int]float64](): numbers(),
 		reflect.TypeFor[registry.Spec]():   {Type: "object"},
+		reflect.TypeFor[epic.Event]():      {Type: "object"},
 	}
 }
 

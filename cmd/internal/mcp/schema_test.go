@@ -17,7 +17,7 @@ import (
 func TestSchemasOfAllDocuments(t *testing.T) {
 	t.Parallel()
 	for _, k := range document.Kinds() {
-		s := schemaOf(k.Zero)
+		s := schemaOf(k.Zero, document.ReadMeanings())
 		fields := document.Fields(reflect.TypeOf(k.Zero))
 		require.Len(t, s.Properties, len(fields)+1, k.Name())
 		for _, f := range fields {

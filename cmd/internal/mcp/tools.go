@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
@@ -37,8 +35,8 @@ type loopIn struct {
 
 func (in loopIn) task() []string { return []string{cmp.Or(in.TaskID, in.IterationID)} }
 
-func addTasks(s *mcp.Server, call Call) {
-	add[anyIn](s, call, document.Task{}, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in anyIn) (*line, []string) {
+func addTasks(s server) {
+	add[anyIn](s, document.Task{}, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in anyIn) (*line, []string) {
 		return command("task", "get"), in.task()
 	})
 	type updateIn struct {
@@ -47,7 +45,7 @@ func addTasks(s *mcp.Server, call Call) {
 		Note    string `json:"note,omitempty" jsonschema:"why, or how far it is"`
 		Blocked string `json:"blockedReason,omitempty" jsonschema:"for blocked: what a person has to do"`
 	}
-	add[updateIn](s, call, document.TaskUpdated{}, "task_update", "Say where a task stands.", func(in updateIn) (*line, []string) {
+	add[updateIn](s, document.TaskUpdated{}, "task_update", "Say where a task stands.", func(in updateIn) (*line, []string) {
 		l := command("task", "update", "--status="+in.Status)
 		l.flag("note", strings.TrimSpace(in.Blocked+"\n"+in.Note))
 		return l, in.task()
@@ -58,7 +56,7 @@ func addTasks(s *mcp.Server, call Call) {
 		Title   string `json:"title,omitempty" jsonschema:"a title"`
 		Content string `json:"content" jsonschema:"the whole text"`
 	}
-	add[storeIn](s, call, document.Product{}, "work_product_store", "Keep a work product of a task beside its commits: a report, a review, a plan.", func(in storeIn) (*line, []string) {
+	add[storeIn](s, document.Product{}, "work_product_store", "Keep a work product of a task beside its commits: a report, a review, a plan.", func(in storeIn) (*line, []string) {
 		l := command("task", "store", "--file=-")
 		l.flag("type", in.Type)
 		l.flag("title", in.Title)
@@ -67,7 +65,7 @@ func addTasks(s *mcp.Server, call Call) {
 	})
 }
 
-func addIterations(s *mcp.Server, call Call) {
+func addIterations(s server) {
 	type startIn struct {
 		TaskID    string   `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Max       int      `json:"maxIterations,omitempty" jsonschema:"how many there may be; by default as the task's agent has it"`
@@ -75,7 +73,7 @@ func addIterations(s *mcp.Server, call Call) {
 		Rules     []rule   `json:"validationRules,omitempty" jsonschema:"in place of the rules of the repository's gate"`
 		Threshold int      `json:"circuitBreakerThreshold,omitempty" jsonschema:"after how many red validations in a row it ends; 3 by default"`
 	}
-	add[startIn](s, call, document.Iteration{}, "iteration_start", "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it.", func(in startIn) (*line, []string) {
+	add[startIn](s, document.Iteration{}, "iteration_start", "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it.", func(in startIn) (*line, []string) {
 		l := command("iteration", "start")
 		l.number("max-iterations", in.Max)
 		l.number("circuit-breaker", in.Threshold)
@@ -90,7 +88,7 @@ func addIterations(s *mcp.Server, call Call) {
 		loopIn
 		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one; by default what you have stored for the task in this iteration"`
 	}
-	add[validateIn](s, call, document.Validate{}, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
+	add[validateIn](s, document.Validate{}, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
 		l := command("iteration", "validate")
 		if in.Output != "" {
 			l.flag("output", "-")
@@ -102,7 +100,7 @@ func addIterations(s *mcp.Server, call Call) {
 		loopIn
 		Notes string `json:"notes,omitempty" jsonschema:"what to know of the iteration that ends"`
 	}
-	add[nextIn](s, call, document.Iteration{}, "iteration_next", "Go on to the next iteration. Refused past the maximum.", func(in nextIn) (*line, []string) {
+	add[nextIn](s, document.Iteration{}, "iteration_next", "Go on to the next iteration. Refused past the maximum.", func(in nextIn) (*line, []string) {
 		l := command("iteration", "next")
 		l.flag("notes", in.Notes)
 		return l, in.task()
@@ -111,13 +109,13 @@ func addIterations(s *mcp.Server, call Call) {
 		loopIn
 		Promise string `json:"completionPromise,omitempty" jsonschema:"what you have promised; the last validation decides"`
 	}
-	add[completeIn](s, call, document.Iteration{}, "iteration_complete", "End the loop: as complete, or given up where a guard or you have ended it.", func(in completeIn) (*line, []string) {
+	add[completeIn](s, document.Iteration{}, "iteration_complete", "End the loop: as complete, or given up where a guard or you have ended it.", func(in completeIn) (*line, []string) {
 		return command("iteration", "complete"), in.task()
 	})
-	add[loopIn](s, call, document.Iteration{}, "iteration_status", "How the loop stands, with its history.", func(in loopIn) (*line, []string) { return command("iteration", "status"), in.task() })
+	add[loopIn](s, document.Iteration{}, "iteration_status", "How the loop stands, with its history.", func(in loopIn) (*line, []string) { return command("iteration", "status"), in.task() })
 }
 
-func addCheckpoints(s *mcp.Server, call Call) {
+func addCheckpoints(s server) {
 	type createIn struct {
 		TaskID  string   `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Trigger string   `json:"trigger,omitempty" jsonschema:"why it is made"`
@@ -128,7 +126,7 @@ func addCheckpoints(s *mcp.Server, call Call) {
 		Draft   string   `json:"draftContent,omitempty" jsonschema:"a draft that is in no file yet"`
 		Kind    string   `json:"draftType,omitempty" jsonschema:"what kind of draft that is"`
 	}
-	add[createIn](s, call, document.CheckpointCreated{}, "checkpoint_create", "Make a checkpoint that you, or a fresh session, can go on from.", func(in createIn) (*line, []string) {
+	add[createIn](s, document.CheckpointCreated{}, "checkpoint_create", "Make a checkpoint that you, or a fresh session, can go on from.", func(in createIn) (*line, []string) {
 		l := command("checkpoint", "create")
 		l.flag("trigger", in.Trigger)
 		l.flag("phase", in.Phase)
@@ -150,31 +148,31 @@ func addCheckpoints(s *mcp.Server, call Call) {
 		TaskID       string `json:"taskId" jsonschema:"the task's id in the tracker"`
 		CheckpointID string `json:"checkpointId,omitempty" jsonschema:"another one than the newest"`
 	}
-	add[resumeIn](s, call, document.Resume{}, "checkpoint_resume", "What to go on with, from the newest checkpoint that has not expired.", func(in resumeIn) (*line, []string) {
+	add[resumeIn](s, document.Resume{}, "checkpoint_resume", "What to go on with, from the newest checkpoint that has not expired.", func(in resumeIn) (*line, []string) {
 		l := command("checkpoint", "resume")
 		l.flag("checkpoint", in.CheckpointID)
 		return l, []string{in.TaskID}
 	})
-	add[taskIn](s, call, document.Checkpoints{}, "checkpoint_list", "All checkpoints of a task, oldest first.", func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
+	add[taskIn](s, document.Checkpoints{}, "checkpoint_list", "All checkpoints of a task, oldest first.", func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
 	type cleanupIn struct {
 		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Keep   int    `json:"keep,omitempty" jsonschema:"how many stay; 5 by default"`
 	}
-	add[cleanupIn](s, call, document.CheckpointsRemoved{}, "checkpoint_cleanup", "Forget what has expired, and all but the newest.", func(in cleanupIn) (*line, []string) {
+	add[cleanupIn](s, document.CheckpointsRemoved{}, "checkpoint_cleanup", "Forget what has expired, and all but the newest.", func(in cleanupIn) (*line, []string) {
 		l := command("checkpoint", "cleanup")
 		l.number("keep", in.Keep)
 		return l, []string{in.TaskID}
 	})
 }
 
-func addHooks(s *mcp.Server, call Call) {
+func addHooks(s server) {
 	type registerIn struct {
 		TaskID   string         `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Type     string         `json:"hookType,omitempty" jsonschema:"default, validation, promise, tdd, security, checkpoint, max-iterations"`
 		Max      int            `json:"maxIterations,omitempty" jsonschema:"for max-iterations"`
 		Metadata map[string]any `json:"metadata,omitempty" jsonschema:"anything, by name"`
 	}
-	add[registerIn](s, call, document.HookRegistered{}, "hook_register", "Add a hook that decides after each iteration of a task.", func(in registerIn) (*line, []string) {
+	add[registerIn](s, document.HookRegistered{}, "hook_register", "Add a hook that decides after each iteration of a task.", func(in registerIn) (*line, []string) {
 		l := command("hook", "register")
 		l.flag("type", in.Type)
 		l.number("max", in.Max)
@@ -194,7 +192,7 @@ func addHooks(s *mcp.Server, call Call) {
 		Draft      string           `json:"draftContent,omitempty"`
 		Kind       string           `json:"draftType,omitempty"`
 	}
-	add[evaluateIn](s, call, document.HookEvaluated{}, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
+	add[evaluateIn](s, document.HookEvaluated{}, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
 		l := command("hook", "evaluate")
 		text, err := json.Marshal(in)
 		if err != nil {
@@ -203,11 +201,11 @@ func addHooks(s *mcp.Server, call Call) {
 		l.stdin = text
 		return l, in.task()
 	})
-	add[taskIn](s, call, document.HookList{}, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
-	add[taskIn](s, call, document.HooksCleared{}, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
+	add[taskIn](s, document.HookList{}, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
+	add[taskIn](s, document.HooksCleared{}, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
 }
 
-func addEpics(s *mcp.Server, call Call) {
+func addEpics(s server) {
 	type epicIn struct {
 		Epic string `json:"epic,omitempty" jsonschema:"the epic's id in the tracker; by default the one that orch worked on last"`
 	}
@@ -218,15 +216,15 @@ func addEpics(s *mcp.Server, call Call) {
 		Epic     string `json:"epic" jsonschema:"the epic's id in the tracker"`
 		Parallel int    `json:"maxParallel,omitempty" jsonschema:"tasks under way at the same time"`
 	}
-	add[nextIn](s, call, document.Next{}, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
+	add[nextIn](s, document.Next{}, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
 		l := command("next")
 		l.number("max-parallel", in.Parallel)
 		return l, []string{in.Epic}
 	})
-	add[taskIn](s, call, document.Land{}, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
-	add[epicIn](s, call, document.Status{}, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
+	add[taskIn](s, document.Land{}, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
+	add[epicIn](s, document.Status{}, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
 	progress := tool{zero: document.Progress{}, name: "progress_summary", description: "How far an epic is: counts, time, cost, and how each task has iterated."}
-	answer[epicIn](s, call, progress, func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) }, func(printed []byte) ([]byte, error) {
+	answer[epicIn](s, progress, func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) }, func(printed []byte) ([]byte, error) {
 		var status document.Status
 		if err := json.Unmarshal(printed, &status); err != nil {
 			return nil, err
@@ -236,7 +234,7 @@ func addEpics(s *mcp.Server, call Call) {
 	type statsIn struct {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
 	}
-	add[statsIn](s, call, document.Stats{}, "agent_performance_get", "What each agent needed in all runs: iterations, time, tokens, and what failed.", func(in statsIn) (*line, []string) {
+	add[statsIn](s, document.Stats{}, "agent_performance_get", "What each agent needed in all runs: iterations, time, tokens, and what failed.", func(in statsIn) (*line, []string) {
 		l := command("stats")
 		l.flag("agent", in.Agent)
 		return l, nil
