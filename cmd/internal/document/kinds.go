@@ -56,7 +56,7 @@ func Kinds() []Kind {
 		{SessionBound{}, "bind", []string{"orch session bind"}},
 		{SessionReleased{}, "release", []string{"orch session release"}},
 		{Sessions{}, "", []string{"orch session list"}},
-		{Loop{}, "", []string{"orch loop"}},
+		{Loop{}, "", []string{"orch loop start", "orch loop verify", "orch loop take", "orch loop status", "orch loop step", "orch loop cancel", "orch loop set"}},
 		{Tasks{}, "", []string{"orch tasks create", "orch tasks list", "orch tasks ready", "orch tasks show", "orch tasks update"}},
 		{TaskClosed{}, "close", []string{"orch tasks close"}},
 		{DependencyChanged{}, "dep", []string{"orch tasks dep add", "orch tasks dep remove"}},
