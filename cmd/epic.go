@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -74,6 +75,6 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 	if m.Kept != "" {
 		text += fmt.Sprintf("  what was there is kept at %s\n", m.Kept)
 	}
-	a.Print(map[string]any{"schema": "orch.epic/1", "epic": epicID, "did": word, "move": m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epicID)))
+	a.Print(document.EpicSettled{Epic: epicID, Did: word, Move: m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epicID)))
 	return nil
 }

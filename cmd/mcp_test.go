@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -22,6 +23,8 @@ import (
 type tools struct {
 	t *testing.T
 	*mcp.ClientSession
+	schemas map[string]*jsonschema.Resolved // of their results, as the server lists them
+	fitted  map[string]bool                 // tools whose result was allowed by its schema
 }
 
 func connect(t *testing.T, f *fixture) tools {
@@ -31,10 +34,21 @@ func connect(t *testing.T, f *fixture) tools {
 	s, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: c}, nil)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	return tools{t, s}
+	listed, err := s.ListTools(t.Context(), nil)
+	require.NoError(t, err)
+	schemas := map[string]*jsonschema.Resolved{}
+	for _, tool := range listed.Tools {
+		text, err := json.Marshal(tool.OutputSchema)
+		require.NoError(t, err)
+		var schema jsonschema.Schema
+		require.NoError(t, json.Unmarshal(text, &schema))
+		schemas[tool.Name], err = schema.Resolve(nil)
+		require.NoError(t, err, tool.Name)
+	}
+	return tools{t, s, schemas, map[string]bool{}}
 }
 
-// call gives a tool's result, and the text of its error.
+// call gives a tool's result, which its schema allows, and the text of its error.
 func (c tools) call(name string, in map[string]any) (out map[string]any, failed string) {
 	c.t.Helper()
 	r, err := c.CallTool(c.t.Context(), &mcp.CallToolParams{Name: name, Arguments: in})
@@ -47,6 +61,8 @@ func (c tools) call(name string, in map[string]any) (out map[string]any, failed 
 	doc, err := json.Marshal(r.StructuredContent)
 	require.NoError(c.t, err)
 	require.NoError(c.t, json.Unmarshal(doc, &out))
+	require.NoError(c.t, c.schemas[name].Validate(out), name)
+	c.fitted[name] = true
 	return out, ""
 }
 
@@ -82,6 +98,7 @@ func TestMCP(t *testing.T) {
 
 	task := map[string]any{"taskId": "e-1.1"}
 	require.Equal(t, "task one", c.must("task_get", task)["task"].(map[string]any)["title"])
+	require.Equal(t, true, c.must("task_update", map[string]any{"taskId": "e-1.1", "status": "open", "note": "as it was"})["updated"])
 	handed := c.must("epic_next", map[string]any{"epic": "e-1", "maxParallel": 1})["tasks"].([]any)[0].(map[string]any)
 	dir := handed["dir"].(string)
 
@@ -123,6 +140,7 @@ func TestMCP(t *testing.T) {
 	require.Equal(t, float64(1), summary["counts"].(map[string]any)["landed"])
 	require.Equal(t, "landed", summary["tasks"].([]any)[0].(map[string]any)["state"])
 	require.Equal(t, "me", c.must("agent_performance_get", nil)["agents"].([]any)[0].(map[string]any)["agent"])
+	require.Equal(t, want, slices.Sorted(maps.Keys(c.fitted)), "every tool was called")
 }
 
 // loopByTools is a model that does a whole loop by the tools: red, code, lint, COMPLETE.

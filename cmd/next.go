@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
@@ -46,17 +47,6 @@ to claim and nothing is under way, it says so.`,
 	return c
 }
 
-// handed is a task that a session works on.
-type handed struct {
-	Task    epic.TaskID `json:"task"`
-	Title   string      `json:"title"`
-	Attempt int         `json:"attempt"`
-	Dir     string      `json:"dir"`
-	Branch  string      `json:"branch"`
-	Brief   string      `json:"brief"`
-	New     bool        `json:"new"` // claimed by this call
-}
-
 func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
@@ -82,7 +72,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	tasks := []handed{}
+	tasks := []document.Handed{}
 	store, err := w.Store(epicID)
 	if err != nil {
 		return err
@@ -93,25 +83,22 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 			continue
 		}
 		n := store.Name(string(t.ID), at.Number)
-		tasks = append(tasks, handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
+		tasks = append(tasks, document.Handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
 			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epicID), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
 	}
-	done := len(tasks) == 0 && sum.Counts.Ready == 0
-	if len(tasks) > 0 {
-		sum.Promise, sum.Reason = epic.LoopContinue, fmt.Sprintf("%d %s handed out", len(tasks), cli.Plural(len(tasks), "task is", "tasks are"))
-	}
+	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epicID, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
+		cli.WriteJSON(a.Stdout, doc)
 		return nil
 	}
 	for _, h := range tasks {
 		fmt.Fprintf(a.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
 	}
-	if untrusted != nil && !done {
+	if untrusted != nil && !doc.Done {
 		fmt.Fprintf(a.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
 	}
-	if done {
-		fmt.Fprintf(a.Stdout, "nothing is left to hand out: %s\n", sum.Reason)
+	if doc.Done {
+		fmt.Fprintf(a.Stdout, "nothing is left to hand out: %s\n", doc.Reason)
 	}
 	return nil
 }
@@ -218,8 +205,7 @@ func (a *app) sayLanded(s epic.State, t *epic.Task) error {
 	at := t.Last()
 	landed := t.State == epic.Landed
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
-			"reason": cmp.Or(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
+		cli.WriteJSON(a.Stdout, document.LandOf(s, t, a.Now(), landNext(s, t)))
 	} else if landed {
 		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s, t))
 	} else {

@@ -397,7 +397,7 @@ func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary)
 func (w driver) sayEnd(s epic.State, sum epic.Summary, tampered []epic.Event) {
 	if w.JSON {
 		doc := show.Document(w.App, s, sum)
-		doc["tampered"] = show.TamperedDocument(tampered)
+		doc.Tampered = show.TamperedDocument(tampered)
 		cli.WriteJSON(w.Stdout, doc)
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -95,7 +96,7 @@ func (a *app) said(p *workspace.Picture, what string) error {
 	if !p.Held {
 		then = "go on: orch run " + cli.Quote(p.State.Epic)
 	}
-	a.Print(map[string]any{"schema": "orch.asked/1", "epic": p.State.Epic, "what": what, "running": p.Held}, fmt.Sprintf("%s; %s\n", what, then))
+	a.Print(document.Asked{Epic: p.State.Epic, What: what, Running: p.Held}, fmt.Sprintf("%s; %s\n", what, then))
 	return nil
 }
 

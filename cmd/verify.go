@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -63,7 +64,7 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return err
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.verify/1", "task": t.ID, "dir": name.Dir, "passed": v.Passed, "score": v.Score, "checks": checksDocument(v)})
+		cli.WriteJSON(a.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v)})
 	} else {
 		a.PrintVerdict(v)
 	}
@@ -71,12 +72,4 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return cli.ExitWith(cli.ExitNeedsYou)
 	}
 	return nil
-}
-
-func checksDocument(v validation.Verdict) []map[string]any {
-	out := []map[string]any{}
-	for _, c := range v.Checks {
-		out = append(out, map[string]any{"rule": c.Rule, "passed": c.Passed, "errored": c.Errored, "why": c.Why, "exit": c.ExitCode, "output": c.Output, "took_ms": c.Took.Milliseconds()})
-	}
-	return out
 }

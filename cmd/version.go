@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
 func newVersionCmd(a *app) *cobra.Command {
@@ -15,7 +16,7 @@ func newVersionCmd(a *app) *cobra.Command {
 		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			v, commit := cli.Version()
-			a.Print(map[string]any{"schema": "orch.version/1", "version": v, "commit": commit}, strings.TrimSpace("orch "+v+" "+commit)+"\n")
+			a.Print(document.Version{Version: v, Commit: commit}, strings.TrimSpace("orch "+v+" "+commit)+"\n")
 			return nil
 		},
 	}

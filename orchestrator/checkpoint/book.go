@@ -35,21 +35,21 @@ const (
 
 // Checkpoint is a point that an agent can go on from.
 type Checkpoint struct {
-	ID              string          `json:"checkpointId"`
-	TaskID          string          `json:"taskId"`
-	Sequence        int             `json:"sequence"` // from 1
-	Trigger         string          `json:"trigger"`
-	ExecutionPhase  string          `json:"executionPhase,omitempty"`
-	ExecutionStep   int             `json:"executionStep,omitempty"`
-	AgentContext    json.RawMessage `json:"agentContext,omitempty"` // free
-	FilesModified   []string        `json:"filesModified,omitempty"`
-	DraftContent    string          `json:"draftContent,omitempty"`
-	DraftType       string          `json:"draftType,omitempty"`
+	ID              string          `json:"checkpointId"`              // names it among those of the task
+	TaskID          string          `json:"taskId"`                    // the id of the task in the tracker
+	Sequence        int             `json:"sequence"`                  // its number among them, from 1
+	Trigger         string          `json:"trigger"`                   // why it was made
+	ExecutionPhase  string          `json:"executionPhase,omitempty"`  // what the agent was at, such as implementation
+	ExecutionStep   int             `json:"executionStep,omitempty"`   // which step of that
+	AgentContext    json.RawMessage `json:"agentContext,omitempty"`    // what the agent wanted to know again, any JSON; absent for nothing
+	FilesModified   []string        `json:"filesModified,omitempty"`   // as the agent names them
+	DraftContent    string          `json:"draftContent,omitempty"`    // a draft that is in no file yet
+	DraftType       string          `json:"draftType,omitempty"`       // what kind of draft that is
 	Notes           string          `json:"notes,omitempty"`           // on the iteration before, by its agent, or how a turn ended
-	IterationNumber int             `json:"iterationNumber,omitempty"` // 0 without a loop
-	CreatedAt       time.Time       `json:"createdAt"`                 // UTC
-	ExpiresAt       time.Time       `json:"expiresAt,omitzero"`        // zero: never by itself
-	Expired         bool            `json:"expired,omitempty"`         // by hand
+	IterationNumber int             `json:"iterationNumber,omitempty"` // of the current iteration, from 1; 0 without a loop
+	CreatedAt       time.Time       `json:"createdAt"`                 // when it was made, UTC
+	ExpiresAt       time.Time       `json:"expiresAt,omitzero"`        // when it is no longer gone on from, UTC; zero: never by itself
+	Expired         bool            `json:"expired,omitempty"`         // it has expired by hand
 }
 
 // live reports whether it can be gone on from.

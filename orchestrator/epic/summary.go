@@ -28,14 +28,14 @@ type Summary struct {
 // Counts says how many tasks of the epic are where. Done includes those that a
 // person closed.
 type Counts struct {
-	Total    int `json:"total"`     // all that agents are given
-	Done     int `json:"done"`      // landed, or closed by a person
-	Landed   int `json:"landed"`    // by orch, in any run
-	Running  int `json:"running"`   // an agent is at it
-	Landing  int `json:"landing"`   // queued or validating
-	Ready    int `json:"ready"`     // nothing but a place is missing
-	Waiting  int `json:"waiting"`   // for others, or for a time
-	NeedsYou int `json:"needs_you"` // parked or skipped
+	Total    int `json:"total"`     // tasks that agents are given, in all
+	Done     int `json:"done"`      // tasks that landed, or that a person closed
+	Landed   int `json:"landed"`    // tasks that orch has landed, in any run
+	Running  int `json:"running"`   // tasks that an agent is at
+	Landing  int `json:"landing"`   // tasks that are queued or validated
+	Ready    int `json:"ready"`     // tasks that wait for nothing but a free place
+	Waiting  int `json:"waiting"`   // tasks that wait for others, or for a time
+	NeedsYou int `json:"needs_you"` // tasks that are parked or skipped
 }
 
 // Count counts the tasks of the epic.

@@ -8,13 +8,13 @@ import (
 
 // Entry is one iteration that was validated.
 type Entry struct {
-	Iteration       int       `json:"iteration"`
-	Timestamp       time.Time `json:"timestamp"` // UTC
-	ValidationScore int       `json:"validationScore"`
-	Passed          bool      `json:"passed"`
+	Iteration       int       `json:"iteration"`            // its number, from 1
+	Timestamp       time.Time `json:"timestamp"`            // when it was validated, UTC
+	ValidationScore int       `json:"validationScore"`      // the share of rules that have passed, 0 to 100
+	Passed          bool      `json:"passed"`               // all rules have passed
 	FirstUnmet      string    `json:"firstUnmet,omitempty"` // the rule that came first of those that did not pass
 	Failure         string    `json:"failure,omitempty"`    // why it did not pass, in a clause
-	Signal          Signal    `json:"signal,omitempty"`
+	Signal          Signal    `json:"signal,omitempty"`     // what comes next; "" where nothing was decided on it
 	// Rules are the outcomes of all rules, without their messages.
 	Rules []RuleOutcome `json:"results,omitempty"`
 }

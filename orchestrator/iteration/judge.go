@@ -45,10 +45,10 @@ type Outcome struct {
 
 // RuleOutcome is one rule of a validation.
 type RuleOutcome struct {
-	Rule    string `json:"ruleName"`
-	Passed  bool   `json:"passed"`
-	Errored bool   `json:"errored,omitempty"`
-	Message string `json:"message,omitempty"`
+	Rule    string `json:"ruleName"`          // its name
+	Passed  bool   `json:"passed"`            // it holds
+	Errored bool   `json:"errored,omitempty"` // it could not be asked
+	Message string `json:"message,omitempty"` // why it did not pass; "" where it did, and where messages are not kept
 }
 
 // Judge says what an iteration has come to, after the earlier ones of history. The rules'

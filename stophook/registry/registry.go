@@ -108,11 +108,11 @@ type Evaluation struct {
 
 // Asked is what one hook said.
 type Asked struct {
-	HookID string        `json:"hookId"`
-	Action Action        `json:"action"`
-	Reason string        `json:"reason"`
+	HookID string        `json:"hookId"` // of the hook
+	Action Action        `json:"action"` // what it decided
+	Reason string        `json:"reason"` // for a person
 	Failed bool          `json:"failed"` // it could not decide
-	Took   time.Duration `json:"took"`
+	Took   time.Duration `json:"took"`   // to answer
 }
 
 // Evaluate asks a task's hooks in the order of their registration. The first that completes

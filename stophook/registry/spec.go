@@ -20,7 +20,7 @@ import (
 // max-iterations (escalates after Max). Compositions: all, any, when. And command, a
 // program.
 type Spec struct {
-	Type    string   `json:"type"`
+	Type    string   `json:"type"`              // a preset, a template, a composition, or command
 	Rules   []string `json:"rules,omitempty"`   // tdd, security: the rules that have to pass
 	Max     int      `json:"max,omitempty"`     // an iteration
 	Hooks   []Spec   `json:"hooks,omitempty"`   // all, any

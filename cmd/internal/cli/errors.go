@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
 // Error is what a person is shown: what happened, why, and what to do.
@@ -46,7 +48,7 @@ func (a *App) Report(err error) int {
 	}
 	e := Explain(err)
 	if a.JSON {
-		WriteJSON(a.Stdout, map[string]any{"schema": "orch.error/1", "code": e.Code, "message": e.What, "why": e.Why, "fix": e.Fix, "exit": e.Exit})
+		WriteJSON(a.Stdout, document.Error{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit})
 		return e.Exit
 	}
 	fmt.Fprintf(a.Stderr, "error: %s  [%s]\n", e.What, e.Code)

@@ -1,28 +1,21 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// WriteJSON prints a document for a program.
-func WriteJSON(w io.Writer, v any) {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
-		fmt.Fprintln(w, `{"schema":"orch.error/1","code":"UNEXPECTED"}`)
-	}
-}
+// WriteJSON prints a document for a program. Nobody reads on where it cannot be written.
+func WriteJSON(w io.Writer, d document.Document) { _ = document.Write(w, d) }
 
 // Print prints a document where JSON was asked for, else the text.
-func (a *App) Print(doc map[string]any, body string) {
+func (a *App) Print(doc document.Document, body string) {
 	if a.JSON {
 		WriteJSON(a.Stdout, doc)
 		return

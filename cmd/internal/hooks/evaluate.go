@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -64,22 +65,12 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if err != nil {
 		return err
 	}
-	doc := map[string]any{"hookId": e.HookID, "taskId": task, "iteration": in.Iteration, "action": e.Action, "reason": e.Reason, "nextPrompt": nil,
-		"checkpointCreated": false, "metadata": map[string]any{}}
+	doc := document.HookEvaluatedOf(task, in.Iteration, e)
 	if debug {
-		doc["asked"] = append([]registry.Asked{}, e.Asked...)
+		doc.Asked = append([]registry.Asked{}, e.Asked...)
 		for _, asked := range e.Asked {
 			fmt.Fprintf(a.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), text.Clause(asked.Reason, 200))
 		}
-	}
-	if e.NextPrompt != "" {
-		doc["nextPrompt"] = e.NextPrompt
-	}
-	if e.CheckpointData != nil {
-		doc["checkpointData"] = e.CheckpointData
-	}
-	if e.Metadata != nil {
-		doc["metadata"] = e.Metadata
 	}
 	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, text.Clause(e.Reason, 1000), text.Clean(e.NextPrompt))
 }

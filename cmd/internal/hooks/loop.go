@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -272,7 +273,7 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[str
 
 func (a loopCmd) sayLoop(l stophook.Loop) error {
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.loop/1", "loop": l, "unmet": l.Unmet()})
+		cli.WriteJSON(a.Stdout, document.Loop{Loop: l, Unmet: l.Unmet()})
 		return nil
 	}
 	fmt.Fprintf(a.Stdout, "%s  (%s, iteration %d)\n", text.Clause(l.Spec, 200), l.Status, l.Iteration)

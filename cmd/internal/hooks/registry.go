@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
@@ -125,13 +126,12 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 	if err != nil {
 		return err
 	}
-	return a.sayHook(map[string]any{"hookId": h.ID, "taskId": task, "hookType": spec.Type, "enabled": true, "metadata": h.Metadata},
+	return a.sayHook(document.HookRegistered{ID: h.ID, TaskID: task, Type: spec.Type, Enabled: true, Metadata: h.Metadata},
 		"%s  %s at %s\n", h.ID, spec.Type, text.Clause(task, 64))
 }
 
 // sayHook prints a document, or the same for a person.
-func (a hookCmd) sayHook(doc map[string]any, format string, args ...any) error {
-	doc["schema"] = "orch.hook/1"
+func (a hookCmd) sayHook(doc document.Document, format string, args ...any) error {
 	a.Print(doc, fmt.Sprintf(format, args...))
 	return nil
 }
@@ -150,21 +150,21 @@ func (a hookCmd) listHooks(_ context.Context, task string) error {
 	if err != nil {
 		return err
 	}
-	rows := []map[string]any{}
+	rows := []document.HookRow{}
 	var body strings.Builder
 	for _, h := range hooks {
 		metadata := map[string]any{"type": h.Spec.Type}
 		for k, v := range h.Metadata {
 			metadata[k] = v
 		}
-		rows = append(rows, map[string]any{"id": h.ID, "taskId": h.TaskID, "enabled": h.Enabled, "metadata": metadata, "spec": h.Spec})
+		rows = append(rows, document.HookRow{ID: h.ID, TaskID: h.TaskID, Enabled: h.Enabled, Metadata: metadata, Spec: h.Spec})
 		off := ""
 		if !h.Enabled {
 			off = "  (disabled)"
 		}
 		fmt.Fprintf(&body, "%s  %-12s %s%s\n", h.ID, text.Clause(h.TaskID, 64), h.Spec.Type, off)
 	}
-	return a.sayHook(map[string]any{"taskId": task, "hookCount": len(rows), "hooks": rows}, "%s", body.String())
+	return a.sayHook(document.HookList{TaskID: task, Count: len(rows), Hooks: rows}, "%s", body.String())
 }
 
 func (a hookCmd) hookMetrics(_ context.Context, task string) error {
@@ -172,7 +172,7 @@ func (a hookCmd) hookMetrics(_ context.Context, task string) error {
 	if err != nil {
 		return err
 	}
-	rows := []map[string]any{}
+	rows := []document.HookMetricsRow{}
 	var body strings.Builder
 	for _, h := range hooks {
 		m := h.Metrics
@@ -180,12 +180,12 @@ func (a hookCmd) hookMetrics(_ context.Context, task string) error {
 		if m.Evaluations > 0 {
 			mean = m.Took / time.Duration(m.Evaluations)
 		}
-		rows = append(rows, map[string]any{"id": h.ID, "taskId": h.TaskID, "type": h.Spec.Type, "evaluations": m.Evaluations, "complete": m.Complete,
-			"continue": m.Continue, "escalate": m.Escalate, "failed": m.Failed, "mean_ms": mean.Milliseconds()})
+		rows = append(rows, document.HookMetricsRow{ID: h.ID, TaskID: h.TaskID, Type: h.Spec.Type, Evaluations: m.Evaluations, Complete: m.Complete,
+			Continue: m.Continue, Escalate: m.Escalate, Failed: m.Failed, Mean: mean.Milliseconds()})
 		fmt.Fprintf(&body, "%s  %-12s %-14s asked %d: complete %d, continue %d, escalate %d (failed %d), %s each\n", h.ID, text.Clause(h.TaskID, 64), h.Spec.Type,
 			m.Evaluations, m.Complete, m.Continue, m.Escalate, m.Failed, mean.Round(time.Millisecond))
 	}
-	return a.sayHook(map[string]any{"taskId": task, "hooks": rows}, "%s", body.String())
+	return a.sayHook(document.HookMetrics{TaskID: task, Hooks: rows}, "%s", body.String())
 }
 
 func (a hookCmd) clearHooks(ctx context.Context, task string) error {
@@ -202,7 +202,7 @@ func (a hookCmd) clearHooks(ctx context.Context, task string) error {
 	if err != nil {
 		return err
 	}
-	return a.sayHook(map[string]any{"taskId": task, "hooksCleared": cleared}, "%d %s cleared\n", cleared, cli.Plural(cleared, "hook", "hooks"))
+	return a.sayHook(document.HooksCleared{TaskID: task, Cleared: cleared}, "%d %s cleared\n", cleared, cli.Plural(cleared, "hook", "hooks"))
 }
 
 func (a hookCmd) switchHook(ctx context.Context, id string, on bool) error {
@@ -221,5 +221,5 @@ func (a hookCmd) switchHook(ctx context.Context, id string, on bool) error {
 	if err != nil {
 		return hookError(err)
 	}
-	return a.sayHook(map[string]any{"hookId": id, "enabled": on}, "%s enabled: %t\n", id, on)
+	return a.sayHook(document.HookSwitched{ID: id, Enabled: on}, "%s enabled: %t\n", id, on)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook/session"
@@ -85,7 +86,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 	if err != nil {
 		return err
 	}
-	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": epicID, "prompt": prompt}, prompt)
+	a.Print(document.SessionBound{Session: id, Epic: string(epicID), Prompt: prompt}, prompt)
 	return nil
 }
 
@@ -121,7 +122,7 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.Print(map[string]any{"schema": "orch.session/1", "session": id, "epic": s.Epic, "released": true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
+	a.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
 	return nil
 }
 
@@ -142,7 +143,7 @@ func (a sessionCmd) listSessions() error {
 		sessions = append(sessions, s)
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions})
+		cli.WriteJSON(a.Stdout, document.Sessions{Sessions: sessions})
 		return nil
 	}
 	for _, s := range sessions {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -168,8 +169,8 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.stop/1", "session": s.in.Session, "block": s.answer.Block, "verdict": s.answer.Verdict, "why": s.answer.Why,
-			"prompt": s.prompt, "counts": s.answer.Session})
+		cli.WriteJSON(a.Stdout, document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Verdict, Why: s.answer.Why,
+			Prompt: s.prompt, Counts: s.answer.Session})
 		return nil
 	}
 	word := "may end"

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -34,7 +35,7 @@ func checkpointCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "removed": n}, fmt.Sprintf("%d removed\n", n))
+			return a.say(document.CheckpointsRemoved{TaskID: args[0], Removed: n}, fmt.Sprintf("%d removed\n", n))
 		})
 	})
 	cleanup.Flags().IntVar(&keep, "keep", 5, "how many stay")
@@ -47,7 +48,7 @@ func checkpointCommand(a commands) *cobra.Command {
 				if err := b.Expire(args[1]); err != nil {
 					return err
 				}
-				return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": args[1], "expired": true}, args[1]+" has expired\n")
+				return a.say(document.CheckpointExpired{TaskID: args[0], ID: args[1], Expired: true}, args[1]+" has expired\n")
 			})
 		}),
 	)
@@ -75,7 +76,7 @@ func createCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.say(map[string]any{"schema": "orch.checkpoint/1", "taskId": args[0], "checkpointId": made.ID, "sequence": made.Sequence, "iterationNumber": made.IterationNumber}, made.ID+"\n")
+			return a.say(document.CheckpointCreated{TaskID: args[0], ID: made.ID, Sequence: made.Sequence, Number: made.IterationNumber}, made.ID+"\n")
 		})
 	})
 	c.Flags().StringVar(&point.Trigger, "trigger", checkpoint.Manual, "why it is made")
@@ -91,13 +92,13 @@ func createCommand(a commands) *cobra.Command {
 
 func (a commands) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
 	words := b.Instructions(c)
-	doc := map[string]any{"schema": "orch.resume/1", "checkpoint": c, "taskId": c.TaskID, "agentContext": c.AgentContext, "resumeInstructions": words}
+	doc := document.Resume{Checkpoint: c, TaskID: c.TaskID, AgentContext: c.AgentContext, Instructions: words}
 	body := words
 	if c.AgentContext != nil {
 		body += "Context: " + text.Clean(string(c.AgentContext)) + "\n"
 	}
 	if l, err := b.Loop(); err == nil {
-		doc["iterationNumber"], doc["iterationHistory"], doc["iterationConfig"] = l.Iteration, l.History, l.Config
+		doc.ResumedLoop = &document.ResumedLoop{Number: l.Iteration, History: l.History, Config: l.Config}
 	}
 	if c.DraftContent != "" {
 		body += "Draft:\n" + text.Clean(c.DraftContent) + "\n"
@@ -114,5 +115,5 @@ func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
 		}
 		fmt.Fprintf(&body, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, text.Clause(c.Trigger, 40), state)
 	}
-	return a.say(map[string]any{"schema": "orch.checkpoints/1", "taskId": task, "checkpoints": append([]checkpoint.Checkpoint{}, points...)}, body.String())
+	return a.say(document.Checkpoints{TaskID: task, Checkpoints: append([]checkpoint.Checkpoint{}, points...)}, body.String())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -39,12 +40,13 @@ func iterationCommand(a commands) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return a.sayLoop(b, map[string]any{"finalValidationScore": score, "totalIterations": l.Iteration, "completedAt": a.Now().UTC(), "workProduct": products},
-					"ended with "+string(l.Done)+" in")
+				return a.sayLoop(b, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
+					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.Now().UTC(), WorkProduct: products}
+				})
 			})
 		}),
 		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
-			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayLoop(b, nil, "") })
+			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayLoop(b, "", nil) })
 		}),
 		verb("limit TASK N", "set the maximum of iterations, in flight", 2, func(ctx context.Context, args []string) error {
 			n, err := strconv.Atoi(args[1])
@@ -72,13 +74,13 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 		return err
 	}
 	if _, err := checkpoint.LoopIn(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
-		return a.say(map[string]any{"schema": "orch.iteration/1", "taskId": task, "maxIterations": n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
+		return a.say(document.IterationLimit{TaskID: task, Max: n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
 	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
 		if _, err := b.Limit(n); err != nil {
 			return err
 		}
-		return a.sayLoop(b, nil, "the maximum is set:")
+		return a.sayLoop(b, "the maximum is set:", nil)
 	})
 }
 
@@ -98,7 +100,7 @@ func nextCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.sayLoop(b, map[string]any{"checkpointId": point.ID}, "advanced to")
+			return a.sayLoop(b, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
@@ -141,7 +143,7 @@ func startCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.sayLoop(b, map[string]any{"checkpointId": point.ID}, "started:")
+			return a.sayLoop(b, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
@@ -286,55 +288,23 @@ func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
 		next = "orch iteration complete " + task
 	}
 	fmt.Fprintf(&body, "\nnext: %s\n", next)
-	return a.say(map[string]any{"schema": "orch.validate/1", "taskId": task, "iterationNumber": n, "validationPassed": o.Passed, "validationScore": o.Score, "completionSignal": o.Signal,
-		"detectedPromise": o.DetectedPromise, "reason": o.Reason, "guard": o.Guard, "feedback": o.Feedback, "validationReport": reportOf(o), "next": next}, body.String())
+	return a.say(document.ValidateOf(task, n, o, next), body.String())
 }
 
-// report is what the rules said of one iteration.
-type report struct {
-	Total   int                     `json:"totalRules"`
-	Passed  int                     `json:"passedRules"`
-	Failed  int                     `json:"failedRules"`
-	Errored int                     `json:"erroredRules"`
-	Overall bool                    `json:"overallPassed"`
-	Score   int                     `json:"validationScore"`
-	Results []iteration.RuleOutcome `json:"results"`
-}
-
-func reportOf(o iteration.Outcome) report {
-	r := report{Total: len(o.Rules), Overall: o.Passed, Score: o.Score, Results: append([]iteration.RuleOutcome{}, o.Rules...)}
-	for _, rule := range o.Rules {
-		switch {
-		case rule.Passed:
-			r.Passed++
-		case rule.Errored:
-			r.Errored++
-		default:
-			r.Failed++
-		}
-	}
-	return r
-}
-
-// sayLoop prints how a loop stands, with what else there is to say.
-func (a commands) sayLoop(b *checkpoint.Book, more map[string]any, did string) error {
+// sayLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
+// document what else there is to say.
+func (a commands) sayLoop(b *checkpoint.Book, did string, more func(*document.Iteration)) error {
 	l, err := b.Loop()
 	if err != nil {
 		return err
 	}
-	names := []string{}
-	for _, r := range l.Config.ValidationRules {
-		names = append(names, r.Name)
-	}
 	body := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
-	doc := map[string]any{"schema": "orch.iteration/1", "taskId": l.TaskID, "iterationId": l.TaskID, "iterationNumber": l.Iteration, "maxIterations": l.Config.MaxIterations, "iterationHistory": l.History,
-		"consecutiveFailures": l.Fails(), "lastFailureReason": l.LastFailure(), "validated": l.Last != nil, "done": l.Done, "guard": l.Guard(), "rules": names,
-		"agentContext": l.AgentContext, "message": body}
-	for key, value := range more {
-		doc[key] = value
+	doc := document.IterationOf(l, body)
+	if more != nil {
+		more(&doc)
 	}
-	if len(names) > 0 {
-		body += "; rules: " + strings.Join(names, ", ")
+	if len(doc.Rules) > 0 {
+		body += "; rules: " + strings.Join(doc.Rules, ", ")
 	}
 	body += "\n"
 	for _, e := range l.History {

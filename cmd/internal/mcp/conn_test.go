@@ -12,7 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/mcp"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
@@ -47,10 +49,10 @@ func TestServeAnswersAll(t *testing.T) {
 		timer := time.NewTimer(50 * time.Millisecond)
 		defer timer.Stop()
 		<-timer.C
-		return []byte(`{"task":{"id":"t"}}`), 0
+		return oneTask(t), 0
 	})
-	require.Contains(t, answers["2"], `"structuredContent":{"task":{"id":"t"}}`)
-	require.Contains(t, answers["3"], `"structuredContent":{"task":{"id":"t"}}`)
+	require.Contains(t, answers["2"], `"structuredContent":{"schema":"orch.task/1","task":{"id":"t",`)
+	require.Contains(t, answers["3"], `"structuredContent":{"schema":"orch.task/1","task":{"id":"t",`)
 }
 
 // TestServeGoesOn: what is no message is answered as an error, and the next one as ever.
@@ -70,13 +72,13 @@ func TestServeGoesOn(t *testing.T) {
 		`{"jsonrpc":"2.0","id":"y","result":{}}`:                   ``,
 		`{"jsonrpc":"2.0","id":9,"method":"nonsense","params":[]}`: ``,
 	} {
-		answers := serve(t, strings.NewReader(hello+line+"\n"+get("2")), func(context.Context, []string, []byte) ([]byte, int) { return []byte(`{"task":{"id":"t"}}`), 0 })
+		answers := serve(t, strings.NewReader(hello+line+"\n"+get("2")), func(context.Context, []string, []byte) ([]byte, int) { return oneTask(t), 0 })
 		require.Contains(t, answers["2"], "structuredContent", "after %.40s", line)
 		if want != "" {
 			require.Contains(t, answers["null"], want, "%.40s", line)
 		}
 	}
-	answers := serve(t, strings.NewReader(hello+`[`+strings.TrimSpace(get("4"))+`,`+strings.TrimSpace(get("5"))+`]`), func(context.Context, []string, []byte) ([]byte, int) { return []byte(`{"task":{}}`), 0 })
+	answers := serve(t, strings.NewReader(hello+`[`+strings.TrimSpace(get("4"))+`,`+strings.TrimSpace(get("5"))+`]`), func(context.Context, []string, []byte) ([]byte, int) { return oneTask(t), 0 })
 	require.Contains(t, answers["4"], "structuredContent", "a batch is taken apart")
 	require.Contains(t, answers["5"], "structuredContent")
 }
@@ -113,9 +115,16 @@ func FuzzServe(f *testing.F) {
 	f.Add([]byte(get("7") + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		in := io.MultiReader(strings.NewReader(hello), bytes.NewReader(data), strings.NewReader("\n"+get(`"last"`)))
-		answers := serve(t, in, func(context.Context, []string, []byte) ([]byte, int) { return []byte(`{"task":{"id":"t"}}`), 0 })
+		answers := serve(t, in, func(context.Context, []string, []byte) ([]byte, int) { return oneTask(t), 0 })
 		if !bytes.Contains(data, []byte("last")) {
 			require.Contains(t, answers[`"last"`], "structuredContent")
 		}
 	})
+}
+
+// oneTask is what orch task get prints, on one line.
+func oneTask(t testing.TB) []byte {
+	doc, err := document.Marshal(document.Task{Task: tracker.Issue{ID: "t", Title: "one"}})
+	require.NoError(t, err)
+	return doc
 }

@@ -11,9 +11,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
 // Call runs one orch command with --json: its arguments, and what it reads. It gives the
@@ -22,13 +25,13 @@ type Call func(ctx context.Context, args []string, stdin []byte) (document []byt
 
 // Server is a server with all tools. version is orch's own.
 func Server(version string, call Call) *mcp.Server {
-	s := mcp.NewServer(&mcp.Implementation{Name: "orch", Title: "orch", Version: version}, &mcp.ServerOptions{Instructions: instructions})
-	addTasks(s, call)
-	addIterations(s, call)
-	addCheckpoints(s, call)
-	addHooks(s, call)
-	addEpics(s, call)
-	return s
+	s := server{mcp.NewServer(&mcp.Implementation{Name: "orch", Title: "orch", Version: version}, &mcp.ServerOptions{Instructions: instructions}), call, document.ReadMeanings()}
+	addTasks(s)
+	addIterations(s)
+	addCheckpoints(s)
+	addHooks(s)
+	addEpics(s)
+	return s.Server
 }
 
 const instructions = `orch decides by state, not by words. To work on one task: iteration_start, do the work,
@@ -45,6 +48,13 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, cal
 		return nil
 	}
 	return err
+}
+
+// server is what tools are added to.
+type server struct {
+	*mcp.Server
+	call     Call
+	meanings document.Meanings // of the fields of results
 }
 
 // line is a command line.
@@ -78,46 +88,53 @@ func (l *line) all(name string, values []string) {
 // never taken for an option.
 func command(words ...string) *line { return &line{args: words} }
 
-// add makes a tool of a command. In says what a model may send; Out what it gets. Exit
-// codes in fine are results, not errors.
-func add[In, Out any](s *mcp.Server, call Call, name, description string, fill func(In) (*line, []string), fine ...int) {
-	mcp.AddTool(s, &mcp.Tool{Name: name, Description: description}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, Out, error) {
-		var out Out
+// add makes a tool of a command. In says what a model may send; the tool answers with documents
+// of the kind of zero. Exit codes in fine are results, not errors.
+func add[In any](s server, zero document.Document, name, description string, fill func(In) (*line, []string), fine ...int) {
+	answer[In](s, tool{zero: zero, name: name, description: description, fine: fine}, fill, func(doc []byte) ([]byte, error) { return doc, nil })
+}
+
+// tool is what a client is told of a tool, and how its exit codes are read.
+type tool struct {
+	zero              document.Document
+	name, description string
+	fine              []int
+}
+
+// answer is add for a tool that answers with what view makes of the printed document.
+func answer[In any](s server, t tool, fill func(In) (*line, []string), view func(document []byte) ([]byte, error)) {
+	mcp.AddTool(s.Server, &mcp.Tool{Name: t.name, Description: t.description, OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
 		l, operands := fill(in)
 		for _, o := range operands {
 			if strings.ContainsRune(o, 0) || strings.TrimSpace(o) == "" {
-				return nil, out, errors.New("taskId is missing or empty. Send the id of a task (or of an epic, where epic is asked for), such as bd-a3f8.2")
+				return nil, nil, errors.New("taskId is missing or empty. Send the id of a task (or of an epic, where epic is asked for), such as bd-a3f8.2")
 			}
 		}
 		args := append(append(append([]string{}, l.args...), "--json", "--"), operands...)
-		document, exit := call(ctx, args, l.stdin)
-		if err := failure(document, exit, fine); err != nil {
-			return nil, out, err
+		printed, exit := s.call(ctx, args, l.stdin)
+		if err := failure(printed, exit, t.fine); err != nil {
+			return nil, nil, err
 		}
-		if err := json.Unmarshal(document, &out); err != nil {
-			return nil, out, fmt.Errorf("orch %s printed what is no result: %w", strings.Join(l.args, " "), err)
+		out, err := view(printed)
+		if err != nil || !json.Valid(out) {
+			return nil, nil, errors.Join(fmt.Errorf("orch %s printed what is no result", strings.Join(l.args, " ")), err)
 		}
 		return nil, out, nil
 	})
 }
 
 // failure is the error that a command printed; nil where it went well.
-func failure(document []byte, exit int, fine []int) error {
+func failure(printed []byte, exit int, fine []int) error {
 	if exit == 0 {
 		return nil
 	}
-	var e struct {
-		Schema  string   `json:"schema"`
-		Code    string   `json:"code"`
-		Message string   `json:"message"`
-		Why     string   `json:"why"`
-		Fix     []string `json:"fix"`
+	var tag struct {
+		Schema string `json:"schema"`
 	}
-	if err := json.Unmarshal(document, &e); err != nil || e.Schema != "orch.error/1" {
-		for _, code := range fine {
-			if code == exit && err == nil {
-				return nil
-			}
+	var e document.Error
+	if err := json.Unmarshal(printed, &tag); err != nil || tag.Schema != e.Schema() || json.Unmarshal(printed, &e) != nil {
+		if err == nil && slices.Contains(fine, exit) {
+			return nil
 		}
 		return fmt.Errorf("orch ended with exit code %d and said nothing of use", exit)
 	}

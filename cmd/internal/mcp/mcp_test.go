@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/mcp"
 )
 
@@ -70,7 +71,9 @@ func TestCommandLines(t *testing.T) {
 		return r, string(text)
 	}
 
-	answer = `{"taskId":"--help","iterationNumber":1,"completionSignal":"BLOCKED"}`
+	doc, err := document.Marshal(document.Validate{TaskID: "--help", Number: 1, Signal: "BLOCKED"})
+	require.NoError(t, err)
+	answer = string(doc)
 	exit = 3
 	r, _ := call("iteration_validate", map[string]any{"taskId": "--help", "agentOutput": "words"})
 	require.False(t, r.IsError, "a loop that was blocked is a result")

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
 // exitNeedsYou is the exit code of a command that ended well, and that a person has to look
@@ -35,10 +35,8 @@ type loopIn struct {
 
 func (in loopIn) task() []string { return []string{cmp.Or(in.TaskID, in.IterationID)} }
 
-func addTasks(s *mcp.Server, call Call) {
-	add[anyIn, struct {
-		Task any `json:"task" jsonschema:"the task with all its fields"`
-	}](s, call, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in anyIn) (*line, []string) {
+func addTasks(s server) {
+	add[anyIn](s, document.Task{}, "task_get", "Read one task: title, description, design, acceptance, status, dependencies.", func(in anyIn) (*line, []string) {
 		return command("task", "get"), in.task()
 	})
 	type updateIn struct {
@@ -47,10 +45,7 @@ func addTasks(s *mcp.Server, call Call) {
 		Note    string `json:"note,omitempty" jsonschema:"why, or how far it is"`
 		Blocked string `json:"blockedReason,omitempty" jsonschema:"for blocked: what a person has to do"`
 	}
-	add[updateIn, struct {
-		ID     string `json:"id"`
-		Status string `json:"status"`
-	}](s, call, "task_update", "Say where a task stands.", func(in updateIn) (*line, []string) {
+	add[updateIn](s, document.TaskUpdated{}, "task_update", "Say where a task stands.", func(in updateIn) (*line, []string) {
 		l := command("task", "update", "--status="+in.Status)
 		l.flag("note", strings.TrimSpace(in.Blocked+"\n"+in.Note))
 		return l, in.task()
@@ -61,11 +56,7 @@ func addTasks(s *mcp.Server, call Call) {
 		Title   string `json:"title,omitempty" jsonschema:"a title"`
 		Content string `json:"content" jsonschema:"the whole text"`
 	}
-	add[storeIn, struct {
-		WorkProductID string `json:"workProductId"`
-		Path          string `json:"path"`
-		Bytes         int    `json:"bytes"`
-	}](s, call, "work_product_store", "Keep a work product of a task beside its commits: a report, a review, a plan.", func(in storeIn) (*line, []string) {
+	add[storeIn](s, document.Product{}, "work_product_store", "Keep a work product of a task beside its commits: a report, a review, a plan.", func(in storeIn) (*line, []string) {
 		l := command("task", "store", "--file=-")
 		l.flag("type", in.Type)
 		l.flag("title", in.Title)
@@ -74,29 +65,7 @@ func addTasks(s *mcp.Server, call Call) {
 	})
 }
 
-// loop is how an iteration loop stands.
-type loop struct {
-	TaskID          string   `json:"taskId"`
-	IterationID     string   `json:"iterationId" jsonschema:"names this loop; a task has one at a time"`
-	Iteration       int      `json:"iterationNumber"`
-	Max             int      `json:"maxIterations"`
-	CheckpointID    string   `json:"checkpointId,omitempty"`
-	Validated       bool     `json:"validated" jsonschema:"the current iteration was"`
-	Done            string   `json:"done,omitempty" jsonschema:"how the loop ended: COMPLETE, BLOCKED or ESCALATE; empty while it goes on"`
-	Guard           string   `json:"guard,omitempty" jsonschema:"the guard that has ended it"`
-	Rules           []string `json:"rules"`
-	Fails           int      `json:"consecutiveFailures"`
-	LastFailure     string   `json:"lastFailureReason,omitempty"`
-	FinalScore      int      `json:"finalValidationScore,omitempty"`
-	TotalIterations int      `json:"totalIterations,omitempty"`
-	CompletedAt     string   `json:"completedAt,omitempty"`
-	WorkProduct     string   `json:"workProduct,omitempty" jsonschema:"what was stored with work_product_store"`
-	History         any      `json:"iterationHistory" jsonschema:"each iteration with its score and signal, oldest first"`
-	AgentContext    any      `json:"agentContext,omitempty" jsonschema:"what you wanted to know again"`
-	Message         string   `json:"message"`
-}
-
-func addIterations(s *mcp.Server, call Call) {
+func addIterations(s server) {
 	type startIn struct {
 		TaskID    string   `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Max       int      `json:"maxIterations,omitempty" jsonschema:"how many there may be; by default as the task's agent has it"`
@@ -104,7 +73,7 @@ func addIterations(s *mcp.Server, call Call) {
 		Rules     []rule   `json:"validationRules,omitempty" jsonschema:"in place of the rules of the repository's gate"`
 		Threshold int      `json:"circuitBreakerThreshold,omitempty" jsonschema:"after how many red validations in a row it ends; 3 by default"`
 	}
-	add[startIn, loop](s, call, "iteration_start", "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it.", func(in startIn) (*line, []string) {
+	add[startIn](s, document.Iteration{}, "iteration_start", "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it.", func(in startIn) (*line, []string) {
 		l := command("iteration", "start")
 		l.number("max-iterations", in.Max)
 		l.number("circuit-breaker", in.Threshold)
@@ -119,26 +88,7 @@ func addIterations(s *mcp.Server, call Call) {
 		loopIn
 		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one; by default what you have stored for the task in this iteration"`
 	}
-	add[validateIn, struct {
-		TaskID    string   `json:"taskId"`
-		Iteration int      `json:"iterationNumber"`
-		Passed    bool     `json:"validationPassed"`
-		Score     int      `json:"validationScore"`
-		Signal    string   `json:"completionSignal" jsonschema:"CONTINUE, COMPLETE, BLOCKED or ESCALATE"`
-		Promise   string   `json:"detectedPromise,omitempty"`
-		Reason    string   `json:"reason,omitempty"`
-		Guard     string   `json:"guard,omitempty"`
-		Feedback  []string `json:"feedback"`
-		Report    struct {
-			Total   int  `json:"totalRules"`
-			Passed  int  `json:"passedRules"`
-			Failed  int  `json:"failedRules"`
-			Errored int  `json:"erroredRules" jsonschema:"that could not be asked"`
-			Overall bool `json:"overallPassed"`
-			Score   int  `json:"validationScore"`
-			Results any  `json:"results" jsonschema:"each rule with what it said"`
-		} `json:"validationReport"`
-	}](s, call, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
+	add[validateIn](s, document.Validate{}, "iteration_validate", "Run the rules on the work, find the promise, and say what comes next.", func(in validateIn) (*line, []string) {
 		l := command("iteration", "validate")
 		if in.Output != "" {
 			l.flag("output", "-")
@@ -150,7 +100,7 @@ func addIterations(s *mcp.Server, call Call) {
 		loopIn
 		Notes string `json:"notes,omitempty" jsonschema:"what to know of the iteration that ends"`
 	}
-	add[nextIn, loop](s, call, "iteration_next", "Go on to the next iteration. Refused past the maximum.", func(in nextIn) (*line, []string) {
+	add[nextIn](s, document.Iteration{}, "iteration_next", "Go on to the next iteration. Refused past the maximum.", func(in nextIn) (*line, []string) {
 		l := command("iteration", "next")
 		l.flag("notes", in.Notes)
 		return l, in.task()
@@ -159,13 +109,13 @@ func addIterations(s *mcp.Server, call Call) {
 		loopIn
 		Promise string `json:"completionPromise,omitempty" jsonschema:"what you have promised; the last validation decides"`
 	}
-	add[completeIn, loop](s, call, "iteration_complete", "End the loop: as complete, or given up where a guard or you have ended it.", func(in completeIn) (*line, []string) {
+	add[completeIn](s, document.Iteration{}, "iteration_complete", "End the loop: as complete, or given up where a guard or you have ended it.", func(in completeIn) (*line, []string) {
 		return command("iteration", "complete"), in.task()
 	})
-	add[loopIn, loop](s, call, "iteration_status", "How the loop stands, with its history.", func(in loopIn) (*line, []string) { return command("iteration", "status"), in.task() })
+	add[loopIn](s, document.Iteration{}, "iteration_status", "How the loop stands, with its history.", func(in loopIn) (*line, []string) { return command("iteration", "status"), in.task() })
 }
 
-func addCheckpoints(s *mcp.Server, call Call) {
+func addCheckpoints(s server) {
 	type createIn struct {
 		TaskID  string   `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Trigger string   `json:"trigger,omitempty" jsonschema:"why it is made"`
@@ -176,11 +126,7 @@ func addCheckpoints(s *mcp.Server, call Call) {
 		Draft   string   `json:"draftContent,omitempty" jsonschema:"a draft that is in no file yet"`
 		Kind    string   `json:"draftType,omitempty" jsonschema:"what kind of draft that is"`
 	}
-	add[createIn, struct {
-		CheckpointID string `json:"checkpointId"`
-		Sequence     int    `json:"sequence"`
-		Iteration    int    `json:"iterationNumber"`
-	}](s, call, "checkpoint_create", "Make a checkpoint that you, or a fresh session, can go on from.", func(in createIn) (*line, []string) {
+	add[createIn](s, document.CheckpointCreated{}, "checkpoint_create", "Make a checkpoint that you, or a fresh session, can go on from.", func(in createIn) (*line, []string) {
 		l := command("checkpoint", "create")
 		l.flag("trigger", in.Trigger)
 		l.flag("phase", in.Phase)
@@ -202,49 +148,31 @@ func addCheckpoints(s *mcp.Server, call Call) {
 		TaskID       string `json:"taskId" jsonschema:"the task's id in the tracker"`
 		CheckpointID string `json:"checkpointId,omitempty" jsonschema:"another one than the newest"`
 	}
-	add[resumeIn, struct {
-		TaskID       string `json:"taskId"`
-		Instructions string `json:"resumeInstructions"`
-		Iteration    int    `json:"iterationNumber,omitempty"`
-		Checkpoint   any    `json:"checkpoint" jsonschema:"the checkpoint itself"`
-		AgentContext any    `json:"agentContext,omitempty" jsonschema:"what you wanted to know again"`
-		History      any    `json:"iterationHistory,omitempty" jsonschema:"each iteration with its score and signal"`
-		Config       any    `json:"iterationConfig,omitempty" jsonschema:"maximum, promises and rules"`
-	}](s, call, "checkpoint_resume", "What to go on with, from the newest checkpoint that has not expired.", func(in resumeIn) (*line, []string) {
+	add[resumeIn](s, document.Resume{}, "checkpoint_resume", "What to go on with, from the newest checkpoint that has not expired.", func(in resumeIn) (*line, []string) {
 		l := command("checkpoint", "resume")
 		l.flag("checkpoint", in.CheckpointID)
 		return l, []string{in.TaskID}
 	})
-	add[taskIn, struct {
-		Checkpoints any `json:"checkpoints" jsonschema:"each with its id, trigger and iteration"`
-	}](s, call, "checkpoint_list", "All checkpoints of a task, oldest first.", func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
+	add[taskIn](s, document.Checkpoints{}, "checkpoint_list", "All checkpoints of a task, oldest first.", func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
 	type cleanupIn struct {
 		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Keep   int    `json:"keep,omitempty" jsonschema:"how many stay; 5 by default"`
 	}
-	add[cleanupIn, struct {
-		Removed int `json:"removed"`
-	}](s, call, "checkpoint_cleanup", "Forget what has expired, and all but the newest.", func(in cleanupIn) (*line, []string) {
+	add[cleanupIn](s, document.CheckpointsRemoved{}, "checkpoint_cleanup", "Forget what has expired, and all but the newest.", func(in cleanupIn) (*line, []string) {
 		l := command("checkpoint", "cleanup")
 		l.number("keep", in.Keep)
 		return l, []string{in.TaskID}
 	})
 }
 
-func addHooks(s *mcp.Server, call Call) {
+func addHooks(s server) {
 	type registerIn struct {
 		TaskID   string         `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Type     string         `json:"hookType,omitempty" jsonschema:"default, validation, promise, tdd, security, checkpoint, max-iterations"`
 		Max      int            `json:"maxIterations,omitempty" jsonschema:"for max-iterations"`
 		Metadata map[string]any `json:"metadata,omitempty" jsonschema:"anything, by name"`
 	}
-	add[registerIn, struct {
-		HookID   string `json:"hookId"`
-		TaskID   string `json:"taskId"`
-		Type     string `json:"hookType"`
-		Enabled  bool   `json:"enabled"`
-		Metadata any    `json:"metadata" jsonschema:"as it was sent"`
-	}](s, call, "hook_register", "Add a hook that decides after each iteration of a task.", func(in registerIn) (*line, []string) {
+	add[registerIn](s, document.HookRegistered{}, "hook_register", "Add a hook that decides after each iteration of a task.", func(in registerIn) (*line, []string) {
 		l := command("hook", "register")
 		l.flag("type", in.Type)
 		l.number("max", in.Max)
@@ -264,17 +192,7 @@ func addHooks(s *mcp.Server, call Call) {
 		Draft      string           `json:"draftContent,omitempty"`
 		Kind       string           `json:"draftType,omitempty"`
 	}
-	add[evaluateIn, struct {
-		HookID     string `json:"hookId"`
-		TaskID     string `json:"taskId"`
-		Iteration  int    `json:"iteration"`
-		Action     string `json:"action" jsonschema:"complete, continue or escalate"`
-		Reason     string `json:"reason"`
-		NextPrompt any    `json:"nextPrompt" jsonschema:"what to go on with, or null"`
-		Checkpoint any    `json:"checkpointData,omitempty" jsonschema:"what the hook wants kept"`
-		Created    bool   `json:"checkpointCreated"`
-		Metadata   any    `json:"metadata,omitempty" jsonschema:"of the hook"`
-	}](s, call, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
+	add[evaluateIn](s, document.HookEvaluated{}, "hook_evaluate", "Have a task's hooks decide by what an iteration came to.", func(in evaluateIn) (*line, []string) {
 		l := command("hook", "evaluate")
 		text, err := json.Marshal(in)
 		if err != nil {
@@ -283,37 +201,11 @@ func addHooks(s *mcp.Server, call Call) {
 		l.stdin = text
 		return l, in.task()
 	})
-	add[taskIn, struct {
-		TaskID string `json:"taskId"`
-		Count  int    `json:"hookCount"`
-		Hooks  any    `json:"hooks" jsonschema:"each with its id and how it decides"`
-	}](s, call, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
-	add[taskIn, struct {
-		TaskID  string `json:"taskId"`
-		Cleared int    `json:"hooksCleared"`
-	}](s, call, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
+	add[taskIn](s, document.HookList{}, "hook_list", "The hooks of a task, in their order.", func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
+	add[taskIn](s, document.HooksCleared{}, "hook_clear", "Take all hooks of a task away.", func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
 }
 
-// progress is what matters of an epic's status to somebody who waits for it.
-type progress struct {
-	Epic    string `json:"epic"`
-	Branch  string `json:"branch" jsonschema:"where finished work is"`
-	Counts  any    `json:"counts" jsonschema:"how many tasks are where"`
-	Left    int64  `json:"eta_ms" jsonschema:"a guess at how long the rest takes; 0 without one"`
-	Running bool   `json:"held" jsonschema:"a run goes on now"`
-	Run     any    `json:"run" jsonschema:"the newest run: time, tokens, cost, and why it ended"`
-	Tasks   []struct {
-		ID         string `json:"id"`
-		State      string `json:"state"`
-		Reason     string `json:"reason,omitempty" jsonschema:"why it does not go on"`
-		Why        string `json:"why,omitempty"`
-		Attempts   int    `json:"attempts"`
-		Iterations int    `json:"iterations,omitempty" jsonschema:"of the newest attempt"`
-		Scores     []int  `json:"scores,omitempty" jsonschema:"of its iterations"`
-	} `json:"tasks"`
-}
-
-func addEpics(s *mcp.Server, call Call) {
+func addEpics(s server) {
 	type epicIn struct {
 		Epic string `json:"epic,omitempty" jsonschema:"the epic's id in the tracker; by default the one that orch worked on last"`
 	}
@@ -324,36 +216,25 @@ func addEpics(s *mcp.Server, call Call) {
 		Epic     string `json:"epic" jsonschema:"the epic's id in the tracker"`
 		Parallel int    `json:"maxParallel,omitempty" jsonschema:"tasks under way at the same time"`
 	}
-	add[nextIn, struct {
-		Tasks   any    `json:"tasks" jsonschema:"each with its worktree (dir) and its brief (a file)"`
-		Done    bool   `json:"done" jsonschema:"nothing is left to hand out, and nothing is under way"`
-		Counts  any    `json:"counts" jsonschema:"how many tasks are where"`
-		Reason  string `json:"reason"`
-		Promise string `json:"promise,omitempty"`
-		Trust   any    `json:"trust" jsonschema:"needed: epic_land will be refused until a person has typed the command in fix; tell them before work is begun"`
-	}](s, call, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
+	add[nextIn](s, document.Next{}, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
 		l := command("next")
 		l.number("max-parallel", in.Parallel)
 		return l, []string{in.Epic}
 	})
-	add[taskIn, struct {
-		Task     string `json:"task"`
-		Landed   bool   `json:"landed"`
-		Commit   string `json:"commit,omitempty"`
-		State    string `json:"state"`
-		Reason   string `json:"reason,omitempty"`
-		Feedback string `json:"feedback,omitempty"`
-		Files    any    `json:"files,omitempty" jsonschema:"in conflict"`
-		Next     string `json:"next"`
-	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
-	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
-	add[epicIn, progress](s, call, "progress_summary", "How far an epic is: counts, time, cost, and how each task has iterated.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
+	add[taskIn](s, document.Land{}, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
+	add[epicIn](s, document.Status{}, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
+	progress := tool{zero: document.Progress{}, name: "progress_summary", description: "How far an epic is: counts, time, cost, and how each task has iterated."}
+	answer[epicIn](s, progress, func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) }, func(printed []byte) ([]byte, error) {
+		var status document.Status
+		if err := json.Unmarshal(printed, &status); err != nil {
+			return nil, err
+		}
+		return document.Marshal(status.Progress())
+	})
 	type statsIn struct {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
 	}
-	add[statsIn, struct {
-		Agents any `json:"agents" jsonschema:"each with its numbers"`
-	}](s, call, "agent_performance_get", "What each agent needed in all runs: iterations, time, tokens, and what failed.", func(in statsIn) (*line, []string) {
+	add[statsIn](s, document.Stats{}, "agent_performance_get", "What each agent needed in all runs: iterations, time, tokens, and what failed.", func(in statsIn) (*line, []string) {
 		l := command("stats")
 		l.flag("agent", in.Agent)
 		return l, nil

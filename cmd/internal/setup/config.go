@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 )
 
@@ -29,10 +30,10 @@ func explain(ctx context.Context, a *cli.App, args []string) error {
 	if err != nil {
 		return err
 	}
-	rows := []map[string]string{}
+	rows := []document.Setting{}
 	for _, o := range w.Origins {
 		if len(args) == 0 || strings.HasPrefix(o.Key, args[0]) {
-			rows = append(rows, map[string]string{"key": o.Key, "value": o.Value, "from": o.From})
+			rows = append(rows, document.Setting{Key: o.Key, Value: o.Value, From: o.From})
 		}
 	}
 	if len(rows) == 0 {
@@ -40,12 +41,12 @@ func explain(ctx context.Context, a *cli.App, args []string) error {
 	}
 	var text strings.Builder
 	for _, r := range rows {
-		value := r["value"]
+		value := r.Value
 		if len(rows) > 1 { // of one, all is shown
 			value = cli.Clip(value, 28)
 		}
-		fmt.Fprintf(&text, "%-36s %-28s %s\n", r["key"], value, r["from"])
+		fmt.Fprintf(&text, "%-36s %-28s %s\n", r.Key, value, r.From)
 	}
-	a.Print(map[string]any{"schema": "orch.config/1", "settings": rows}, text.String())
+	a.Print(document.Config{Settings: rows}, text.String())
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -23,10 +24,10 @@ import (
 
 // finding is one thing that doctor looked at.
 type finding struct {
-	What string `json:"what"`
-	OK   bool   `json:"ok"`
-	Says string `json:"says"`
-	Fix  string `json:"fix,omitempty"`
+	What string
+	OK   bool
+	Says string
+	Fix  string // "" for none
 }
 
 // doctor looks at a workspace for what is missing.
@@ -68,14 +69,14 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(append(findings, w.checkScratch()...), w.checkModes()...)
 	findings = append(findings, w.checkLeftovers(ctx, issues)...)
-	bad := 0
+	bad, rows := 0, []document.Finding{}
 	for _, f := range findings {
-		if !f.OK {
+		if rows = append(rows, document.Finding(f)); !f.OK {
 			bad++
 		}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.doctor/1", "findings": findings, "problems": bad})
+		cli.WriteJSON(a.Stdout, document.Doctor{Findings: rows, Problems: bad})
 	} else {
 		for _, f := range findings {
 			mark := "✓"

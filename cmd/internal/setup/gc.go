@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -31,12 +32,6 @@ func GC(a *cli.App) *cobra.Command {
 	}
 	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be removed")
 	return c
-}
-
-// keptThing is something that gc could not remove.
-type keptThing struct {
-	Path string `json:"path"`
-	Why  string `json:"why"`
 }
 
 func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
@@ -59,8 +54,8 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		return err
 	}
 	var said []string
-	var kept []keptThing
-	keep := func(path string, err error) { kept = append(kept, keptThing{path, err.Error()}) }
+	var kept []document.KeptPath
+	keep := func(path string, err error) { kept = append(kept, document.KeptPath{Path: path, Why: err.Error()}) }
 	known := map[string]bool{}
 	for _, t := range p.State.Tasks {
 		for _, at := range t.Attempts {
@@ -94,7 +89,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		return err
 	}
 	for _, e := range list { // what a removal that failed has left, or a journal that is gone
-		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k keptThing) bool { return k.Path == e.Dir }) {
+		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k document.KeptPath) bool { return k.Path == e.Dir }) {
 			continue
 		}
 		if !dry {
@@ -118,7 +113,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		var left *worktree.LeftError
 		if err := store.Close(ctx); errors.As(err, &left) {
 			for _, l := range left.Left {
-				kept = append(kept, keptThing{l.Path, l.What + "; " + l.Fix})
+				kept = append(kept, document.KeptPath{Path: l.Path, Why: l.What + "; " + l.Fix})
 			}
 		} else if err != nil {
 			return err
@@ -148,9 +143,9 @@ func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
 }
 
 // report says what was removed, and what could not be.
-func report(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []keptThing) {
+func report(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []document.KeptPath) {
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.gc/1", "epic": epicID, "dry_run": dry, "removed": said, "kept": kept})
+		cli.WriteJSON(a.Stdout, document.GC{Epic: epicID, DryRun: dry, Removed: said, Kept: kept})
 		return
 	}
 	for _, path := range said {

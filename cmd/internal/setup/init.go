@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -195,7 +196,7 @@ func initError(err error) error {
 }
 
 func (a initCmd) sayInit(text string, files []string) error {
-	a.Print(map[string]any{"schema": "orch.init/1", "changed": append([]string{}, files...), "message": text}, text+"\n")
+	a.Print(document.Init{Changed: append([]string{}, files...), Message: text}, text+"\n")
 	return nil
 }
 

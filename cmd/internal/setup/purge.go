@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -110,7 +111,7 @@ const notForgotten = "not forgotten: the journal keeps what happened, with title
 
 func (p purge) say(a *cli.App, sum orchestrator.Purged) {
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.purge/1", "dry_run": p.dry, "removed": sum, "not_forgotten": notForgotten})
+		cli.WriteJSON(a.Stdout, document.Purge{DryRun: p.dry, Removed: document.Purged(sum), NotForgotten: notForgotten})
 		return
 	}
 	word := "removed"

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -49,13 +50,10 @@ func branchText(b workspace.Standing, s epic.State) string {
 }
 
 // branchDocument is the same for a program.
-func branchDocument(b workspace.Standing) map[string]any {
-	doc := map[string]any{"moved": b.Moved.From != "", "gone": b.Gone, "tip_kept": b.Kept}
-	if b.Moved.From != "" {
-		doc["move"] = b.Moved
-	}
-	if b.Held != "" {
-		doc["checked_out_in"] = b.Held
+func branchDocument(b workspace.Standing) document.EpicBranch {
+	doc := document.EpicBranch{Moved: b.Moved.From != "", Gone: b.Gone, Kept: b.Kept, CheckedOut: b.Held}
+	if doc.Moved {
+		doc.Move = &b.Moved
 	}
 	return doc
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
@@ -28,7 +29,7 @@ func Explain(a *cli.App) *cobra.Command {
 				list = list[at : at+1]
 			}
 			if a.JSON {
-				cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.explain/1", "codes": list})
+				cli.WriteJSON(a.Stdout, document.ExplainOf(list))
 				return nil
 			}
 			for _, e := range list {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -60,7 +61,7 @@ func logs(ctx context.Context, a *cli.App, id string, number int, kind string) e
 			Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.logs/1", "task": t.ID, "attempt": attempt.Number, "files": files})
+		cli.WriteJSON(a.Stdout, document.Logs{Task: t.ID, Attempt: attempt.Number, Files: files})
 		return nil
 	}
 	for _, file := range files {
@@ -136,7 +137,7 @@ func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) err
 		return err
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.diff/1", "task": t.ID, "attempt": attempt.Number, "base": attempt.Base, "head": head, "stat": out})
+		cli.WriteJSON(a.Stdout, document.Diff{Task: t.ID, Attempt: attempt.Number, Base: attempt.Base, Head: head, Stat: out})
 		return nil
 	}
 	if out == "" {
@@ -169,8 +170,6 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(a.Stdout)
-	enc.SetEscapeHTML(false)
 	print := func(r journal.Record) error {
 		var e epic.Event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
@@ -179,7 +178,7 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 		if r.Seq <= since || task != nil && e.Task != task.ID {
 			return nil
 		}
-		return enc.Encode(map[string]any{"seq": r.Seq, "event": e})
+		return document.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: e})
 	}
 	if follow {
 		err := journal.Follow(ctx, p.Folder, since, print)

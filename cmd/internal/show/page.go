@@ -209,10 +209,7 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 }
 
 // next is a command that a person may type, and what for.
-type next struct {
-	Cmd string `json:"cmd"`
-	Why string `json:"why"`
-}
+type next struct{ Cmd, Why string }
 
 func nextFor(t *epic.Task) []next {
 	id := cli.Quote(t.ID)

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -38,9 +39,9 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	plan := epic.PlanOf(found.Issues, epicID, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		doc := map[string]any{"schema": "orch.plan/1", "epic": epicID, "title": found.Title, "tracker": found.Tracker.Name(), "plan": plan}
+		doc := document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan}
 		if w.Broken != nil {
-			doc["settings_broken"] = cli.Explain(w.Broken).What
+			doc.SettingsBroken = cli.Explain(w.Broken).What
 		}
 		cli.WriteJSON(a.Stdout, doc)
 	} else {

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -32,46 +33,21 @@ func Stats(a *cli.App) *cobra.Command {
 	return c
 }
 
-// performance is what one agent did in all runs of a repository.
+// performance counts what one agent did in all runs of a repository.
 type performance struct {
-	Agent       string         `json:"agent"`
-	Tasks       int            `json:"tasks"`       // that it was given
-	Landed      int            `json:"landed"`      // of them
-	Attempts    int            `json:"attempts"`    // in all
-	Iterations  int            `json:"iterations"`  // in all
-	SuccessRate float64        `json:"successRate"` // landed of those that have ended, 0 to 1
-	ByIteration map[int]int    `json:"byIteration"` // landed tasks by the iterations of the attempt that landed
-	Failures    map[string]int `json:"failures"`    // attempts by the code that ended them
-	WorkedMS    int64          `json:"worked_ms"`
-	Tokens      int64          `json:"tokens"`
-	CostUSD     float64        `json:"cost_usd"`
-	// SuccessByIteration is, of the attempts that came to an iteration and have ended, the
-	// share that landed with it, 0 to 1.
-	SuccessByIteration map[int]float64 `json:"successByIteration"`
-	BreakerTrips       int             `json:"breakerTrips"` // attempts that the circuit breaker ended
-	Rules              []*ruleRecord   `json:"rules"`        // by name
-
+	document.Performance
 	ended   int         // tasks
 	reached map[int]int // attempts that have ended, by iteration
-}
-
-// ruleRecord is how one rule has fared with one agent's work, in the turns of its attempts and at the gate.
-type ruleRecord struct {
-	Rule        string  `json:"ruleName"`
-	Asked       int     `json:"asked"`
-	Passed      int     `json:"passed"`
-	Errored     int     `json:"errored"`     // it could not be asked
-	SuccessRate float64 `json:"successRate"` // 0 to 1
 }
 
 // saw counts the outcomes of one validation.
 func (p *performance) saw(outcomes []iteration.RuleOutcome) {
 	for _, o := range outcomes {
-		i := slices.IndexFunc(p.Rules, func(r *ruleRecord) bool { return r.Rule == o.Rule })
+		i := slices.IndexFunc(p.Rules, func(r document.RuleRecord) bool { return r.Rule == o.Rule })
 		if i < 0 {
-			i, p.Rules = len(p.Rules), append(p.Rules, &ruleRecord{Rule: o.Rule})
+			i, p.Rules = len(p.Rules), append(p.Rules, document.RuleRecord{Rule: o.Rule})
 		}
-		r := p.Rules[i]
+		r := &p.Rules[i]
 		r.Asked++
 		switch {
 		case o.Passed:
@@ -88,9 +64,9 @@ func (p *performance) add(t *epic.Task) {
 	for _, at := range t.Attempts {
 		p.Attempts++
 		p.Iterations += at.Iteration
-		p.WorkedMS += at.Worked.Milliseconds()
+		p.Worked += at.Worked.Milliseconds()
 		p.Tokens += at.Tokens
-		p.CostUSD += at.CostUSD
+		p.Cost += at.CostUSD
 		for _, r := range at.Rounds {
 			p.saw(r.Rules)
 		}
@@ -119,7 +95,7 @@ func (p *performance) add(t *epic.Task) {
 	for n, reached := range p.reached {
 		p.SuccessByIteration[n] = float64(p.ByIteration[n]) / float64(reached)
 	}
-	slices.SortFunc(p.Rules, func(a, b *ruleRecord) int { return strings.Compare(a.Rule, b.Rule) })
+	slices.SortFunc(p.Rules, func(a, b document.RuleRecord) int { return strings.Compare(a.Rule, b.Rule) })
 }
 
 func stats(ctx context.Context, a *cli.App, only string) error {
@@ -135,14 +111,14 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 	if unread != nil {
 		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(unread.Error()))
 	}
-	body := "no agent has worked here yet\n"
-	if len(all) > 0 {
-		body = ""
-	}
+	doc, body := document.Stats{Epics: len(dirs), Agents: []document.Performance{}}, ""
 	for _, p := range all {
-		body += p.text()
+		doc.Agents, body = append(doc.Agents, p.Performance), body+p.text()
 	}
-	a.Print(map[string]any{"schema": "orch.stats/1", "epics": len(dirs), "agents": all}, body)
+	if len(all) == 0 {
+		body = "no agent has worked here yet\n"
+	}
+	a.Print(doc, body)
 	return nil
 }
 
@@ -162,12 +138,11 @@ func performances(w *workspace.Workspace, dirs []string, only string) (all []*pe
 				continue
 			}
 			if agents[name] == nil {
-				agents[name] = &performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, SuccessByIteration: map[int]float64{}, Rules: []*ruleRecord{}, reached: map[int]int{}}
+				agents[name] = &performance{reached: map[int]int{}, Performance: document.Performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, SuccessByIteration: map[int]float64{}, Rules: []document.RuleRecord{}}}
 			}
 			agents[name].add(t)
 		}
 	}
-	all = []*performance{}
 	for _, name := range slices.Sorted(maps.Keys(agents)) {
 		all = append(all, agents[name])
 	}
@@ -178,7 +153,7 @@ func performances(w *workspace.Workspace, dirs []string, only string) (all []*pe
 func (p *performance) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
-		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.WorkedMS)*time.Millisecond), p.Tokens, p.CostUSD)
+		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.Worked)*time.Millisecond), p.Tokens, p.Cost)
 	list := func(head string, parts []string) {
 		if len(parts) > 0 {
 			fmt.Fprintf(&b, "         %s: %s\n", head, strings.Join(parts, ", "))

@@ -3,17 +3,15 @@
 package show
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 // statusFlags say how much status shows, and whether its exit code tells.
@@ -76,62 +74,23 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 }
 
 // document is status for a program.
-func (p page) document(sum epic.Summary) map[string]any {
+func (p page) document(sum epic.Summary) document.Status {
 	doc := Document(p.App, p.State, sum)
-	doc["held"] = p.Held
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: p.Asked, EpicBranch: branchDocument(p.branch)}
 	if p.Held {
-		doc["holder"] = p.Holder
+		holder := document.Holder(p.Holder)
+		doc.Holder = &holder
 	}
-	doc["tracker_age_ms"] = p.Now().Sub(p.State.ReadAt()).Milliseconds()
-	doc["asked"] = p.Asked
-	doc["tampered"] = TamperedDocument(p.Tampered())
-	doc["epic_branch"] = branchDocument(p.branch)
+	doc.Tampered = TamperedDocument(p.Tampered())
 	return doc
 }
 
 // Document is an epic for a program.
-func Document(a *cli.App, s epic.State, sum epic.Summary) map[string]any {
-	now := a.Now()
-	type task struct {
-		ID       epic.TaskID    `json:"id"`
-		Title    string         `json:"title"`
-		State    epic.TaskState `json:"state"`
-		Tracker  string         `json:"tracker_status"`
-		Reason   epic.Code      `json:"reason,omitempty"`
-		Why      string         `json:"why,omitempty"`
-		Since    time.Time      `json:"since,omitzero"`
-		WaitsFor []epic.TaskID  `json:"waits_for,omitempty"`
-		Attempts int            `json:"attempts"`
-		Turns    int            `json:"iterations,omitempty"` // of the newest attempt
-		Scores   []int          `json:"scores,omitempty"`     // of those that its agent's rules judged
-		Commit   epic.Commit    `json:"commit,omitempty"`
-		Next     []next         `json:"next,omitempty"`
-	}
-	tasks := []task{}
-	for _, t := range s.Tasks {
-		if t.Epic || t.Outside || t.Deleted {
-			continue
+func Document(a *cli.App, s epic.State, sum epic.Summary) document.Status {
+	return document.StatusOf(s, sum, a.Now(), func(t *epic.Task) (out []document.Command) {
+		for _, n := range nextFor(t) {
+			out = append(out, document.Command(n))
 		}
-		row := task{ID: t.ID, Title: t.Title, State: t.State, Tracker: t.Status, Reason: t.Code, Why: t.Why, Since: t.Since, Attempts: len(t.Attempts), Commit: t.Commit}
-		row.Turns = t.Last().Iteration
-		for _, r := range t.Last().Rounds {
-			row.Scores = append(row.Scores, r.ValidationScore)
-		}
-		switch {
-		case s.IsReady(t, now):
-			row.State = epic.Ready
-		case t.State == epic.Waiting:
-			o := epic.ObstacleOf(s, t, now)
-			row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On
-		case t.State == epic.Parked:
-			row.Next = nextFor(t)
-		}
-		tasks = append(tasks, row)
-	}
-	return map[string]any{
-		"schema": "orch.status/1", "epic": s.Epic, "as_of": now.UTC(), "counts": sum.Counts, "tasks": tasks,
-		"eta_ms": epic.ETA(s, now).Milliseconds(), "branch": "epic/" + slug.Of(string(s.Epic)), "tip": s.Tip,
-		"run": map[string]any{"number": s.Run.Number, "promise": cmp.Or(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
-			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
-	}
+		return out
+	})
 }

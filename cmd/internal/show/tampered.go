@@ -3,9 +3,9 @@ package show
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -55,20 +55,11 @@ func whenOf(e epic.Event) string {
 }
 
 // TamperedDocument is the same for a program, with all of it.
-func TamperedDocument(events []epic.Event) any {
-	type tampered struct {
-		At      time.Time   `json:"at"`
-		Code    epic.Code   `json:"code"`
-		Task    epic.TaskID `json:"task,omitempty"` // whose attempt had ended when it was found
-		Attempt int         `json:"attempt,omitempty"`
-		When    string      `json:"when"`    // and so who may have done it
-		Files   []string    `json:"files"`   // the first few, and references
-		Changes []string    `json:"changes"` // each with what was done, and the command that shows or undoes it
-	}
-	list := []tampered{}
+func TamperedDocument(events []epic.Event) []document.Tampering {
+	list := []document.Tampering{}
 	for _, e := range events {
 		when, _, _ := strings.Cut(e.Reason, ": ")
-		list = append(list, tampered{At: e.At, Code: e.Code, Task: e.Task, Attempt: e.Attempt, When: when, Files: e.Files, Changes: changesOf(e)})
+		list = append(list, document.Tampering{At: e.At, Code: e.Code, Task: e.Task, Attempt: e.Attempt, When: when, Files: e.Files, Changes: changesOf(e)})
 	}
 	return list
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -100,7 +101,7 @@ func createCommand(a tasksCmd) *cobra.Command {
 				return tasksError(fmt.Errorf("%s was made, but not what it waits for: %w", made.ID, err))
 			}
 		}
-		return a.sayIssues("orch.tasks/1", []tracker.Issue{made})
+		return a.sayIssues(made)
 	}
 	return c
 }
@@ -121,7 +122,7 @@ func updateCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return tasksError(err)
 		}
-		return a.sayIssues("orch.tasks/1", []tracker.Issue{made})
+		return a.sayIssues(made)
 	}
 	return c
 }
@@ -140,7 +141,7 @@ func closeCommand(a tasksCmd) *cobra.Command {
 		if err := t.CloseIssue(c.Context(), args[0], reason, force); err != nil {
 			return tasksError(err)
 		}
-		a.Print(map[string]any{"schema": "orch.tasks/1", "closed": args[0]}, args[0]+" closed\n")
+		a.Print(document.TaskClosed{Closed: args[0]}, args[0]+" closed\n")
 		return nil
 	}
 	return c
@@ -170,6 +171,6 @@ func (a tasksCmd) changeDep(ctx context.Context, change func(*beads.File) error,
 	if err := change(t); err != nil {
 		return tasksError(err)
 	}
-	a.Print(map[string]any{"schema": "orch.tasks/1", "changed": said}, said+"\n")
+	a.Print(document.DependencyChanged{Changed: said}, said+"\n")
 	return nil
 }

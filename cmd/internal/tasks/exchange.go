@@ -8,6 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
 // maxImport bounds what is imported, in bytes.
@@ -33,7 +34,7 @@ func importCommand(a tasksCmd) *cobra.Command {
 			if err != nil {
 				return tasksError(err)
 			}
-			a.Print(map[string]any{"schema": "orch.tasks/1", "created": created, "updated": updated}, fmt.Sprintf("%d created, %d updated\n", created, updated))
+			a.Print(document.TasksImported{Created: created, Updated: updated}, fmt.Sprintf("%d created, %d updated\n", created, updated))
 			return nil
 		},
 	}

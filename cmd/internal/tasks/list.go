@@ -37,7 +37,7 @@ func listCommand(a tasksCmd) *cobra.Command {
 			}
 			out = append(out, i)
 		}
-		return a.sayIssues("orch.tasks/1", out)
+		return a.sayIssues(out...)
 	}
 	return c
 }
@@ -51,7 +51,7 @@ func readyCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.sayIssues("orch.tasks/1", tracker.NewIndex(issues).Ready(tracker.Filter{Parent: parent}, a.Now()))
+		return a.sayIssues(tracker.NewIndex(issues).Ready(tracker.Filter{Parent: parent}, a.Now())...)
 	}
 	return c
 }
@@ -69,7 +69,7 @@ func showCommand(a tasksCmd) *cobra.Command {
 				return &cli.Error{Code: "NOT_FOUND", What: "no task " + args[0], Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all"}}
 			}
 			if a.JSON {
-				return a.sayIssues("orch.tasks/1", []tracker.Issue{i})
+				return a.sayIssues(i)
 			}
 			fmt.Fprint(a.Stdout, issueText(i))
 			return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -56,7 +57,7 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 	if !ok {
 		return noTask(id)
 	}
-	a.Print(map[string]any{"schema": "orch.task/1", "task": i}, issueText(i))
+	a.Print(document.Task{Task: i}, issueText(i))
 	return nil
 }
 
@@ -87,7 +88,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
-	a.Print(map[string]any{"schema": "orch.task/1", "id": id, "status": status, "updated": true}, fmt.Sprintf("%s is %s\n", epic.TaskID(id), status))
+	a.Print(document.TaskUpdated{ID: id, Status: status, Updated: true}, fmt.Sprintf("%s is %s\n", epic.TaskID(id), status))
 	return nil
 }
 
@@ -122,6 +123,6 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	if err != nil {
 		return err
 	}
-	a.Print(map[string]any{"schema": "orch.product/1", "workProductId": p.ID, "taskId": id, "type": p.Type, "title": p.Title, "path": path, "bytes": len(p.Content)}, fmt.Sprintf("%s  %s\n", p.ID, path))
+	a.Print(document.Product{ID: p.ID, TaskID: id, Type: p.Type, Title: p.Title, Path: path, Bytes: len(p.Content)}, fmt.Sprintf("%s  %s\n", p.ID, path))
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -59,12 +60,9 @@ func tasksError(err error) error {
 }
 
 // sayIssues prints issues: one line each, or the records themselves.
-func (a tasksCmd) sayIssues(schema string, issues []tracker.Issue) error {
+func (a tasksCmd) sayIssues(issues ...tracker.Issue) error {
 	if a.JSON {
-		if issues == nil {
-			issues = []tracker.Issue{}
-		}
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": schema, "issues": issues})
+		cli.WriteJSON(a.Stdout, document.TasksOf(issues...))
 		return nil
 	}
 	for _, i := range issues {

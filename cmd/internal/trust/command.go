@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -72,7 +73,7 @@ func command(ctx context.Context, app *cli.App, args []string, base string, show
 		if err != nil {
 			return err
 		}
-		app.Print(map[string]any{"schema": "orch.trust/1", "state": Untrusted, "revoked": n}, fmt.Sprintf("%s forgotten\n", plural(n, "answer", "answers")))
+		app.Print(document.TrustRevoked{State: string(Untrusted), Revoked: n}, fmt.Sprintf("%s forgotten\n", plural(n, "answer", "answers")))
 		return nil
 	case len(args) == 1 && !show:
 		return q.allow(args[0])
@@ -126,10 +127,10 @@ func (q *Question) stateText() string {
 
 // say prints the plan and its state as a document, or the text.
 func (q *Question) say(text string) {
-	doc := map[string]any{"schema": "orch.trust/1", "digest": q.Plan.Digest(), "state": q.State(), "needed": q.State() != Trusted,
-		"repository": q.identity, "store": q.store.dir(), "items": append(plan.Plan{}, q.Plan...), "changes": []plan.Change{}, "fix": "orch trust " + plan.Short(q.Plan.Digest())}
+	doc := document.Trust{Digest: q.Plan.Digest(), State: string(q.State()), Needed: q.State() != Trusted,
+		Repository: q.identity, Store: q.store.dir(), Items: append(plan.Plan{}, q.Plan...), Changes: []plan.Change{}, Fix: "orch trust " + plan.Short(q.Plan.Digest())}
 	if last, ok := q.before(); ok && q.State() != Trusted {
-		doc["changes"], doc["trusted_at"] = append([]plan.Change{}, q.Plan.Diff(last.Plan)...), last.At
+		doc.Changes, doc.TrustedAt = append([]plan.Change{}, q.Plan.Diff(last.Plan)...), last.At
 	}
 	q.app.Print(doc, text)
 }

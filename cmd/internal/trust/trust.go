@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -240,12 +241,12 @@ func (q *Question) RequireItems(items []plan.Item) error {
 
 // Needed is what a program is told of the trust that a later command needs; refused is what
 // [Question.Require] has said.
-func (q *Question) Needed(refused error) map[string]any {
-	doc := map[string]any{"needed": refused != nil, "state": q.State(plan.Settings), "digest": q.Plan.Digest()}
+func (q *Question) Needed(refused error) document.TrustNeeded {
+	doc := document.TrustNeeded{Needed: refused != nil, State: string(q.State(plan.Settings)), Digest: q.Plan.Digest()}
 	if refused != nil {
-		doc["fix"] = "orch trust"
+		doc.Fix = "orch trust"
 		if q.base != "" {
-			doc["fix"] = "orch trust --base " + q.base
+			doc.Fix = "orch trust --base " + q.base
 		}
 	}
 	return doc

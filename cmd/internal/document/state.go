@@ -1,0 +1,99 @@
+package document
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/slug"
+)
+
+// What several documents say of the state of an epic is made here, once for all of them.
+
+// standing is how an epic stands.
+type standing struct {
+	promise epic.Promise
+	code    epic.Code
+	reason  string
+	counts  epic.Counts
+}
+
+// standingOf is how an epic stands in each document that has a promise, a reason or counts.
+// handed is how many tasks a session that asks has in hand.
+func standingOf(s epic.State, sum epic.Summary, handed int) standing {
+	st := standing{promise: cmp.Or(epic.Promise(s.Run.Promise), sum.Promise), code: sum.Code, reason: sum.Reason, counts: sum.Counts}
+	if handed > 0 {
+		word := "tasks are"
+		if handed == 1 {
+			word = "task is"
+		}
+		st.promise, st.reason = epic.LoopContinue, fmt.Sprintf("%d %s handed out", handed, word)
+	}
+	return st
+}
+
+// stateOf is where a task is in each document that says so.
+func stateOf(s epic.State, t *epic.Task, now time.Time) epic.TaskState {
+	if s.IsReady(t, now) {
+		return epic.Ready
+	}
+	return t.State
+}
+
+// rowOf is a task as it is shown.
+func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
+	last := t.Last()
+	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: stateOf(s, t, now), Reason: t.Code, Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iteration},
+		Title: t.Title, Tracker: t.Status, Since: t.Since, Commit: t.Commit}
+	for _, r := range last.Rounds {
+		row.Scores = append(row.Scores, r.ValidationScore)
+	}
+	if row.State == epic.Waiting {
+		o := epic.ObstacleOf(s, t, now)
+		row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On
+	}
+	return row
+}
+
+// StatusOf is how an epic stands by its state alone; next are the commands that help with a
+// parked task.
+func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Task) []Command) Status {
+	st := standingOf(s, sum, 0)
+	d := Status{Epic: s.Epic, AsOf: now.UTC(), Counts: st.counts, Tasks: []TaskRow{}, ETA: epic.ETA(s, now).Milliseconds(), Branch: "epic/" + slug.Of(string(s.Epic)), Tip: s.Tip,
+		Run: RunRow{Number: s.Run.Number, Promise: st.promise, Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
+			Elapsed: sum.Took.Milliseconds()}}
+	for _, t := range s.Tasks {
+		if t.Epic || t.Outside || t.Deleted {
+			continue
+		}
+		row := rowOf(s, t, now)
+		if t.State == epic.Parked {
+			row.Next = next(t)
+		}
+		d.Tasks = append(d.Tasks, row)
+	}
+	return d
+}
+
+// Progress is the part of a status that matters to somebody who waits.
+func (s Status) Progress() Progress {
+	p := Progress{Epic: s.Epic, Branch: s.Branch, Counts: s.Counts, ETA: s.ETA, Held: s.Around != nil && s.Held, Run: s.Run, Tasks: []TaskProgress{}}
+	for _, t := range s.Tasks {
+		p.Tasks = append(p.Tasks, t.TaskProgress)
+	}
+	return p
+}
+
+// NextOf is what a session has of an epic: tasks, and how the epic stands.
+func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) Next {
+	st := standingOf(s, sum, len(tasks))
+	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready == 0, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
+}
+
+// LandOf is what became of a task of an epic; next is what to do now.
+func LandOf(s epic.State, t *epic.Task, now time.Time, next string) Land {
+	at := t.Last()
+	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: stateOf(s, t, now), Reason: cmp.Or(t.Code, at.Failure),
+		Feedback: at.Feedback, Files: at.Files, Next: next}
+}

@@ -1,0 +1,75 @@
+package mcp
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/stophook/registry"
+)
+
+// schemaOf is the JSON schema of a kind of document, with the meanings of its fields.
+func schemaOf(zero document.Document, meanings document.Meanings) *jsonschema.Schema {
+	t := reflect.TypeOf(zero)
+	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: ownSchemas()})
+	if err != nil {
+		panic(err) // of a type in this program: each has a test
+	}
+	tag := any(zero.Schema())
+	s.Properties["schema"] = &jsonschema.Schema{Type: "string", Const: &tag, Description: "The kind of the document."}
+	s.PropertyOrder = append([]string{"schema"}, s.PropertyOrder...)
+	s.Required = append([]string{"schema"}, s.Required...)
+	describe(s, t, meanings)
+	return s
+}
+
+// ownSchemas are those of types whose JSON does not follow from their fields: any value, numbers
+// as the names of members, and a hook that is made of hooks. The fields of an event are in
+// docs/json.md alone: they are more than all others of a status together.
+func ownSchemas() map[reflect.Type]*jsonschema.Schema {
+	numbers := func() *jsonschema.Schema {
+		return &jsonschema.Schema{Type: "object", AdditionalProperties: &jsonschema.Schema{Type: "number"}}
+	}
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[json.RawMessage](): {},
+		reflect.TypeFor[map[string]any]():  {Type: "object"},
+		reflect.TypeFor[map[int]int]():     numbers(),
+		reflect.TypeFor[map[int]float64](): numbers(),
+		reflect.TypeFor[registry.Spec]():   {Type: "object"},
+		reflect.TypeFor[epic.Event]():      {Type: "object"},
+	}
+}
+
+// describe puts the meanings of fields into the schema of their type, and takes what a nil
+// embedded pointer leaves out from what is required.
+func describe(s *jsonschema.Schema, t reflect.Type, meanings document.Meanings) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch {
+	case s == nil:
+	case t.Kind() == reflect.Slice:
+		describe(s.Items, t.Elem(), meanings)
+	case t.Kind() == reflect.Map:
+		describe(s.AdditionalProperties, t.Elem(), meanings)
+	case t.Kind() == reflect.Struct:
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) {
+			s.AdditionalProperties = nil // a record of the tracker, with what orch does not name
+		}
+		for _, f := range document.Fields(t) {
+			p := s.Properties[f.Name]
+			if p == nil {
+				continue // one of ownSchemas
+			}
+			p.Description = meanings.Of(f)
+			if f.Optional {
+				s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == f.Name })
+			}
+			describe(p, f.Type, meanings)
+		}
+	}
+}
