@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
 // Logs is the command orch logs.
@@ -172,26 +173,41 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 	enc := json.NewEncoder(a.Stdout)
 	enc.SetEscapeHTML(false)
 	print := func(r journal.Record) error {
-		var e epic.Event
-		if err := json.Unmarshal(r.Event, &e); err != nil {
+		var about struct{ Task epic.TaskID }
+		if err := json.Unmarshal(r.Event, &about); err != nil {
 			return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
 		}
-		if r.Seq <= since || task != nil && e.Task != task.ID {
+		if r.Seq <= since || task != nil && about.Task != task.ID {
 			return nil
 		}
-		return enc.Encode(map[string]any{"seq": r.Seq, "event": e})
-	}
-	if follow {
-		err := journal.Follow(ctx, p.Folder, since, print)
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		return err
+		return enc.Encode(eventDocument(r))
 	}
 	for _, r := range p.Records {
 		if err := print(r); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !follow {
+		return nil
+	}
+	resets := 0
+	err = p.Watch.Follow(ctx, func(e watch.Event) error {
+		if n := p.Watch.Resets(); n > resets {
+			resets, since = n, 0
+			fmt.Fprintln(a.Stderr, "warning: the journal was replaced; what follows is the new one, from its start")
+		}
+		if e.Record.Seq == 0 {
+			return nil
+		}
+		return print(e.Record)
+	}, nil)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// eventDocument is a record of the journal for a program: the event as it was written down.
+func eventDocument(r journal.Record) map[string]any {
+	return map[string]any{"seq": r.Seq, "event": r.Event}
 }
