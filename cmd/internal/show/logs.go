@@ -180,7 +180,7 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 		if r.Seq <= since || task != nil && about.Task != task.ID {
 			return nil
 		}
-		return enc.Encode(eventDocument(r))
+		return enc.Encode(EventDocument(r))
 	}
 	for _, r := range p.Records {
 		if err := print(r); err != nil {
@@ -207,7 +207,7 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 	return err
 }
 
-// eventDocument is a record of the journal for a program: the event as it was written down.
-func eventDocument(r journal.Record) map[string]any {
+// EventDocument is a record of the journal for a program: the event as it was written down.
+func EventDocument(r journal.Record) map[string]any {
 	return map[string]any{"seq": r.Seq, "event": r.Event}
 }
