@@ -386,6 +386,7 @@ func TestDetached(t *testing.T) {
 	require.Contains(t, out, "orch stop e-1")
 	driver := f.holder()
 	require.Contains(t, out, fmt.Sprintf("process %d", driver.PID))
+	all := f.start("events", "-f")
 	events := f.start("watch", f.epic, "--json")
 	events.until(`"attempt_started"`)
 	f.waits("e-1.1")
@@ -403,6 +404,10 @@ func TestDetached(t *testing.T) {
 		require.Positive(t, doc.Seq)
 	}
 	require.Contains(t, out, `"run_ended"`)
+	all.until(`"run_ended"`)
+	all.signal(syscall.SIGTERM)
+	followed, _ := all.end()
+	require.Equal(t, out, followed, "the same events, each once")
 	f.free()
 	require.FileExists(t, filepath.Join(f.epicDir(), "driver.log"))
 	require.NoFileExists(t, filepath.Join(f.epicDir(), "activity.json"))

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -91,21 +92,27 @@ func cutOff(epicID epic.TaskID, run, exit int, what string) error {
 // exitHangup is the exit code of a viewer whose terminal is gone.
 const exitHangup = 128 + int(syscall.SIGHUP)
 
+// unseen is the error of a viewer that cannot show the run: where the terminal is gone nobody is
+// told.
+func unseen(err error) error {
+	if errors.Is(err, show.ErrOutput) {
+		return cli.ExitWith(exitHangup)
+	}
+	return err
+}
+
 // showUntil shows a run until it has ended, and then the rest of it. It fails where the terminal
-// is gone, which ends nothing but the view.
+// is gone, or the journal cannot be read, which ends nothing but the view.
 func showUntil(v *show.View, ended, hangup <-chan struct{}) error {
 	tick := time.NewTicker(watch.Every)
 	defer tick.Stop()
 	for {
 		if err := v.Show(); err != nil {
-			return cli.ExitWith(exitHangup)
+			return unseen(err)
 		}
 		select {
 		case <-ended:
-			if err := v.End(); err != nil {
-				return cli.ExitWith(exitHangup)
-			}
-			return nil
+			return unseen(v.End())
 		case <-hangup:
 			return cli.ExitWith(exitHangup)
 		case <-tick.C:

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
@@ -102,7 +103,7 @@ func (v *viewer) look() (over bool, err error) {
 		err = nil
 	}
 	if err != nil {
-		return false, err
+		return false, unseen(err)
 	}
 	s, _ := v.watch.Snapshot()
 	v.run = max(v.run, s.Run.Number) // another run may have begun before this one was seen to end
@@ -112,7 +113,7 @@ func (v *viewer) look() (over bool, err error) {
 		return false, nil
 	}
 	if v.view != nil {
-		err = v.view.End()
+		err = unseen(v.view.End())
 	}
 	return true, err
 }
@@ -146,7 +147,10 @@ func (v *viewer) ended() error {
 	if !v.JSON {
 		fmt.Fprintf(v.Stdout, "run %d of %s has ended: %s\n", v.run, s.Epic, s.Run.Promise)
 	}
-	return nil // of a short command, or of an earlier orch: how that exited nobody knows
+	if s.Run.Mode != epic.Headless {
+		return nil // a short command, which says itself what it did
+	}
+	return cli.ExitWith(exitOf(s, epic.Summarize(s, s.Run.Ended), 0))
 }
 
 // left says that the run goes on.

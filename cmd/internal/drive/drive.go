@@ -162,11 +162,16 @@ func NewReporter(p *cli.Process) *Reporter {
 			env = append(env, e)
 		}
 	}
-	if p.Env = env; name == "" || name != filepath.Base(name) {
+	if p.Env = env; name == "" || name != filepath.Base(name) || !isPipe(lineFD) {
 		return nil
 	}
 	syscall.CloseOnExec(lineFD)
 	return &Reporter{name: name, line: os.NewFile(lineFD, "viewer")}
+}
+
+func isPipe(fd int) bool {
+	var stat syscall.Stat_t
+	return syscall.Fstat(fd, &stat) == nil && stat.Mode&syscall.S_IFMT == syscall.S_IFIFO
 }
 
 // Held tells the viewer that the epic is held, and puts the log where it belongs. It fails where

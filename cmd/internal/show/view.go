@@ -53,13 +53,16 @@ func NewView(a *cli.App, w *watch.Watch, o ViewOptions) *View {
 	return v
 }
 
+// ErrOutput says that the output takes nothing more: nobody looks on.
+var ErrOutput = errors.New("the run cannot be shown any more")
+
 // Title is how a view is headed.
 func Title(id epic.TaskID, title string) string {
 	return strings.TrimSpace(fmt.Sprintf("%s  %s", text.Clause(string(id), 64), text.Clause(title, 200)))
 }
 
 // Live shows what comes until ctx ends, and then what has come by then, without the footer. It
-// fails when the journal cannot be read, or the output not be written.
+// fails when the journal cannot be read, and with [ErrOutput].
 func (v *View) Live(ctx context.Context) error {
 	tick := time.NewTicker(watch.Every)
 	defer tick.Stop()
@@ -110,7 +113,7 @@ func (v *View) show(footed bool) error {
 	v.begun = true
 	if out.Len() > 0 {
 		if _, writeErr := v.app.Progress().Write(out.Bytes()); writeErr != nil {
-			return errors.Join(err, fmt.Errorf("showing the run: %w", writeErr))
+			return errors.Join(err, fmt.Errorf("%w: %w", ErrOutput, writeErr))
 		}
 	}
 	return err
