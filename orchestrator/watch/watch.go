@@ -102,9 +102,9 @@ func (w *Watch) Resets() int { return w.resets }
 func (w *Watch) Last() int64 { return w.journal.Last() }
 
 // Snapshot is the epic, and what its agents do, as of the last Read. The activity is empty where
-// no run goes on, and where its run has not told of it for a while.
+// the newest run has ended, and where it has told of none for a while, as after it was killed.
 func (w *Watch) Snapshot() (epic.State, Activity) {
-	if !w.activity.fresh(w.state.Run.Number, w.now()) {
+	if !w.state.Run.Ended.IsZero() || !w.activity.fresh(w.state.Run.Number, w.now()) {
 		return w.state, Activity{}
 	}
 	return w.state, w.activity
