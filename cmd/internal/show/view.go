@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +42,7 @@ type View struct {
 	plain    *log.Logger
 
 	begun  bool
-	footer int // lines that are drawn below the last permanent one
+	footer []string // what is drawn below the last permanent line
 	lines  bytes.Buffer
 }
 
@@ -94,28 +96,40 @@ func (v *View) show(footed bool) error {
 	if most := v.options.Recent; !v.begun && most > 0 && len(past) > most {
 		past = past[len(past)-most:]
 	}
-	var out bytes.Buffer
-	if v.terminal {
-		v.erase(&out)
-		if !v.begun {
-			fmt.Fprintf(&out, "%s\n\n", v.options.Title)
-		}
-	}
-	for _, line := range past {
-		out.WriteString(line)
-	}
-	if v.terminal && footed {
-		s, activity := v.watch.Snapshot()
-		lines := footer(s, v.app.Now(), activity.Of, v.options.Foot, width-1)
-		out.WriteString(strings.Join(lines, "\n"))
-		v.footer = len(lines)
+	body := strings.Join(past, "")
+	if v.terminal && !v.begun {
+		body = v.options.Title + "\n\n" + body
 	}
 	v.begun = true
-	if out.Len() > 0 {
-		if _, writeErr := v.app.Progress().Write(out.Bytes()); writeErr != nil {
-			return errors.Join(err, fmt.Errorf("%w: %w", ErrOutput, writeErr))
-		}
+	if writeErr := v.draw(body, footed, width); writeErr != nil {
+		return errors.Join(err, fmt.Errorf("%w: %w", ErrOutput, writeErr))
 	}
+	return err
+}
+
+// draw writes above the footer, and draws that anew where something has changed.
+func (v *View) draw(body string, footed bool, width int) error {
+	var foot []string
+	if v.terminal && footed {
+		s, activity := v.watch.Snapshot()
+		foot = footer(s, v.app.Now(), activity.Of, v.options.Foot, width-1)
+	}
+	if body == "" && slices.Equal(foot, v.footer) {
+		return nil
+	}
+	var out strings.Builder
+	if n := len(v.footer); n > 1 {
+		fmt.Fprintf(&out, "\x1b[%dA", n-1) // to its first line,
+	}
+	if len(v.footer) > 0 {
+		out.WriteString("\r\x1b[J") // and from there to the end of the screen
+	}
+	out.WriteString(body)
+	if len(foot) > 0 {
+		out.WriteString(strings.Join(foot, "\n") + "\x1b[K") // else the last word waits in the filter for secrets, as the beginning of one
+	}
+	v.footer = foot
+	_, err := io.WriteString(v.app.Progress(), out.String())
 	return err
 }
 
@@ -160,18 +174,6 @@ func (v *View) log(e epic.Event, l line) {
 		return
 	}
 	v.plain.Info(strings.TrimSpace(l.word+": "+l.text), keys...)
-}
-
-// erase moves to the footer's first line and clears to the end of the screen.
-func (v *View) erase(out *bytes.Buffer) {
-	if v.footer == 0 {
-		return
-	}
-	if v.footer > 1 {
-		fmt.Fprintf(out, "\x1b[%dA", v.footer-1)
-	}
-	out.WriteString("\r\x1b[J")
-	v.footer = 0
 }
 
 // footer is the live part: how far, how long still, and who does what.
