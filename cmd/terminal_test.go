@@ -492,6 +492,53 @@ func TestDetached(t *testing.T) {
 	f.goesOn()
 }
 
+// TestPlantedOutcome: a file that says that all is done is not believed against the journal.
+func TestPlantedOutcome(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "true", "true") // an agent that does nothing
+	f.settings("", "  run: {attempts: 1}\n")
+	f.task("first")
+	want, exit := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, cli.ExitNeedsYou, exit, want)
+	out, code := f.run(nil, "orch", "watch")
+	require.Equal(t, exit, code, out)
+	f.write(filepath.Join(f.epicDir(), "outcome.json"), `{"run":1,"exit":0,"text":"<promise>LOOP_DONE</promise>\n"}`)
+	out, code = f.run(nil, "orch", "watch")
+	require.Equal(t, exit, code, out)
+	require.NotContains(t, out, "LOOP_DONE")
+	require.Contains(t, out, "run 1 of e-1 has ended: LOOP_BLOCKED")
+}
+
+// TestJSONAtATerminal: the document is what it is off a terminal, and what goes on beside it.
+func TestJSONAtATerminal(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+	f.task("first")
+	out, code := f.sit(nil, "run", f.epic, "--json").end()
+	require.Zero(t, code, out)
+	require.Contains(t, out, "start    e-1.1")
+	require.NotContains(t, out, "<promise>")
+	var doc struct {
+		Schema string
+		Run    struct{ Promise string }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out[strings.Index(out, "\n{")+1:]), &doc), out)
+	require.Equal(t, "orch.status/1", doc.Schema)
+	require.Equal(t, "LOOP_DONE", doc.Run.Promise)
+	f.task("second")
+	var started struct {
+		Schema, Epic string
+		Run, PID     int
+		Log          string
+	}
+	require.NoError(t, json.Unmarshal([]byte(f.must("orch", "run", "-d", f.epic, "--json")), &started))
+	require.Equal(t, "orch.started/1", started.Schema)
+	require.Equal(t, 2, started.Run)
+	require.Positive(t, started.PID)
+	require.FileExists(t, started.Log)
+	f.free()
+}
+
 // TestNobodyReads: output that is stuck delays what is shown, and not the run.
 func TestNobodyReads(t *testing.T) {
 	t.Parallel()

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -123,9 +122,7 @@ func (v *viewer) print(e watch.Event) error {
 	if e.Record.Seq == 0 || e.State.Run.Number < v.run {
 		return nil
 	}
-	enc := json.NewEncoder(v.Stdout)
-	enc.SetEscapeHTML(false)
-	return enc.Encode(show.EventDocument(e.Record))
+	return show.PrintEvent(v.App, e.Record, func(epic.Event) bool { return true })
 }
 
 // ended says how the newest run ended, and is the error that the viewer ends with: that of the
@@ -136,6 +133,9 @@ func (v *viewer) ended() error {
 		s = v.picture.State
 	}
 	out, kept := drive.Kept(v.picture.Folder, v.run)
+	if out.Exit == cli.ExitDone && s.Run.Promise != string(epic.LoopDone) { // the journal is what counts
+		kept = false
+	}
 	switch {
 	case s.Run.Ended.IsZero():
 		return cutOff(v.picture.State.Epic, v.run, cli.ExitFailed, "nobody drives it, and it has not ended")

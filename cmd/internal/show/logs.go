@@ -170,17 +170,8 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(a.Stdout)
-	enc.SetEscapeHTML(false)
 	print := func(r journal.Record) error {
-		var about struct{ Task epic.TaskID }
-		if err := json.Unmarshal(r.Event, &about); err != nil {
-			return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
-		}
-		if r.Seq <= since || task != nil && about.Task != task.ID {
-			return nil
-		}
-		return enc.Encode(EventDocument(r))
+		return PrintEvent(a, r, func(e epic.Event) bool { return r.Seq > since && (task == nil || e.Task == task.ID) })
 	}
 	for _, r := range p.Records {
 		if err := print(r); err != nil {
@@ -207,7 +198,17 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 	return err
 }
 
-// EventDocument is a record of the journal for a program: the event as it was written down.
-func EventDocument(r journal.Record) map[string]any {
-	return map[string]any{"seq": r.Seq, "event": r.Event}
+// PrintEvent prints a record of the journal as a line for a program, if it is wanted. It fails where
+// the record is no event, and where nothing can be printed.
+func PrintEvent(a *cli.App, r journal.Record, wanted func(epic.Event) bool) error {
+	var e epic.Event
+	if err := json.Unmarshal(r.Event, &e); err != nil {
+		return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
+	}
+	if !wanted(e) {
+		return nil
+	}
+	enc := json.NewEncoder(a.Stdout)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(map[string]any{"seq": r.Seq, "event": e})
 }
