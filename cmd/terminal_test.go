@@ -393,6 +393,20 @@ func TestTrustAtATerminal(t *testing.T) {
 	require.Zero(t, code, out)
 	require.Equal(t, 1, strings.Count(out, "Trust these?"))
 	require.Contains(t, out, "<promise>LOOP_DONE</promise>")
+
+	f.must("orch", "trust", "--revoke")
+	run = f.sit(nil, "run", f.epic)
+	run.until("Trust these? [y/N] ")
+	settings := filepath.Join(f.dir, "project.yaml")
+	text, err := os.ReadFile(settings)
+	require.NoError(t, err)
+	f.write(settings, strings.Replace(string(text), `command: "true"`, `command: "touch ran"`, 1)) // while they read
+	run.types("y\n")
+	out, code = run.end()
+	require.Equal(t, cli.ExitNotReady, code, out)
+	require.Contains(t, out, "[UNTRUSTED]")
+	require.Contains(t, out, "touch ran")
+	require.NoFileExists(t, filepath.Join(f.dir, "ran"))
 }
 
 // TestDriverKeepsNoTerminal: neither the driver nor its agents have the terminal open.
