@@ -536,7 +536,7 @@ func TestJSONAtATerminal(t *testing.T) {
 		Schema string
 		Run    struct{ Promise string }
 	}
-	require.NoError(t, json.Unmarshal([]byte(out[strings.Index(out, "\n{")+1:]), &doc), out)
+	require.NoError(t, json.Unmarshal([]byte(out[strings.Index(out, "{\r\n"):]), &doc), out)
 	require.Equal(t, "orch.status/1", doc.Schema)
 	require.Equal(t, "LOOP_DONE", doc.Run.Promise)
 	f.task("second")
