@@ -40,6 +40,7 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 	if err != nil {
 		return err
 	}
+	a.End() // what this process holds of the repository, which only the driver needs from here on
 	hangup := make(chan struct{})
 	defer forward(d, hangup)()
 	held, ok := d.Held()

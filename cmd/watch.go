@@ -57,6 +57,9 @@ func (a *app) watch(ctx context.Context, args []string) error {
 		}
 		return v.ended()
 	}
+	if p.Held {
+		a.End() // what this process holds of the repository: from here on it reads the epic's folder alone
+	}
 	if !a.JSON {
 		v.show()
 	}
