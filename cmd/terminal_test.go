@@ -186,6 +186,34 @@ func TestViewerIsKilled(t *testing.T) {
 	require.Contains(t, out, "<promise>LOOP_DONE</promise>")
 }
 
+// TestViewerIsKilledEarly: at whatever moment of its start the viewer is killed, nothing is lost and
+// nothing stays.
+func TestViewerIsKilledEarly(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+	for n := range 8 {
+		f.task(fmt.Sprintf("task %d", n))
+		run := f.sit(nil, "run", f.epic)
+		time.AfterFunc(time.Duration(n)*40*time.Millisecond, func() { _ = run.Process.Kill() }) // it may have ended
+		run.end()
+	}
+	require.Eventually(t, func() bool { // the drivers that were started may still be at it
+		out, code := f.run(nil, "orch", "run", f.epic)
+		require.Contains(t, []int{0, cli.ExitHeld}, code, out)
+		return code == 0
+	}, time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { // and those that came too late go, and leave no log; a viewer that was killed before it had one may
+		left, err := filepath.Glob(filepath.Join(f.dir, ".git", "orch", "tmp", "driver-*"))
+		return err == nil && len(left) <= 1
+	}, time.Minute, 10*time.Millisecond)
+	f.free()
+	out, code := f.run(nil, "orch", "status", "--exit-status")
+	require.Zero(t, code, out)
+	landed := strings.Fields(f.must("git", "log", "--first-parent", "--format=%(trailers:key=Orch-Task,valueonly)", "main..epic/"+f.epic))
+	require.Len(t, landed, 8, "each landed once")
+	f.noProcesses()
+}
+
 // TestCtrlC: at the terminal that started it, it drains the run, and the second stops it; an
 // other viewer ends with the same words and the same code.
 func TestCtrlC(t *testing.T) {
@@ -506,6 +534,13 @@ func TestDetached(t *testing.T) {
 	out, code = f.run(nil, "orch", "watch", f.epic)
 	require.Equal(t, 130, code, out)
 	require.Contains(t, out, "<promise>LOOP_CONTINUE</promise>")
+	old := filepath.Join(f.dir, ".git", "orch", "tmp", "driver-OLD.log") // of a viewer that was killed
+	f.write(old, "")
+	require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-48*time.Hour)))
+	f.write(filepath.Join(filepath.Dir(f.dir), "free"), "")
+	f.must("orch", "run", "-d", f.epic)
+	require.NoFileExists(t, old)
+	f.free()
 	f.goesOn()
 }
 

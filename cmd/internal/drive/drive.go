@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -69,6 +70,7 @@ func Start(w *workspace.Workspace) (*Driver, error) {
 		return nil, fmt.Errorf("starting the driver: %w", err)
 	}
 	defer files.Close()
+	sweep(files, w)
 	log, err := files.Create(startLog(w.Home, name))
 	if err != nil {
 		return nil, fmt.Errorf("starting the driver: %w", err)
@@ -89,6 +91,25 @@ func Start(w *workspace.Workspace) (*Driver, error) {
 
 // startLog is where a driver's log is until it holds its epic.
 func startLog(home, name string) string { return filepath.Join(home, "tmp", "driver-"+name+".log") }
+
+// forgotten is the age of a log that no driver will come for: its viewer was killed before it
+// started one.
+const forgotten = 24 * time.Hour
+
+// sweep removes logs that were forgotten. One that stays is in nobody's way.
+func sweep(files *private.Dir, w *workspace.Workspace) {
+	folder := filepath.Dir(startLog(w.Home, ""))
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err == nil && strings.HasPrefix(e.Name(), "driver-") && w.Now().Sub(info.ModTime()) > forgotten {
+			_ = files.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
 
 // next is what the driver says next; the zero message at its end.
 func (d *Driver) next() (m message) {
