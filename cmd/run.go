@@ -197,11 +197,12 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err := acceptAllowed(o, s.deps.AllowProtected); err != nil {
 		return out, errors.Join(err, w.GiveBack(ctx, o))
 	}
+	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
 	remark := w.viewer.Held(w.Workspace, dir, held)
 	told.Start(o.Activity)
 	shown := w.show(ctx, dir, held)
-	out, err = w.runTo(ctx, o)
+	out, err = w.runTo(ctx, o, requests, stop)
 	remark = errors.Join(remark, told.Close())
 	if err == nil {
 		remark = errors.Join(remark, w.keep(dir, o.State(), out))
@@ -216,8 +217,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 }
 
 // runTo drives the epic to the end of the run, and says how that ended.
-func (w driver) runTo(ctx context.Context, o *orchestrator.Orchestrator) (drive.Outcome, error) {
-	requests, stop := signals(ctx, w.viewer != nil)
+func (w driver) runTo(ctx context.Context, o *orchestrator.Orchestrator, requests <-chan orchestrator.Request, stop func() syscall.Signal) (drive.Outcome, error) {
 	watched, unwatch := context.WithCancel(ctx)
 	both := make(chan orchestrator.Request)
 	go pass(watched, requests, both)
