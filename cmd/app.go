@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -19,6 +20,8 @@ type Process = cli.Process
 type app struct {
 	*cli.App
 	faults faults
+	// viewer is who has started this process to drive an epic; nil where it was a person.
+	viewer *drive.Reporter
 }
 
 // faults wraps the writing of events; nil but in tests.
@@ -34,7 +37,8 @@ func run(ctx context.Context, p Process, f faults) int {
 	if len(p.Args) > 2 && p.Args[1] == cli.GuardCommand {
 		return proc.Guard(p.Args[2:], p.Env)
 	}
-	a := &app{App: &cli.App{Process: p}, faults: f}
+	a := &app{viewer: drive.NewReporter(&p), faults: f}
+	a.App = &cli.App{Process: p}
 	defer a.End()
 	a.EndOnSignal()
 	defer a.TakeSignals()

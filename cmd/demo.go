@@ -115,7 +115,10 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 			return err
 		}
 	}
-	err = driver{w, a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	out, err := driver{Workspace: w, faults: a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	if err == nil {
+		err = out.Say(w.App)
+	}
 	a.afterDemo(dir, repo, keep)
 	if !keep {
 		if rmErr := os.RemoveAll(dir); err == nil && rmErr != nil {

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -88,6 +89,58 @@ func TestKilledAnywhere(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestDriverKilledAnywhere is TestKilledAnywhere at a terminal: what the driver leaves is the
+// same, and its viewer says that the run was cut off, and how it goes on.
+func TestDriverKilledAnywhere(t *testing.T) {
+	t.Parallel()
+	ref := killFixture(t)
+	out, code := ref.sit(nil, "run", ref.epic).end()
+	require.Equal(t, 0, code, out)
+	tree := ref.must("git", "rev-parse", "epic/"+ref.epic+"^{tree}")
+	events := countEvents(t, ref)
+	step := 13
+	if os.Getenv("ORCH_TEST_LONG") != "" {
+		step = 1
+	}
+	for n := 1; n <= events; n += step {
+		for _, side := range []string{"before", "after"} {
+			t.Run(fmt.Sprintf("%s %d", side, n), func(t *testing.T) {
+				t.Parallel()
+				f := killFixture(t)
+				was := f.checkout()
+				out, code := f.sit([]string{fmt.Sprintf("ORCH_TEST_KILL=%s %d", side, n)}, "run", f.epic).end()
+				if code != 0 { // else there were fewer events this time
+					require.Equal(t, 137, code, out)
+					require.Contains(t, out, "[RUN_CUT_OFF]")
+					require.Contains(t, out, "orch run e-1   goes on where it was")
+					require.NotContains(t, out, "<promise>")
+				}
+				if f.cutOff() {
+					out, code := f.sit(nil, "watch", f.epic).end()
+					require.Equal(t, cli.ExitFailed, code, out)
+					require.Contains(t, out, "[RUN_CUT_OFF]")
+				}
+				out, code = f.sit(nil, "run", f.epic).end()
+				require.Equal(t, 0, code, out)
+				f.oracle(tree, out)
+				require.Equal(t, was, f.checkout())
+			})
+		}
+	}
+}
+
+// cutOff reports whether the journal has a run that has begun and not ended.
+func (f *fixture) cutOff() bool {
+	rec, err := journal.Read(f.epicDir())
+	if errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	require.NoError(f.t, err)
+	s, err := orchestrator.Replay(rec.Records)
+	require.NoError(f.t, err)
+	return s.Run.Number > 0 && s.Run.Ended.IsZero()
 }
 
 // TestKilledAgainAndAgain kills each resume a little later than the one before.

@@ -60,6 +60,7 @@ func layers() []layer {
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/land", append([]string{"orchestrator/git", "orchestrator/fault"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/tamper", append([]string{"orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator/watch", append([]string{"orchestrator", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by the replay of a journal"},
 		{"orchestrator", []string{"templates", "worktree"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "the loop, and what its decisions do"},
 		{"templates", nil, nil, "text"},
 	}

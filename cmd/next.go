@@ -64,7 +64,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
 	fresh := map[epic.TaskID]bool{}
-	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, epic.Hand, func(e epic.Event, _ epic.State) {
+	s, sum, err := driver{Workspace: w, faults: a.faults}.brief(ctx, epicID, f, epic.Hand, func(e epic.Event, _ epic.State) {
 		if e.Kind == epic.AttemptHanded {
 			fresh[e.Task] = true
 		}
@@ -117,7 +117,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		err = first(o)
 	}
 	if err == nil {
-		requests, stop := signals(ctx)
+		requests, stop := signals(ctx, false)
 		w.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
@@ -189,7 +189,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept {
 		f.allowed = []string{string(task.ID)}
 	}
-	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	s, _, err := driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, p.State.Epic, f, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
 		if parked {
 			return o.Accept(task.ID)
 		}

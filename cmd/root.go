@@ -44,7 +44,7 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
-		newDemoCmd(demoCmd{a}), setup.Init(a.App), trust.Command(a.App), show.Plan(a.App), newRunCmd(a), show.Status(a.App),
+		newDemoCmd(demoCmd{a}), setup.Init(a.App), trust.Command(a.App), show.Plan(a.App), newRunCmd(a), newWatchCmd(a), show.Status(a.App),
 		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a), newEpicCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
@@ -32,6 +34,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
+	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
 // runFlags are the settings that orch run takes on its command line too.
@@ -44,6 +47,7 @@ type runFlags struct {
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
 	withheld           error    // why the gate is not asked; nil where it is
+	detach             bool     // return when the epic is held
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -57,8 +61,14 @@ ends when every task is closed, or only a person can go on. Killed or
 interrupted, it goes on where it was: run it again.
 
 The first ctrl-c lets the agents that work finish, and starts no more. The
-second interrupts them; their work is kept.`,
-		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main",
+second interrupts them; their work is kept.
+
+On a terminal the epic is driven by a process of its own, and what you see is a
+view of it: when the terminal closes, the run goes on. orch watch shows it again.
+With --detach the command returns once the epic is held. In CI, inside an
+agent's session, and where the output is no terminal, the command drives the epic
+itself.`,
+		Example: "  orch run bd-a3f8\n  orch run bd-a3f8 --into main\n  orch run -d bd-a3f8",
 		Args:    cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := f.check(c); err != nil {
@@ -74,6 +84,7 @@ second interrupts them; their work is kept.`,
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
+	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "return when the epic is held; the run goes on")
 	trust.Flag(c, &f.trust)
 	c.Flags().StringArrayVar(&f.allowed, "allow-protected", nil, "let a task change protected paths: `TASK`, or TASK:GLOB for some of them")
 	return c
@@ -112,15 +123,22 @@ func (f runFlags) apply(l *epic.Limits) {
 func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
-		return err
+		return a.viewer.End("", drive.Outcome{}, err)
 	}
-	if w, err = a.putBack(ctx, w, epicID); err != nil {
-		return err
+	if w, err = a.putBack(ctx, w, epicID); err == nil {
+		err = trust.Start(ctx, w, f.trust, startOf(ctx, w, epicID, f))
 	}
-	if err := trust.Start(ctx, w, f.trust, startOf(ctx, w, epicID, f)); err != nil {
-		return err
+	if err == nil && a.viewer == nil && (f.detach || a.attended()) {
+		return a.start(ctx, w, epicID, f)
 	}
-	return driver{w, a.faults}.drive(ctx, epicID, f, nil)
+	var out drive.Outcome
+	if err == nil {
+		out, err = driver{Workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
+	}
+	if a.viewer != nil || err != nil {
+		return a.viewer.End(w.Home, out, err)
+	}
+	return out.Say(a.App)
 }
 
 // putBack puts back what a killed run's agents have changed of the repository, before a person
@@ -153,59 +171,92 @@ func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f 
 type driver struct {
 	*workspace.Workspace
 	faults faults
+	viewer *drive.Reporter // who shows the run; nil where the driver does so itself
 }
 
-// drive runs an epic of the workspace to the end of a run.
-func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, change func(*orchestrator.Deps)) error {
+// drive runs an epic of the workspace to the end of a run, and gives how that ended.
+func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, change func(*orchestrator.Deps)) (out drive.Outcome, err error) {
 	s, err := w.prepare(ctx, epicID, f)
 	if err != nil {
-		return err
+		return out, err
 	}
 	if s.deps.Harness, err = w.Harness(); err != nil {
-		return err
+		return out, err
 	}
 	if change != nil {
 		change(&s.deps)
 	}
-	v := show.NewView(w.App, s.epic)
+	dir := w.EpicDir(epicID)
+	told := watch.NewPublisher(dir, w.Redact, w.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: epic.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Mode: epic.Headless, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
 	})
 	if err != nil {
-		return err
+		return out, err
 	}
 	if err := acceptAllowed(o, s.deps.AllowProtected); err != nil {
-		return errors.Join(err, w.GiveBack(ctx, o))
+		return out, errors.Join(err, w.GiveBack(ctx, o))
 	}
-	v.Begin(o)
-	requests, stop := signals(ctx)
+	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.TakeSignals()
+	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
+	remark := w.viewer.Held(w.Workspace, dir, held)
+	told.Start(o.Activity)
+	shown := w.show(ctx, dir, held)
+	out, err = w.runTo(ctx, o, requests, stop)
+	remark = errors.Join(remark, told.Close())
+	if err == nil {
+		remark = errors.Join(remark, w.keep(dir, o.State(), out))
+	}
+	if closeErr := w.GiveBack(ctx, o); err == nil && closeErr != nil {
+		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
+	}
+	if shown(); remark != nil { // said only now, since it may be that nobody reads it
+		fmt.Fprintln(w.Stderr, remark)
+	}
+	return out, err
+}
+
+// runTo drives the epic to the end of the run, and says how that ended.
+func (w driver) runTo(ctx context.Context, o *orchestrator.Orchestrator, requests <-chan orchestrator.Request, stop func() syscall.Signal) (drive.Outcome, error) {
 	watched, unwatch := context.WithCancel(ctx)
 	both := make(chan orchestrator.Request)
 	go pass(watched, requests, both)
 	go w.watchSettings(watched, both, "") // which looks at once at what has changed since they were read
-	err = o.Run(ctx, both)
+	err := o.Run(ctx, both)
 	unwatch()
 	sig := stop()
-	v.End()
-	sum := epic.Summarize(o.State(), w.Now())
-	if closeErr := w.GiveBack(ctx, o); err == nil {
-		err = closeErr
-	}
 	if err != nil {
-		return err
+		return drive.Outcome{}, err
 	}
-	if err := w.keepSnapshot(epicID, o.State(), sum); err != nil {
-		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+	return w.outcome(o.State(), sig), nil
+}
+
+// show shows the run from a goroutine of its own, where nobody else does: a terminal that takes
+// nothing delays what is shown, and not the run. over waits until all is shown.
+func (w driver) show(ctx context.Context, dir string, held drive.Held) (over func()) {
+	if w.viewer != nil {
+		return func() {}
 	}
-	var tampered []epic.Event
-	if p, err := w.Picture(w.EpicDir(epicID)); err == nil {
-		tampered = p.Tampered()
-	} else {
-		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+	v := show.NewView(w.App, watch.Open(dir, w.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	ctx, end := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- v.Live(ctx) }()
+	return func() {
+		end()
+		if err := <-ended; err != nil { // what is printed behind it fails too, and says so
+			fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+		}
 	}
-	w.sayEnd(o.State(), sum, tampered)
-	return cli.ExitWith(exitOf(o.State(), sum, sig))
+}
+
+// stopFoot is what ctrl-c does where a run is shown by the command that started it.
+const stopFoot = "ctrl-c stops after what runs now, twice stops at once"
+
+// keep leaves what tells how the run ended, while the epic is still held. It fails where that
+// cannot be written.
+func (w driver) keep(dir string, s epic.State, out drive.Outcome) error {
+	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.Now())), drive.Keep(dir, out))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -316,12 +367,15 @@ func (r *readAhead) forget() {
 	r.issues = nil
 }
 
-// signals turns the first interrupt into a drain and the second into a kill.
-// stop ends that, and tells the first signal that came; 0 when none did.
-func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop func() syscall.Signal) {
+// signals turns the first interrupt into a drain and the second into a kill; one that is deaf to
+// hangups goes on after them. stop ends that, and tells the first signal that came; 0 when none did.
+// Output that nobody reads any more is an error where it is written, and not the end of the run.
+func signals(ctx context.Context, deaf bool) (requests <-chan orchestrator.Request, stop func() syscall.Signal) {
 	out := make(chan orchestrator.Request, 2)
 	in := make(chan os.Signal, 4)
 	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE)
 	over, first := make(chan struct{}), make(chan syscall.Signal, 1)
 	go func() {
 		var came syscall.Signal
@@ -329,6 +383,9 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		for {
 			select {
 			case sig := <-in:
+				if deaf && sig == syscall.SIGHUP {
+					continue
+				}
 				e := epic.Event{Kind: epic.KillStarted, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
@@ -392,17 +449,21 @@ func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary)
 	return snapshot.Write(filepath.Join(w.EpicDir(epicID), "snapshot"), files)
 }
 
-// sayEnd prints how the run ended: a summary for people, then exactly one
-// promise with its context. The state is on disk by now.
-func (w driver) sayEnd(s epic.State, sum epic.Summary, tampered []epic.Event) {
-	if w.JSON {
-		doc := show.Document(w.App, s, sum)
-		doc.Tampered = show.TamperedDocument(tampered)
-		cli.WriteJSON(w.Stdout, doc)
-		return
+// outcome is how the run ended: a summary for people, then exactly one promise with its context;
+// and the same for a program.
+func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
+	sum := epic.Summarize(s, w.Now())
+	var tampered []epic.Event
+	if p, err := w.Picture(w.EpicDir(s.Epic)); err == nil {
+		tampered = p.Tampered()
+	} else {
+		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
-	fmt.Fprint(w.Stdout, show.TamperedText(tampered, s), show.Summary(s, sum))
-	fmt.Fprintln(w.Stdout, promise.Format(promise.Promise{
+	doc := show.Document(w.App, s, sum)
+	doc.Tampered = show.TamperedDocument(tampered)
+	var printed bytes.Buffer
+	cli.WriteJSON(&printed, doc)
+	text := show.TamperedText(tampered, s) + show.Summary(s, sum) + promise.Format(promise.Promise{
 		Text: string(sum.Promise),
 		Context: map[string]any{
 			"session_id":        fmt.Sprintf("%s-run-%d", s.Epic, s.Run.Number),
@@ -412,5 +473,6 @@ func (w driver) sayEnd(s epic.State, sum epic.Summary, tampered []epic.Event) {
 			"duration_minutes":  int(sum.Took.Round(time.Minute).Minutes()),
 			"reason":            sum.Reason,
 		},
-	}))
+	}) + "\n"
+	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.Redact.String(text), Document: w.Redact.Bytes(printed.Bytes())}
 }

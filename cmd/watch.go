@@ -1,104 +1,199 @@
 package cmd
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"os"
-	"path/filepath"
-	"slices"
-	"strings"
+	"os/signal"
+	"syscall"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/drive"
+	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
-// settingsPause is between two looks at the files of the settings.
-const settingsPause = 2 * time.Second
+func newWatchCmd(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:     "watch [EPIC]",
+		Aliases: []string{"attach"},
+		Short:   "show a run that goes on, from any terminal",
+		Long: `Watch shows the run of an epic that goes on, whoever drives it, to its end, and
+exits as the run does. q or ctrl-c leaves it; the run goes on. Of an epic that
+no run drives it shows the status, and how the newest run ended.`,
+		Args: cli.AtMost(1, "at most one epic"),
+		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args) },
+	}
+}
 
-// watchSettings tells the run of edits of its settings, which it does not go by. It looks at
-// the files' times and sizes, and reads them only when these are no longer as in seen.
-func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Request, seen string) {
-	known := w.Origins.Values()
-	tick := time.NewTicker(settingsPause)
-	defer tick.Stop()
+// viewer shows the newest run of an epic that some other process drives.
+type viewer struct {
+	*app
+	picture *workspace.Picture
+	watch   *watch.Watch
+	view    *show.View // nil where events are printed for a program
+	run     int
+}
+
+func (a *app) watch(ctx context.Context, args []string) error {
+	p, task, err := workspace.Look(ctx, a.App, args)
+	if err != nil {
+		return err
+	}
+	if task != nil {
+		return cli.Usage("%s is a task of %s; name the epic", task.ID, p.State.Epic)
+	}
+	v := &viewer{app: a, picture: p, watch: watch.Open(p.Folder, a.Now), run: p.State.Run.Number}
+	if !p.Held && !a.JSON {
+		if err := show.Page(ctx, p); err != nil {
+			return err
+		}
+		return v.ended()
+	}
+	if p.Held {
+		a.End() // what this process holds of the repository: from here on it reads the epic's folder alone
+	}
+	if !a.JSON {
+		v.show()
+	}
+	leave, back := a.leaving()
+	defer back()
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
+		over, err := v.look()
+		if err != nil {
+			return err
 		}
-		stamp := w.settingsStamp()
-		if stamp == seen {
-			continue
-		}
-		seen = stamp
-		e, now := settingsEvent(w.Origins.Values(), known, func() (config.Origins, error) {
-			_, origins, err := workspace.Settings(w.Process, w.Root)
-			return origins, err
-		})
-		if known = now; e == nil {
-			continue
+		if over {
+			return v.ended()
 		}
 		select {
-		case out <- orchestrator.Request{Event: *e}:
-		case <-ctx.Done():
-			return
+		case <-time.After(watch.Every):
+		case sig := <-leave:
+			return v.left(sig)
 		}
 	}
 }
 
-// settingsEvent says how the settings that are read now differ from those that the run began
-// with; nil where they are those that were known before. now is what is known from here on.
-func settingsEvent(began, known map[string]string, read func() (config.Origins, error)) (e *epic.Event, now map[string]string) {
-	origins, err := read()
-	now = map[string]string{}
-	if err == nil {
-		now = origins.Values()
+// show begins the view of the run that goes on.
+func (v *viewer) show() {
+	title := v.picture.State.Epic.String()
+	if t := v.picture.State.Task(v.picture.State.Epic); t != nil {
+		title = show.Title(t.ID, t.Title)
 	}
-	if maps.Equal(now, known) {
-		return nil, known
+	v.view = show.NewView(v.App, v.watch, show.ViewOptions{Run: v.run, Title: title, Foot: "q leaves; the run goes on", Recent: 10})
+}
+
+// look shows what has come, and says whether the run that was watched is over.
+func (v *viewer) look() (over bool, err error) {
+	holder, held, err := v.watch.Holder() // before the journal: what it has when nobody writes any more is all
+	if err != nil {
+		return false, err
 	}
-	e = &epic.Event{Kind: epic.SettingsChanged}
+	if v.view != nil {
+		err = v.view.Show()
+	} else {
+		err = v.watch.Read(v.print)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	if err != nil {
+		return false, unseen(err)
+	}
+	s, _ := v.watch.Snapshot()
+	v.run = max(v.run, s.Run.Number) // another run may have begun before this one was seen to end
+	_, kept := drive.Kept(v.picture.Folder, v.run)
+	ended := !s.Run.Ended.IsZero() && kept && !holder.Started.After(s.Run.Ended) // else the next run is about to begin
+	if held && !ended {
+		return false, nil
+	}
+	if v.view != nil {
+		err = unseen(v.view.End())
+	}
+	return true, err
+}
+
+// print prints an event of the run for a program.
+func (v *viewer) print(e watch.Event) error {
+	if e.Record.Seq == 0 || e.State.Run.Number < v.run {
+		return nil
+	}
+	return show.PrintEvent(v.App, e.Record, func(epic.Event) bool { return true })
+}
+
+// ended says how the newest run ended, and is the error that the viewer ends with: that of the
+// run.
+func (v *viewer) ended() error {
+	s, _ := v.watch.Snapshot()
+	if s.Epic == "" { // nothing was read yet, or it is gone
+		s = v.picture.State
+	}
+	out, kept := drive.Kept(v.picture.Folder, v.run)
+	if out.Exit == cli.ExitDone && s.Run.Promise != string(epic.LoopDone) { // the journal is what counts
+		kept = false
+	}
 	switch {
-	case err != nil:
-		e.Reason, e.Text = "the settings were edited, and cannot be read now; this run goes on by those that it began with", err.Error()
-		return e, now
-	case maps.Equal(now, began):
-		e.Reason = "the settings are again those that this run began with"
-		return e, now
+	case s.Run.Ended.IsZero():
+		return cutOff(v.picture.State.Epic, v.run, cli.ExitFailed, "nobody drives it, and it has not ended")
+	case v.JSON && kept && out.Error == nil:
+		return cli.ExitWith(out.Exit) // the events have told all
+	case kept:
+		return out.Say(v.App)
 	}
-	var keys []string
-	var body strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(began)) {
-		if began[key] != now[key] {
-			keys = append(keys, key)
-			fmt.Fprintf(&body, "- %s: %s\n+ %s: %s\n", key, began[key], key, now[key])
-		}
+	if !v.JSON {
+		fmt.Fprintf(v.Stdout, "run %d of %s has ended: %s\n", v.run, s.Epic, s.Run.Promise)
 	}
-	e.Reason = fmt.Sprintf("%s %s edited; this run goes on by what it began with, the next one takes it", text.Clause(strings.Join(keys, ", "), 120), cli.Plural(len(keys), "was", "were"))
-	e.Text = body.String()
-	return e, now
+	if s.Run.Mode != epic.Headless {
+		return nil // a short command, which says itself what it did
+	}
+	return cli.ExitWith(exitOf(s, epic.Summarize(s, s.Run.Ended), 0))
 }
 
-// settingsStamp is the times and sizes of the files that settings are read from.
-func (w driver) settingsStamp() string {
-	files := []string{filepath.Join(w.Root, workspace.SettingsFile), cmp.Or(workspace.OwnSettings(w.Process, w.Root), w.Root)}
-	agents, err := filepath.Glob(filepath.Join(w.Root, config.AgentsFolder, "*.md"))
-	if err == nil {
-		files = append(files, agents...)
+// left says that the run goes on.
+func (v *viewer) left(sig os.Signal) error {
+	if sig == syscall.SIGHUP {
+		return cli.ExitWith(exitHangup)
 	}
-	var b strings.Builder
-	for _, file := range files {
-		if info, err := os.Stat(file); err == nil && !info.IsDir() {
-			fmt.Fprintf(&b, "%s %d %d\n", file, info.Size(), info.ModTime().UnixNano())
+	if v.view != nil {
+		if err := v.view.End(); err != nil {
+			return cli.ExitWith(exitHangup)
 		}
+		id := cli.Quote(v.picture.State.Epic)
+		fmt.Fprintf(v.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.picture.State.Epic, id, id)
 	}
-	return b.String()
+	return nil
+}
+
+// leaving tells when the person wants to leave: by a signal, or by the key q where there is a
+// terminal. back makes the terminal as it was.
+func (a *app) leaving() (leave <-chan os.Signal, back func()) {
+	out := make(chan os.Signal, 4)
+	signal.Notify(out, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	a.TakeSignals()
+	keys, restore := cli.Keys(a.Stdin)
+	over := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case key, open := <-keys:
+				if !open {
+					return
+				}
+				if key == 'q' || key == 'Q' {
+					out <- os.Interrupt
+					return
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	return out, func() { signal.Stop(out); close(over); restore() }
 }

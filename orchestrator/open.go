@@ -43,17 +43,27 @@ func Replay(records []journal.Record) (epic.State, error) { return ReplayIn("", 
 func ReplayIn(dir string, records []journal.Record) (epic.State, error) {
 	s := epic.NewState()
 	for _, r := range records {
-		var e epic.Event
-		if err := json.Unmarshal(r.Event, &e); err != nil {
-			return s, &ReplayError{Record: r.Seq, Err: err}
+		next, _, err := ReplayOn(dir, s, r)
+		if err != nil {
+			return s, err
 		}
-		e = unshelve(dir, e)
-		if err := epic.Check(s, e); err != nil {
-			return s, &ReplayError{Record: r.Seq, Err: err}
-		}
-		s = epic.Apply(s, e)
+		s = next
 	}
 	return s, nil
+}
+
+// ReplayOn applies one record more, and gives the event that it holds with its texts. It fails
+// with a [*ReplayError] when the record does not belong behind those that s is made of.
+func ReplayOn(dir string, s epic.State, r journal.Record) (epic.State, epic.Event, error) {
+	var e epic.Event
+	if err := json.Unmarshal(r.Event, &e); err != nil {
+		return s, e, &ReplayError{Record: r.Seq, Err: err}
+	}
+	e = unshelve(dir, e)
+	if err := epic.Check(s, e); err != nil {
+		return s, e, &ReplayError{Record: r.Seq, Err: err}
+	}
+	return epic.Apply(s, e), e, nil
 }
 
 // takeoverPatience is how long a run that was robbed of its lock may take to notice, and to end:

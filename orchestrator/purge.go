@@ -111,7 +111,9 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 		}
 	}
 	if done.Texts+done.Attempts > 0 || p.Before.IsZero() {
-		remove("snapshot", &done.Others) // which the next run writes again
+		for _, path := range []string{"snapshot", "outcome.json", "driver.log"} { // which the next run writes again
+			remove(path, &done.Others)
+		}
 	}
 	torn, globErr := fs.Glob(root.FS(), "journal.torn-*")
 	for _, path := range torn {

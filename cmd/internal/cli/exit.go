@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -32,4 +33,22 @@ func ExitWith(code int) error {
 		return nil
 	}
 	return &exitError{code}
+}
+
+// ExitCode is the exit code of a command that ends with the error; nil is [ExitDone].
+func ExitCode(err error) int {
+	var done *exitError
+	switch {
+	case err == nil:
+		return ExitDone
+	case errors.As(err, &done):
+		return done.code
+	}
+	return Explain(err).Exit
+}
+
+// Said reports whether a command that ends with the error has said everything already.
+func Said(err error) bool {
+	var done *exitError
+	return err == nil || errors.As(err, &done)
 }

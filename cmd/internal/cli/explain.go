@@ -58,7 +58,7 @@ func Explain(err error) *Error {
 	case errors.As(err, &held):
 		return &Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: ExitHeld, Err: err,
 			Why: "one orch at a time may drive an epic",
-			Fix: []string{"orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}}
+			Fix: []string{"orch watch " + Quote(held.Epic), "orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
 	case errors.As(err, &fenced):

@@ -14,6 +14,21 @@ func (p Process) CanAsk() bool {
 	return isIn && isOut && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
 }
 
+// OnTerminal reports whether a writer writes to a terminal, of whatever kind.
+func OnTerminal(w io.Writer) bool {
+	f, ok := behind(w).(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// Progress is where a command shows what goes on: standard output, or where that is for a
+// document, standard error.
+func (a *App) Progress() io.Writer {
+	if a.JSON {
+		return a.Stderr
+	}
+	return a.Stdout
+}
+
 // behind is what a writer writes to in the end.
 func behind(w io.Writer) io.Writer {
 	for {

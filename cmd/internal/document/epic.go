@@ -220,6 +220,21 @@ type Asked struct {
 // Schema is "orch.asked/1".
 func (Asked) Schema() string { return "orch.asked/1" }
 
+// Started says that a run goes on apart from the command that began it.
+type Started struct {
+	// Epic is the id of the epic.
+	Epic epic.TaskID `json:"epic"`
+	// Run is its number, from 1.
+	Run int `json:"run"`
+	// PID is the id of the process that drives it.
+	PID int `json:"pid"`
+	// Log is the file that takes what this process prints.
+	Log string `json:"log"`
+}
+
+// Schema is "orch.started/1".
+func (Started) Schema() string { return "orch.started/1" }
+
 // EpicSettled is what became of an epic branch that was moved by others.
 type EpicSettled struct {
 	// Epic is the id of the epic.

@@ -233,6 +233,8 @@ func (w *world) run() {
 	w.keep("orch.gc-1", "", "gc", "e-1", "--dry-run")
 	w.git("update-ref", "refs/heads/epic/e-1", "main")
 	w.keep("orch.epic-1", "", "epic", "restore", "e-1")
+	w.keep("orch.started-1", "", "run", "e-1", "--detach")
+	require.Eventually(w, func() bool { return strings.Contains(w.orch("", "status", "e-1"), `"held": false`) }, time.Minute, 1e8, "the run goes on")
 	w.keep("orch.trust-1.revoke", "", "trust", "--revoke")
 	w.keep("orch.init-1", "", "init")
 }

@@ -27,6 +27,7 @@ func Kinds() []Kind {
 	return []Kind{
 		{Status{}, "", []string{"orch status", "orch run"}},
 		{Progress{}, "", []string{"the tool progress_summary of orch mcp"}},
+		{Started{}, "", []string{"orch run --detach"}},
 		{Event{}, "", []string{"orch events, a line each"}},
 		{Next{}, "", []string{"orch next"}},
 		{Land{}, "", []string{"orch land"}},

@@ -29,10 +29,26 @@ type sessionFlag struct{ id string }
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
 func (f sessionFlag) of(a *cli.App) string {
-	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
+	for _, name := range sessionVariables() {
 		f.id = cmp.Or(f.id, a.Getenv(name))
 	}
 	return f.id
+}
+
+// sessionVariables are those in which clients name their session to what they start.
+func sessionVariables() []string {
+	return []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"}
+}
+
+// InClient reports whether an agent's client has started this process, by the variables that
+// clients set: the command is then given by a model, whatever terminal it sees.
+func InClient(a *cli.App) bool {
+	for _, name := range append(sessionVariables(), "CLAUDECODE", "GEMINI_CLI", "COPILOT_CLI", "CODEX_SANDBOX", "AI_AGENT") {
+		if a.Getenv(name) != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // Session is the command orch session.

@@ -111,7 +111,7 @@ func TestFooter(t *testing.T) {
 		epic.Event{Kind: epic.AgentEnded, Task: "e.2", Attempt: 1, Agent: &epic.Agent{End: epic.EndedItself, Changed: true, Head: "h"}})...)
 	now := time.Date(2026, 1, 2, 12, 1, 4, 0, time.UTC)
 	doing := func(id epic.TaskID) string { return "Edit \x1b[31ma very long file name that goes on and on.go" }
-	lines := footer(s, now, doing, 60)
+	lines := footer(s, now, doing, "ctrl-c stops after what runs now, twice stops at once", 60)
 	require.Equal(t, []string{
 		"",
 		" ▕░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░▏ 0/3 done",
@@ -120,8 +120,8 @@ func TestFooter(t *testing.T) {
 		" ctrl-c stops after what runs now, twice stops at once",
 	}, lines)
 	s.Run.Drain = epic.Interrupted
-	require.Contains(t, footer(s, now, doing, 200)[1], "draining")
-	for _, line := range footer(s, now, doing, 20) {
+	require.Contains(t, footer(s, now, doing, "q leaves", 200)[1], "draining")
+	for _, line := range footer(s, now, doing, "q leaves", 20) {
 		require.LessOrEqual(t, len([]rune(line)), 20)
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
 // Logs is the command orch logs.
@@ -171,26 +172,42 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 		return err
 	}
 	print := func(r journal.Record) error {
-		var e epic.Event
-		if err := json.Unmarshal(r.Event, &e); err != nil {
-			return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
-		}
-		if r.Seq <= since || task != nil && e.Task != task.ID {
-			return nil
-		}
-		return document.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: e})
-	}
-	if follow {
-		err := journal.Follow(ctx, p.Folder, since, print)
-		if errors.Is(err, context.Canceled) {
-			return nil
-		}
-		return err
+		return PrintEvent(a, r, func(e epic.Event) bool { return r.Seq > since && (task == nil || e.Task == task.ID) })
 	}
 	for _, r := range p.Records {
 		if err := print(r); err != nil {
 			return err
 		}
 	}
-	return nil
+	if !follow {
+		return nil
+	}
+	resets := 0
+	err = p.Watch.Follow(ctx, func(e watch.Event) error {
+		if n := p.Watch.Resets(); n > resets {
+			resets, since = n, 0
+			fmt.Fprintln(a.Stderr, "warning: the journal was replaced; what follows is the new one, from its start")
+		}
+		if e.Record.Seq == 0 {
+			return nil
+		}
+		return print(e.Record)
+	}, nil)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// PrintEvent prints a record of the journal as a line for a program, if it is wanted. It fails where
+// the record is no event, and where nothing can be printed.
+func PrintEvent(a *cli.App, r journal.Record, wanted func(epic.Event) bool) error {
+	var e epic.Event
+	if err := json.Unmarshal(r.Event, &e); err != nil {
+		return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
+	}
+	if !wanted(e) {
+		return nil
+	}
+	return document.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: e})
 }

@@ -123,6 +123,8 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		if !p.Held && !a.InSession {
 			body += ", cut off"
+		} else if doing := p.Activity.Of(t.ID); doing != "" {
+			body += ": " + doing
 		}
 		return body, true
 	case epic.Queued:

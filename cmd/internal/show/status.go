@@ -39,25 +39,18 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	if err != nil {
 		return err
 	}
-	p := page{Picture: seen}
-	p.Refresh(ctx)
-	now := a.Now()
-	if p.branch, err = seen.Standing(ctx); err != nil {
+	p, err := pageOf(ctx, seen)
+	if err != nil {
 		return err
 	}
-	if m := p.branch.Moved; m.From != "" {
-		p.State.Moved = epic.Moved{TipMove: m}
-	}
+	now := a.Now()
 	sum := epic.Summarize(p.State, now)
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, p.document(sum))
 	} else if task != nil {
 		fmt.Fprint(a.Stdout, p.taskText(task.ID, now))
 	} else {
-		fmt.Fprint(a.Stdout, p.text(now, f.all))
-		for _, e := range seen.Unremoved() {
-			fmt.Fprintf(a.Stdout, "left behind: %s: %s\n", e.Text, e.Reason)
-		}
+		p.print(f.all)
 	}
 	if !f.exitStatus {
 		return nil
@@ -71,6 +64,37 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return cli.ExitWith(cli.ExitNotYet)
 	}
 	return cli.ExitWith(cli.ExitNeedsYou)
+}
+
+// pageOf brings a picture up to what the tracker and git say now.
+func pageOf(ctx context.Context, seen *workspace.Picture) (page, error) {
+	p := page{Picture: seen}
+	p.Refresh(ctx)
+	var err error
+	if p.branch, err = seen.Standing(ctx); err != nil {
+		return p, err
+	}
+	if m := p.branch.Moved; m.From != "" {
+		p.State.Moved = epic.Moved{TipMove: m}
+	}
+	return p, nil
+}
+
+// print is status of the whole epic for a person.
+func (p page) print(all bool) {
+	fmt.Fprint(p.Stdout, p.text(p.Now(), all))
+	for _, e := range p.Unremoved() {
+		fmt.Fprintf(p.Stdout, "left behind: %s: %s\n", e.Text, e.Reason)
+	}
+}
+
+// Page prints what status says of an epic. It fails where git does not answer.
+func Page(ctx context.Context, seen *workspace.Picture) error {
+	p, err := pageOf(ctx, seen)
+	if err == nil {
+		p.print(false)
+	}
+	return err
 }
 
 // document is status for a program.

@@ -1,105 +1,160 @@
 package show
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/charmbracelet/log"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
-	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
-// View shows a run as it goes: permanent lines, and on a terminal a small live
-// footer below them. Without a terminal each line is a logfmt record.
-type View struct {
-	out      io.Writer
-	terminal bool
-	width    int
-	plain    *log.Logger
-	title    string
-	now      func() time.Time
-	activity func(epic.TaskID) string
-	stopped  chan struct{}
-	done     sync.WaitGroup
-
-	mu     sync.Mutex // guards what follows
-	state  epic.State
-	footer int // lines that are drawn below the last permanent one
+// ViewOptions say what a view is of.
+type ViewOptions struct {
+	// Run is the number of the first run whose events are shown.
+	Run int
+	// Title is the epic's id and title.
+	Title string
+	// Foot says what keys do.
+	Foot string
+	// Recent bounds the lines of the past that a view begins with; 0 is all of the run.
+	Recent int
 }
 
-// NewView makes the view of an epic's run; it writes nothing yet.
-func NewView(a *cli.App, epicID tracker.Issue) *View {
-	v := &View{out: a.Stdout, now: a.Now, title: fmt.Sprintf("%s  %s", text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200)), stopped: make(chan struct{})}
-	if a.JSON {
-		v.out = a.Stderr
-	}
-	v.width, v.terminal = a.Terminal(v.out)
-	if !v.terminal {
-		v.plain = log.NewWithOptions(v.out, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return a.Now().UTC() }, TimeFormat: time.RFC3339})
+// View shows a run as it goes: permanent lines, and on a terminal a small live
+// footer below them. Without a terminal each line is a logfmt record. It only watches: where its
+// output is stuck, it is late, and nobody else. It is for one goroutine.
+type View struct {
+	app      *cli.App
+	watch    *watch.Watch
+	options  ViewOptions
+	terminal bool
+	plain    *log.Logger
+
+	begun  bool
+	footer []string // what is drawn below the last permanent line
+	lines  bytes.Buffer
+}
+
+// NewView makes the view of a run; it shows nothing yet.
+func NewView(a *cli.App, w *watch.Watch, o ViewOptions) *View {
+	v := &View{app: a, watch: w, options: o}
+	if _, v.terminal = a.Terminal(a.Progress()); !v.terminal {
+		v.plain = log.NewWithOptions(&v.lines, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return a.Now().UTC() }, TimeFormat: time.RFC3339})
 	}
 	return v
 }
 
-// Begin shows the head and starts the live footer.
-func (v *View) Begin(o *orchestrator.Orchestrator) {
-	v.mu.Lock()
-	v.state, v.activity = o.State(), o.Activity
-	v.mu.Unlock()
-	if !v.terminal {
-		return
-	}
-	v.print(func() { fmt.Fprintf(v.out, "%s\n\n", v.title) })
-	v.done.Add(1)
-	go func() {
-		defer v.done.Done()
-		tick := time.NewTicker(250 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			select {
-			case <-tick.C:
-				v.print(func() {})
-			case <-v.stopped:
-				return
-			}
-		}
-	}()
+// ErrOutput says that the output takes nothing more: nobody looks on.
+var ErrOutput = errors.New("the run cannot be shown any more")
+
+// Title is how a view is headed.
+func Title(id epic.TaskID, title string) string {
+	return strings.TrimSpace(fmt.Sprintf("%s  %s", text.Clause(string(id), 64), text.Clause(title, 200)))
 }
 
-// End takes the footer away; what was printed above it stays.
-func (v *View) End() {
-	close(v.stopped)
-	v.done.Wait()
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.erase()
+// Live shows what comes until ctx ends, and then what has come by then, without the footer. It
+// fails when the journal cannot be read, and with [ErrOutput].
+func (v *View) Live(ctx context.Context) error {
+	tick := time.NewTicker(watch.Every)
+	defer tick.Stop()
+	for {
+		if err := v.Show(); err != nil {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return v.End()
+		}
+	}
 }
 
-// Observe shows an event, if it is one for people.
-func (v *View) Observe(e epic.Event, s epic.State) {
-	l, ok := lineOf(e, s)
-	l.text = text.Clause(l.text, 2000)
-	if v.plain != nil {
-		if ok {
-			v.log(e, l)
+// Show shows what has come since it was called last, and draws the footer anew. It fails as Live does.
+func (v *View) Show() error { return v.show(true) }
+
+// End shows what has come, and takes the footer away; what was printed above it stays. It fails
+// as Live does.
+func (v *View) End() error { return v.show(false) }
+
+func (v *View) show(footed bool) error {
+	width, _ := v.app.Terminal(v.app.Progress())
+	past, err := v.read(width)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // it comes, or somebody has removed it: there is nothing to be shown
+	}
+	if most := v.options.Recent; !v.begun && most > 0 && len(past) > most {
+		past = past[len(past)-most:]
+	}
+	body := strings.Join(past, "")
+	if v.terminal && !v.begun {
+		body = v.options.Title + "\n\n" + body
+	}
+	v.begun = true
+	if writeErr := v.draw(body, footed, width); writeErr != nil {
+		return errors.Join(err, fmt.Errorf("%w: %w", ErrOutput, writeErr))
+	}
+	return err
+}
+
+// draw writes above the footer, and draws that anew where something has changed.
+func (v *View) draw(body string, footed bool, width int) error {
+	var foot []string
+	if v.terminal && footed {
+		s, activity := v.watch.Snapshot()
+		foot = footer(s, v.app.Now(), activity.Of, v.options.Foot, width-1)
+	}
+	if body == "" && slices.Equal(foot, v.footer) {
+		return nil
+	}
+	var out strings.Builder
+	if n := len(v.footer); n > 1 {
+		fmt.Fprintf(&out, "\x1b[%dA", n-1) // to its first line,
+	}
+	if len(v.footer) > 0 {
+		out.WriteString("\r\x1b[J") // and from there to the end of the screen
+	}
+	out.WriteString(body)
+	if len(foot) > 0 {
+		out.WriteString(strings.Join(foot, "\n") + "\x1b[K") // else the last word waits in the filter for secrets, as the beginning of one
+	}
+	v.footer = foot
+	_, err := io.WriteString(v.app.Progress(), out.String())
+	return err
+}
+
+// read takes the events that have come, and gives a line for each that is for people.
+func (v *View) read(width int) (lines []string, err error) {
+	err = v.watch.Read(func(e watch.Event) error {
+		if e.State.Run.Number < v.options.Run {
+			return nil
 		}
-		return
-	}
-	v.mu.Lock()
-	v.state = s
-	v.mu.Unlock()
-	if ok {
-		since := cli.Span(e.At.Sub(s.Run.Started))
-		v.print(func() {
-			fmt.Fprintln(v.out, cli.Clip(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), v.width-1))
-		})
-	}
+		l, ok := lineOf(e.Event, e.State)
+		if !ok {
+			return nil
+		}
+		l.text = text.Clause(l.text, 2000)
+		v.lines.Reset()
+		if v.plain != nil {
+			v.log(e.Event, l)
+		} else {
+			since := cli.Span(e.At.Sub(e.State.Run.Started))
+			fmt.Fprintln(&v.lines, cli.Clip(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), width-1))
+		}
+		lines = append(lines, v.lines.String())
+		return nil
+	})
+	return lines, err
 }
 
 // log writes a line for a program to read.
@@ -121,33 +176,8 @@ func (v *View) log(e epic.Event, l line) {
 	v.plain.Info(strings.TrimSpace(l.word+": "+l.text), keys...)
 }
 
-// print writes above the footer and draws it anew.
-func (v *View) print(write func()) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.erase()
-	write()
-	if v.activity != nil {
-		lines := footer(v.state, v.now(), v.activity, v.width-1)
-		fmt.Fprint(v.out, strings.Join(lines, "\n"))
-		v.footer = len(lines)
-	}
-}
-
-// erase moves to the footer's first line and clears to the end of the screen.
-func (v *View) erase() {
-	if v.footer == 0 {
-		return
-	}
-	if v.footer > 1 {
-		fmt.Fprintf(v.out, "\x1b[%dA", v.footer-1)
-	}
-	fmt.Fprint(v.out, "\r\x1b[J")
-	v.footer = 0
-}
-
 // footer is the live part: how far, how long still, and who does what.
-func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, width int) []string {
+func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, foot string, width int) []string {
 	c := epic.Count(s, now)
 	head := fmt.Sprintf(" %s %d/%d done", bar(c.Done, c.Total, min(40, width/2)), c.Done, c.Total)
 	if eta := epic.ETA(s, now); eta > 0 && s.Run.Drain == "" {
@@ -171,7 +201,7 @@ func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, widt
 	if now.Before(s.Cooldown) {
 		lines = append(lines, cli.Clip(fmt.Sprintf(" ~ all agents wait %s: %s", cli.Span(s.Cooldown.Sub(now)), s.Cooling), width))
 	}
-	return append(lines, cli.Clip(" ctrl-c stops after what runs now, twice stops at once", width))
+	return append(lines, cli.Clip(" "+foot, width))
 }
 
 // doing is the footer's line of a task that something happens to.

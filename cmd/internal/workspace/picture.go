@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
 // Picture is an epic as a command that only looks sees it.
@@ -20,8 +22,12 @@ type Picture struct {
 	*Workspace
 	// Folder is the epic's, [Workspace.EpicDir].
 	Folder string
+	// Watch is what the picture was read by, and can be followed with.
+	Watch *watch.Watch
 	// State is the epic.
 	State epic.State
+	// Activity is what its agents do now, where a run goes on.
+	Activity watch.Activity
 	// Records are the journal.
 	Records []journal.Record
 	// Holder is who drives the epic; it counts where Held.
@@ -128,20 +134,26 @@ func (p *Picture) find(id epic.TaskID) *epic.Task {
 
 // Picture replays the journal in an epic's folder. It fails when that cannot be read.
 func (w *Workspace) Picture(dir string) (*Picture, error) {
-	rec, err := journal.Read(dir)
-	if err != nil {
-		return nil, err
-	}
 	own := *w
-	p := &Picture{Workspace: &own, Folder: dir, Records: rec.Records}
-	if p.State, err = orchestrator.ReplayIn(dir, rec.Records); err != nil {
+	p := &Picture{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Now)}
+	err := p.Watch.Read(func(e watch.Event) error {
+		if e.Record.Seq > 0 {
+			p.Records = append(p.Records, e.Record)
+		}
+		return nil
+	})
+	var replay *orchestrator.ReplayError
+	switch p.State, p.Activity = p.Watch.Snapshot(); {
+	case errors.As(err, &replay):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
+	case err != nil:
+		return nil, err
 	}
 	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
 		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
 	p.recall()
-	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
+	if p.Holder, p.Held, err = p.Watch.Holder(); err != nil {
 		return nil, err
 	}
 	p.Asked, _, err = orchestrator.Asked(dir)
@@ -188,13 +200,12 @@ func (p *Picture) Refresh(ctx context.Context) {
 	if err == nil {
 		issues, err = t.Survey(ctx)
 	}
-	if err == nil && p.State.Epic != "" {
-		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker says nothing of the epic
+	if err == nil {
+		p.State, err = p.Watch.Against(issues)
 	}
 	if err != nil {
 		p.ReadWhy = cli.FirstLine(err.Error())
 		return
 	}
 	p.Read = p.Now()
-	p.State = epic.Compare(p.State, issues, p.Now())
 }

@@ -1,0 +1,9 @@
+package cli
+
+import "golang.org/x/sys/unix"
+
+// How the settings of a terminal are asked for and set.
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+)
