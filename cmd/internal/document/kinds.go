@@ -28,7 +28,7 @@ func Kinds() []Kind {
 		{Status{}, "", []string{"orch status", "orch run"}},
 		{Progress{}, "", []string{"the tool progress_summary of orch mcp"}},
 		{Started{}, "", []string{"orch run --detach"}},
-		{Event{}, "", []string{"orch events, a line each"}},
+		{Event{}, "", []string{"orch events, a line each", "orch watch, a line each"}},
 		{Next{}, "", []string{"orch next"}},
 		{Land{}, "", []string{"orch land"}},
 		{Verify{}, "", []string{"orch verify"}},
