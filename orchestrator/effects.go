@@ -25,7 +25,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/tamper"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // Deps is what an Orchestrator works with.
@@ -34,7 +33,7 @@ type Deps struct {
 	Dir      string            // where the epic's journal, logs and lock are
 	Tracker  Tracker           // where the tasks are
 	Repo     *git.Repo         // where the work lands
-	Store    *worktree.Store   // where agents work
+	Store    store             // where agents work
 	Proc     *proc.System      // starts processes
 	Marker   string            // what the environment of every process of this epic carries
 	Harness  harness.Harness   // the agent's client

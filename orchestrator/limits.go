@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // tooLarge looks, before anything reads the work, whether it is over a limit of size, and ends
 // the attempt with TOO_LARGE if it is; what is committed is kept in the attic.
-func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, w worktree.Work) (epic.Event, bool) {
+func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, w engine.Harvest) (epic.Event, bool) {
 	why, err := "", error(nil)
 	if len(w.Large) > 0 {
 		why = epic.FirstOf(w.Large) + " is over a limit of size, not committed, and only in the worktree"
@@ -52,7 +52,7 @@ func overLimit(e epic.Event, why string) epic.Event {
 // unsavedSize is the answer when a new attempt cannot start since the one before left
 // something too large to be saved.
 func unsavedSize(e epic.Event, err error) epic.Event {
-	var unsaved *worktree.UnsavedError
+	var unsaved *engine.UnsavedError
 	if errors.As(err, &unsaved) && unsaved.Large {
 		e.Code, e.Agent.Fast = epic.TooLarge, false
 	}

@@ -7,10 +7,10 @@ import (
 	"os"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // Orchestrator holds one epic: its lock, its lease, its journal.
@@ -20,9 +20,9 @@ type Orchestrator struct {
 	lock    *epicLock
 	journal *journal.Journal
 	base    epic.Commit
-	pinned  epic.Commit         // what the tip reference was at when this run began; "" for none
-	named   map[string]bool     // what could not be removed, and was said to be
-	left    []worktree.Leftover // what Close could not remove
+	pinned  epic.Commit       // what the tip reference was at when this run began; "" for none
+	named   map[string]bool   // what could not be removed, and was said to be
+	left    []engine.Leftover // what Close could not remove
 
 	remembered string // how the repository was when the run began, as a digest
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // clearStrays removes worktrees and branches that nothing will need: those of attempts which the
@@ -62,7 +62,7 @@ const Unremoved = "could not be removed"
 
 // leftovers are the events that say what of a killed run was found, but for what an earlier run
 // has named already: it could not be removed, and still cannot.
-func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []epic.Event) {
+func (o *Orchestrator) leftovers(found []engine.Leftover) (events []epic.Event) {
 	for _, l := range found {
 		if e := leftoverEvent(l); !o.named[e.Text] {
 			events = append(events, e)
@@ -71,7 +71,7 @@ func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []epic.Event
 	return events
 }
 
-func leftoverEvent(l worktree.Leftover) epic.Event {
+func leftoverEvent(l engine.Leftover) epic.Event {
 	return epic.Event{Kind: epic.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)}
 }
 
@@ -98,7 +98,7 @@ func UnremovedIn(records []journal.Record) (events []epic.Event) {
 // for those who ask: nothing is lost by it, and the run is no worse for it.
 func (o *Orchestrator) closeStore(ctx context.Context) error {
 	err := o.fx.Store.Close(ctx)
-	var left *worktree.LeftError
+	var left *engine.LeftError
 	if !errors.As(err, &left) {
 		return err
 	}
@@ -117,4 +117,4 @@ func (o *Orchestrator) closeStore(ctx context.Context) error {
 }
 
 // Left is what closing could not remove and no run has named yet.
-func (o *Orchestrator) Left() []worktree.Leftover { return o.left }
+func (o *Orchestrator) Left() []engine.Leftover { return o.left }

@@ -11,7 +11,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // look sees whether the epic branch is where it was left, and who has it checked out.
@@ -138,7 +137,7 @@ func machineFailed(what string, err error) epic.Event {
 }
 
 // leftAt says where the epic branch was left, and makes it at the base where there is nothing to
-// lose. It fails with a [*worktree.CheckedOutError], which moving the branch would leave stale,
+// lose. It fails with a [*git.CheckedOutError], which moving the branch would leave stale,
 // and as git does.
 func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 	fx, s := o.fx, o.loop.State
@@ -147,7 +146,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 		return "", err
 	}
 	if held {
-		return "", &worktree.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
+		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
 	}
 	seen, err := fx.tip(ctx, fx.Store.EpicBranch())
 	if err != nil {

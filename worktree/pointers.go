@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -16,7 +17,7 @@ func (s *Store) AtticPrefix() string { return s.attic() }
 // Mend puts back the files that lead from the epic's worktrees to the repository and back, which
 // have one right value, and tells which were changed. A .git that is a folder stays: it may
 // be somebody's work, and orch's own git does not read it. It fails when a file cannot be written.
-func (s *Store) Mend(ctx context.Context) (found []Leftover, err error) {
+func (s *Store) Mend(ctx context.Context) (found []engine.Leftover, err error) {
 	entries, err := s.files.ReadDir(s.root)
 	var unsafe *private.UnsafeError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &unsafe) {
@@ -38,7 +39,7 @@ func (s *Store) Mend(ctx context.Context) (found []Leftover, err error) {
 				if err := p.mend(); err != nil {
 					return err
 				}
-				found = append(found, Leftover{Path: p.path, What: p.what, Fixed: true})
+				found = append(found, engine.Leftover{Path: p.path, What: p.what, Fixed: true})
 			}
 			return nil
 		}))

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -17,7 +18,7 @@ type trash struct {
 	deleting sync.Mutex
 	pending  sync.WaitGroup
 	mu       sync.Mutex
-	left     []Leftover
+	left     []engine.Leftover
 }
 
 // delete begins to delete path.
@@ -34,7 +35,7 @@ func (t *trash) delete(path string) {
 }
 
 // wait ends when all is deleted, and says what was not since it was last asked.
-func (t *trash) wait() (left []Leftover) {
+func (t *trash) wait() (left []engine.Leftover) {
 	t.pending.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()

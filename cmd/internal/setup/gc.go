@@ -14,9 +14,9 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // GC is the command orch gc.
@@ -106,7 +106,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	}
 	said = append(said, tips...)
 	if !dry {
-		var left *worktree.LeftError
+		var left *engine.LeftError
 		if err := store.Close(ctx); errors.As(err, &left) {
 			for _, l := range left.Left {
 				kept = append(kept, keptThing{l.Path, l.What + "; " + l.Fix})
