@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 )
 
 // next and land are the verbs of a session whose own model is the orchestrator:
@@ -91,7 +91,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		}
 		n := store.Name(string(t.ID), at.Number)
 		tasks = append(tasks, handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
-			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epicID), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
+			Brief: epicdir.Brief(epicdir.Attempt(w.EpicDir(epicID), t.ID, at.Number), 1), New: fresh[t.ID]})
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
 	if len(tasks) > 0 {

@@ -9,13 +9,14 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
 
 // Orchestrator holds one epic: its lock, its lease, its journal.
 type Orchestrator struct {
-	fx      *Effects
+	fx      *dispatch
 	loop    *Loop
 	lock    *epicLock
 	journal *journal.Journal
@@ -59,11 +60,12 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if deps.Redact != nil {
 		deps.Tracker = cleanTracker{deps.Tracker, deps.Redact}
 	}
-	files, err := openFiles(deps.Dir)
+	files, err := epicdir.Open(deps.Dir)
 	if err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, files: files, activity: map[epic.TaskID]func() string{}}}
+	o := &Orchestrator{lock: l, base: opt.Base, fx: &dispatch{Deps: deps, files: files, activity: map[epic.TaskID]string{}}}
+	o.fx.tip = o.fx.branch()
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
 		o.loop.Redact = func(e epic.Event) epic.Event { return WithoutSecrets(deps.Redact, e) }
@@ -140,9 +142,9 @@ func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
 	if t == nil || !t.Last().Open() || !t.Last().Agent {
 		return fmt.Errorf("no attempt of %s is under way: %w", id, epic.ErrForbidden)
 	}
-	d := epic.Decision{Event: epic.Event{Task: id, Attempt: t.Last().Number, Agent: &epic.Agent{Iteration: t.Last().Iteration}}}
-	e := epic.Event{Kind: epic.AgentEnded, Task: id, Attempt: t.Last().Number, Agent: &epic.Agent{End: epic.EndedItself, Iteration: t.Last().Iteration}}
-	return o.loop.record(o.fx.harvest(ctx, o.loop.State, d, e))
+	a := t.Last()
+	w, err := o.fx.Engine.Collect(ctx, engine.Job{AttemptID: o.fx.attempt(id, a.Number), Turn: a.Iteration, Base: a.Base, Limits: o.fx.Agents.Limits})
+	return o.loop.record(ended(id, a.Number, a.Iteration, answered(w, err)))
 }
 
 // Accept has the loop land what a parked task has done although it changes protected paths.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -76,7 +77,7 @@ func (o *Orchestrator) finishLanding(ctx context.Context) error {
 		top, at := l.Commits[len(l.Commits)-1], o.pinned
 		if at == "" {
 			var err error
-			if at, err = fx.tip(ctx, fx.Store.EpicBranch()); err != nil {
+			if at, err = fx.branch().at(ctx, fx.Store.EpicBranch()); err != nil {
 				return fmt.Errorf("asking whether a landing was finished: %w", err)
 			}
 		}
@@ -149,29 +150,32 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 // that it goes on as it is.
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
-	exists := fx.Store.Exists(string(t.ID), a.Number)
-	if exists && (!a.Agent || a.Handed && mode != epic.Headless) {
+	id := fx.attempt(t.ID, a.Number)
+	there := fx.Engine.Has(ctx, id)
+	if there && (!a.Agent || a.Handed && mode != epic.Headless) {
 		return epic.Event{}, nil
+	}
+	if a.Agent && !a.InSession {
+		w, err := fx.Engine.Attach(ctx, id, func(engine.Progress) {})
+		if !errors.Is(err, engine.ErrGone) {
+			return ended(t.ID, a.Number, a.Iteration, answered(w, err)), nil
+		}
 	}
 	lost := epic.Event{Kind: epic.AttemptLost, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Agent: &epic.Agent{Head: a.Head},
 		Reason: "orch was stopped while the agent worked"}
 	if a.InSession {
 		lost.Reason = "it was a session's; orch run takes over"
 	}
-	if !exists {
+	if !there {
 		lost.Reason += "; its worktree is gone"
 		return lost, nil
 	}
-	d := epic.Decision{Event: epic.Event{Task: t.ID, Attempt: a.Number}}
-	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
-	if err != nil {
+	w, err := fx.Engine.Collect(ctx, engine.Job{AttemptID: id, Turn: a.Iteration, Base: a.Base, Abandon: true})
+	if err != nil && w.Head == "" {
 		return epic.Event{}, err
 	}
 	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
-	if w.Head != a.Base {
-		err = fx.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
-	}
-	return lost, err
+	return lost, nil
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tamper"
@@ -59,7 +61,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil || s.Run.Number == 0 || !s.Run.Ended.IsZero() {
 		return nil, err
 	}
-	files, err := openFiles(deps.Dir)
+	files, err := epicdir.Open(deps.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +87,7 @@ func lastRemembered(records []journal.Record) string {
 
 // inspect compares the repository with how it was when the run began, puts back what has one
 // right value, and says what was found. Of agents that run at a time each may have done it.
-func (x *Effects) inspect(ctx context.Context, d epic.Decision) []epic.Event {
+func (x *dispatch) inspect(ctx context.Context, d epic.Decision) []epic.Event {
 	if x.guard == nil {
 		return nil
 	}
@@ -109,7 +111,7 @@ func (x *Effects) inspect(ctx context.Context, d epic.Decision) []epic.Event {
 }
 
 // gates counts the gates that run.
-func (x *Effects) gates(is bool, n int) {
+func (x *dispatch) gates(is bool, n int) {
 	if is {
 		x.mu.Lock()
 		x.gating += n
@@ -118,7 +120,7 @@ func (x *Effects) gates(is bool, n int) {
 }
 
 // ran says who may have done what was found.
-func (x *Effects) ran(d epic.Decision) string {
+func (x *dispatch) ran(d epic.Decision) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var who []string
@@ -141,7 +143,7 @@ func tampering(found []tamper.Change, when string) epic.Event {
 	var text strings.Builder
 	for _, c := range found {
 		fmt.Fprintln(&text, c)
-		if len(e.Files) < maxFiles {
+		if len(e.Files) < engine.MaxFiles {
 			e.Files = append(e.Files, c.Path)
 		}
 	}
@@ -158,7 +160,7 @@ func tampering(found []tamper.Change, when string) epic.Event {
 
 // keepLease makes the lease anew that somebody has deleted: while this process has the epic's
 // lock, nobody else may take the epic over.
-func (x *Effects) keepLease(ctx context.Context) ([]tamper.Change, error) {
+func (x *dispatch) keepLease(ctx context.Context) ([]tamper.Change, error) {
 	if x.lease.Name == "" {
 		return nil, nil
 	}

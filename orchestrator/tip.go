@@ -13,16 +13,27 @@ import (
 	"github.com/beadsorch/orch/orchestrator/land"
 )
 
+// epicBranch is the branch that the epic's tasks land on.
+type epicBranch struct {
+	repo  *git.Repo
+	name  string
+	lease *git.Ref // of the run
+}
+
+func (x *dispatch) branch() epicBranch {
+	return epicBranch{repo: x.Repo, name: x.Store.EpicBranch(), lease: &x.lease}
+}
+
 // look sees whether the epic branch is where it was left, and who has it checked out.
-func (x *Effects) look(ctx context.Context, s epic.State) epic.Event {
-	e, err := x.compare(ctx, s)
+func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
+	e, err := b.compare(ctx, s)
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
 	if e.Kind != epic.TipSeen {
 		return e
 	}
-	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
+	at, held, err := b.repo.CheckedOut(b.name)
 	if err != nil {
 		return machineFailed("looking for work trees", err)
 	}
@@ -42,8 +53,8 @@ func heldBy(at git.Checkout) string {
 
 // compare answers with TipSeen, or with BranchMoved and what it says of the landed work. What
 // the branch no longer has is kept by a reference.
-func (x *Effects) compare(ctx context.Context, s epic.State) (epic.Event, error) {
-	m, err := CompareTip(ctx, x.Repo, x.Store.EpicBranch(), s)
+func (b epicBranch) compare(ctx context.Context, s epic.State) (epic.Event, error) {
+	m, err := CompareTip(ctx, b.repo, b.name, s)
 	switch {
 	case err != nil:
 		return epic.Event{}, err
@@ -53,7 +64,7 @@ func (x *Effects) compare(ctx context.Context, s epic.State) (epic.Event, error)
 		return epic.Event{Kind: epic.TipSeen, Code: epic.EpicMoved}, nil
 	}
 	if !m.Forward {
-		if kept, err := land.Keep(ctx, x.Repo, string(s.Epic), m.From); err == nil { // else it has been collected
+		if kept, err := land.Keep(ctx, b.repo, string(s.Epic), m.From); err == nil { // else it has been collected
 			m.Kept = kept
 		}
 	}
@@ -84,39 +95,39 @@ func landings(s epic.State) map[string]git.Commit {
 }
 
 // pin has the tip reference follow the state.
-func (x *Effects) pin(ctx context.Context, s epic.State) []epic.Event {
-	if err := land.Pin(ctx, x.Repo, string(s.Epic), s.Tip); err != nil {
+func (b epicBranch) pin(ctx context.Context, s epic.State) []epic.Event {
+	if err := land.Pin(ctx, b.repo, string(s.Epic), s.Tip); err != nil {
 		return []epic.Event{machineFailed("keeping the tip of the epic branch", err)}
 	}
 	return nil
 }
 
 // restore puts the epic branch back where it was left. What was there is kept by a reference.
-func (x *Effects) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
-	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
+func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
+	at, held, err := b.repo.CheckedOut(b.name)
 	switch {
 	case err != nil:
 		return machineFailed("looking for work trees", err)
 	case held:
 		return epic.Event{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: heldBy(at)}
 	}
-	now, err := x.tip(ctx, x.Store.EpicBranch())
+	now, err := b.at(ctx, b.name)
 	if err == nil && now == m.From { // an older look said that it was elsewhere
 		return epic.Event{Kind: epic.TipSeen}
 	}
 	if err == nil && now == "" {
-		err = errors.Join(land.Clear(ctx, x.Repo, x.Store.EpicBranch()), land.Clear(ctx, x.Repo, land.TipRef(string(s.Epic))))
+		err = errors.Join(land.Clear(ctx, b.repo, b.name), land.Clear(ctx, b.repo, land.TipRef(string(s.Epic))))
 	}
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
 	kept := ""
 	if m.To != "" {
-		if kept, err = land.Keep(ctx, x.Repo, string(s.Epic), m.To); err != nil {
+		if kept, err = land.Keep(ctx, b.repo, string(s.Epic), m.To); err != nil {
 			return machineFailed("keeping what the epic branch had", err)
 		}
 	}
-	err = land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: m.To, To: m.From, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
+	err = land.Move(ctx, b.repo, land.Step{Branch: b.name, From: m.To, To: m.From, Lease: *b.lease, Pin: land.TipRef(string(s.Epic))})
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
@@ -148,11 +159,11 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 	if held {
 		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
 	}
-	seen, err := fx.tip(ctx, fx.Store.EpicBranch())
+	seen, err := fx.branch().at(ctx, fx.Store.EpicBranch())
 	if err != nil {
 		return "", err
 	}
-	if o.pinned, err = fx.tip(ctx, land.TipRef(string(fx.Epic))); err != nil {
+	if o.pinned, err = fx.branch().at(ctx, land.TipRef(string(fx.Epic))); err != nil {
 		return "", err
 	}
 	landed := s.Landings()
@@ -172,7 +183,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 // checkTip records where the epic branch is now.
 func (o *Orchestrator) checkTip(ctx context.Context) error {
 	fx, s := o.fx, o.loop.State
-	e, err := fx.compare(ctx, s)
+	e, err := fx.branch().compare(ctx, s)
 	if err != nil {
 		return fmt.Errorf("looking at the epic branch: %w", err)
 	}
@@ -191,15 +202,15 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 }
 
 // tip is what a reference points at; empty when there is none.
-func (x *Effects) tip(ctx context.Context, ref string) (epic.Commit, error) {
+func (b epicBranch) at(ctx context.Context, ref string) (epic.Commit, error) {
 	if strings.HasSuffix(ref, "/lease") { // which is no commit
-		c, err := x.Repo.Resolve(ctx, ref)
+		c, err := b.repo.Resolve(ctx, ref)
 		if errors.Is(err, git.ErrNoSuchRef) {
 			return "", nil
 		}
 		return c, err
 	}
-	return land.Tip(ctx, x.Repo, ref)
+	return land.Tip(ctx, b.repo, ref)
 }
 
 // newest is the commit that landed last: the one that no other has among its ancestors.
@@ -228,13 +239,13 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
-		at, err := o.fx.tip(ctx, o.fx.Store.EpicBranch())
+		at, err := o.fx.branch().at(ctx, o.fx.Store.EpicBranch())
 		if err != nil || at != "" {
 			return epic.TipMove{}, errors.Join(err, ErrInPlace)
 		}
 		m = epic.TipMove{From: o.loop.State.Tip} // gone after all was done
 	}
-	e := o.fx.restore(ctx, o.loop.State, m, "")
+	e := o.fx.branch().restore(ctx, o.loop.State, m, "")
 	if e.Kind == epic.TipSeen {
 		return m, errors.Join(o.loop.record(e), ErrInPlace)
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/land"
 )
 
 // Worktrees is the folder of an epic's attempts as the one sees it who mends it before a run and
@@ -29,12 +28,4 @@ type Worktrees interface {
 	Drop(ctx context.Context, a engine.Found) error
 	// Close removes what only a run needs. It fails with a [*engine.LeftError] where something stays.
 	Close(ctx context.Context) error
-}
-
-// store is all that is asked of the place where agents work and candidates are judged.
-type store interface {
-	Worktrees
-	engine.Bench
-	land.Checkouts
-	MaxFiles() int
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -131,7 +132,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = hooks.Decide(ctx, p.Workspace, l.TaskID, l.Iteration, v, a.Redact.String(output), files)
+	hook, err = hooks.Of(p.Workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.Redact.String(output), Files: files})
 	return v, hook, err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -73,7 +74,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			said = append(said, n.Dir)
 		}
 		if t.Done() {
-			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
+			if logs := filepath.Dir(epicdir.Attempt(p.Folder, t.ID, 1)); cli.Exists(logs) {
 				if !dry {
 					if err := orchestrator.RemoveLogs(p.Folder, logs); err != nil {
 						keep(logs, err)

@@ -3,14 +3,13 @@ package show
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -198,7 +197,7 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == epic.GateFailed {
+	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == epic.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
 	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {

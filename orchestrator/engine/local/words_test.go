@@ -1,4 +1,4 @@
-package orchestrator
+package local
 
 import (
 	"os"
@@ -26,7 +26,7 @@ func TestLastWords(t *testing.T) {
 	} {
 		path := filepath.Join(dir, "log")
 		require.NoError(t, os.WriteFile(path, []byte(c.log), 0o600))
-		require.Equal(t, c.want, withLastWords(files, "exit 2", path))
+		require.Equal(t, c.want, withLastOutput(files, "exit 2", path))
 	}
-	require.Equal(t, "exit 2", withLastWords(files, "exit 2", filepath.Join(dir, "none")))
+	require.Equal(t, "exit 2", withLastOutput(files, "exit 2", filepath.Join(dir, "none")))
 }

@@ -1,0 +1,154 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
+)
+
+// turn has the engine do one turn of an attempt, and answers with what it came to.
+func (x *dispatch) turn(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) epic.Event {
+	p := &progress{x: x, ctx: ctx, d: d, tell: tell}
+	w, err := x.Engine.Run(ctx, x.job(s, d), p.report)
+	p.end()
+	return ended(d.Task, d.Attempt, d.Agent.Iteration, answered(w, err))
+}
+
+// progress follows one turn until its engine has answered; what it reports then, or again, is
+// of no use any more.
+type progress struct {
+	x      *dispatch
+	ctx    context.Context
+	d      epic.Decision
+	tell   func(epic.Event)
+	mu     sync.Mutex
+	exited bool
+}
+
+func (p *progress) report(r engine.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.exited:
+	case r.Stage == engine.Working:
+		p.x.watch(p.d.Task, r.Activity)
+	case r.Stage == engine.Exited:
+		p.exited = true
+		for _, found := range p.x.inspect(p.ctx, p.d) { // before git is asked about its work
+			p.tell(found)
+		}
+		p.x.unwatch(p.d.Task)
+		if r.End == epic.EndedItself {
+			p.tell(epic.Event{Kind: epic.AgentExited, Task: p.d.Task, Attempt: p.d.Attempt}) // its place is free
+		}
+	}
+}
+
+func (p *progress) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.exited = true
+	p.x.unwatch(p.d.Task)
+}
+
+// answered is the work of a turn, whole also when the engine said no more than an error: then
+// the turn was not to be had.
+func answered(w engine.Work, err error) engine.Work {
+	if w.End != "" || w.HandOver {
+		return w
+	}
+	if err == nil {
+		err = errors.New("the engine did not say how the turn ended")
+	}
+	w.End, w.Reason, w.Fast = epic.EndedNoStart, cmp.Or(w.Reason, err.Error()), true
+	if why, ok := fault.Machine(err); ok {
+		w.End, w.Reason, w.Fast = epic.EndedMachine, why, false
+	}
+	return w
+}
+
+// ended is the event for what a turn came to.
+func ended(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
+	if w.HandOver {
+		return epic.Event{Kind: epic.AttemptHanded, Task: task, Attempt: attempt}
+	}
+	e := epic.Event{Kind: epic.AgentEnded, Task: task, Attempt: attempt, Code: codeOf(w.End), Reason: w.Reason, Text: w.Text, Files: w.Files, Agent: &epic.Agent{
+		End: w.End, Iteration: turn, Session: w.Conversation, Signal: w.Signal, RetryAfter: w.RetryAfter, Usage: w.Usage, Fast: w.Fast, Took: w.Took,
+		Head: w.Head, Base: w.Base, Changed: w.Changed, Salvaged: w.Salvaged, Unmerged: w.Unmerged, Added: w.Added, Deleted: w.Deleted}}
+	if w.Verdict != nil {
+		e.Round = &epic.Round{Entry: w.Verdict.Entry, Feedback: w.Verdict.Feedback}
+	}
+	if w.TooLarge != "" {
+		e.Code = epic.TooLarge
+	}
+	if w.TooLarge != "" && w.Head != "" {
+		e.Reason = w.TooLarge
+		e.Text = "Your work is not taken, since it is too large: " + w.TooLarge + ". Do the task without it: build products, downloads and data sets do not belong into commits."
+	}
+	return e
+}
+
+// codeOf is the reason that goes with the end of an agent's process; "" none.
+func codeOf(end epic.End) epic.Code {
+	switch end {
+	case epic.EndedTime, epic.EndedIdle:
+		return epic.NoProgress
+	case epic.EndedLimit, epic.EndedUsage:
+		return epic.UsageLimit
+	case epic.EndedAuth:
+		return epic.AgentAuth
+	case epic.EndedMachine:
+		return epic.Machine
+	case epic.EndedItself, epic.EndedStopped:
+		return ""
+	}
+	return epic.AgentCrashed
+}
+
+// clean has the engine discard the attempts at a task whose work is reachable.
+func (x *dispatch) clean(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
+	e := epic.Event{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
+	for _, a := range s.Task(d.Task).Attempts {
+		if err := x.Engine.Discard(ctx, x.attempt(d.Task, a.Number), a.Head); err != nil {
+			e.Reason = err.Error()
+		}
+	}
+	return e
+}
+
+func (x *dispatch) attempt(task epic.TaskID, n int) engine.AttemptID {
+	return engine.AttemptID{Epic: x.Epic, Task: task, Number: n}
+}
+
+// conversationID is a UUID for the client's conversation, the same for the same turn.
+func conversationID(s epic.State, d epic.Decision) string {
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Agent.Iteration, s.Run.Started))
+	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
+}
+
+// Activity says what the agent of a task does now, in a clause; "" unknown.
+func (x *dispatch) Activity(id epic.TaskID) string {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.activity[id]
+}
+
+func (x *dispatch) watch(id epic.TaskID, activity string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.activity[id] = activity
+}
+
+func (x *dispatch) unwatch(id epic.TaskID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	delete(x.activity, id)
+}
