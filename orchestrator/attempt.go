@@ -35,10 +35,10 @@ func (x *Effects) start(ctx context.Context, s epic.State, d epic.Decision, tell
 			return x.noStart(d, "clearing attempt "+strconv.Itoa(a.Number), err)
 		}
 	}
-	if err := x.Store.Add(ctx, string(t.ID), d.Attempt, d.Agent.Base); err != nil {
+	if err := x.Store.Add(ctx, string(t.ID), d.Attempt, d.Turn().Base); err != nil {
 		return x.noStart(d, "making the worktree", err)
 	}
-	if d.Agent.InSession {
+	if f, ok := d.Fact.(epic.AttemptStarted); ok && f.InSession {
 		return x.handOver(s, d)
 	}
 	return x.iterate(ctx, s, d, tell)
@@ -46,13 +46,30 @@ func (x *Effects) start(ctx context.Context, s epic.State, d epic.Decision, tell
 
 // noStart is the answer when the agent never ran.
 func (x *Effects) noStart(d epic.Decision, what string, err error) epic.Event {
-	e := epic.Event{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: what + ": " + err.Error(), Agent: &epic.Agent{End: epic.EndedNoStart, Fast: true}}
-	return blameMachine(e, what, err)
+	e := newEnding(d, epic.AgentEnded{End: epic.EndedNoStart, Fast: true})
+	e.Code, e.Reason = epic.AgentCrashed, what+": "+err.Error()
+	return blameMachine(e, what, err).event()
+}
+
+// ending is the end of an agent while it is put together.
+type ending struct {
+	epic.Event
+	Agent *epic.AgentEnded
+}
+
+func newEnding(d epic.Decision, f epic.AgentEnded) ending {
+	return ending{Event: epic.Event{Task: d.Task, Attempt: d.Attempt}, Agent: &f}
+}
+
+// event is the whole of it.
+func (e ending) event() epic.Event {
+	e.Fact = *e.Agent
+	return e.Event
 }
 
 // blameMachine makes the end of an agent the machine's, where err is a fault of it, or a
 // reference of orch's own was not what orch had left it at: no attempt is charged for that.
-func blameMachine(e epic.Event, what string, err error) epic.Event {
+func blameMachine(e ending, what string, err error) ending {
 	why, ok := fault.Machine(err)
 	if errors.Is(err, git.ErrRefMoved) {
 		why, ok = err.Error(), true
@@ -74,7 +91,7 @@ func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, te
 		return x.noStart(d, "starting the agent", err)
 	}
 	reader := x.Harness.Reader()
-	began, log := x.Now(), filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Agent.Iteration))
+	began, log := x.Now(), filepath.Join(filepath.Dir(spec.BriefPath), fmt.Sprintf("output-%d.log", d.Turn().Iteration))
 	p, err := x.Proc.Start(ctx, proc.Spec{
 		Cmd:     command.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     log,
@@ -105,13 +122,13 @@ func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, te
 	e.Agent.Took = x.Now().Sub(began)
 	e.Agent.Fast = e.Agent.End == epic.EndedCrash && e.Agent.Took < fastExit || exit.Code == 126 || exit.Code == 127
 	if e.Agent.End == epic.EndedItself {
-		tell(epic.Event{Kind: epic.AgentExited, Task: d.Task, Attempt: d.Attempt}) // its place is free
+		tell(epic.Event{Fact: epic.AgentExited{}, Task: d.Task, Attempt: d.Attempt}) // its place is free
 	}
 	e = x.round(ctx, s, d, x.harvest(ctx, s, d, e), out.Text)
 	if err := x.mark(ctx, s.Task(d.Task), d, e); err != nil {
 		e.Reason = strings.TrimPrefix(e.Reason+"; its checkpoint: "+err.Error(), "; ")
 	}
-	return e
+	return e.event()
 }
 
 // maxLastWords is how much of the end of a log is looked at, in bytes.
@@ -199,30 +216,30 @@ func (x *Effects) prepare(s epic.State, d epic.Decision) (harness.Spec, []string
 		return harness.Spec{}, nil, err
 	}
 	brief = x.Redact.String(brief)
-	path := filepath.Join(dir, fmt.Sprintf("brief-%d.md", d.Agent.Iteration))
+	path := filepath.Join(dir, fmt.Sprintf("brief-%d.md", d.Turn().Iteration))
 	if err := x.files.WriteFile(path, []byte(brief)); err != nil {
 		return harness.Spec{}, nil, err
 	}
 	names := x.Store.Name(string(t.ID), d.Attempt)
-	session := d.Agent.Session
+	session := d.Turn().Session
 	if session == "" {
 		session = x.sessionID(s, d)
 	}
 	env := append([]string{
 		"ORCH_EPIC=" + string(s.Epic), "ORCH_TASK=" + string(t.ID), "ORCH_ATTEMPT=" + strconv.Itoa(d.Attempt),
-		"ORCH_ITERATION=" + strconv.Itoa(d.Agent.Iteration), "ORCH_ATTEMPT_DIR=" + dir,
+		"ORCH_ITERATION=" + strconv.Itoa(d.Turn().Iteration), "ORCH_ATTEMPT_DIR=" + dir,
 		"ORCH_WORKTREE=" + names.Dir, "ORCH_BRANCH=" + shortBranch(names.Branch), "ORCH_BRIEF=" + path,
 		"BD_ACTOR=" + s.Run.Limits.Actor, "BEADS_ACTOR=" + s.Run.Limits.Actor,
 	}, x.AgentEnv...)
 	for i := range env {
 		env[i] = strings.ReplaceAll(env[i], "\x00", "") // which a variable can not hold
 	}
-	return harness.Spec{Brief: brief, BriefPath: path, Dir: names.Dir, Session: session, Resume: d.Agent.Resume}, env, nil
+	return harness.Spec{Brief: brief, BriefPath: path, Dir: names.Dir, Session: session, Resume: d.Turn().Resume}, env, nil
 }
 
 // sessionID is a UUID for the client's conversation, the same for the same attempt.
 func (x *Effects) sessionID(s epic.State, d epic.Decision) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Agent.Iteration, s.Run.Started))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Turn().Iteration, s.Run.Started))
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
@@ -232,16 +249,17 @@ func (x *Effects) handOver(s epic.State, d epic.Decision) epic.Event {
 	if _, _, err := x.prepare(s, d); err != nil {
 		return x.noStart(d, "preparing the brief", err)
 	}
-	return epic.Event{Kind: epic.AttemptHanded, Task: d.Task, Attempt: d.Attempt}
+	return epic.Event{Fact: epic.AttemptHanded{}, Task: d.Task, Attempt: d.Attempt}
 }
 
 // classify reads how the process ended, by what happened to it first, then by
 // its harness.
-func (x *Effects) classify(d epic.Decision, exit proc.Exit, out harness.Outcome) epic.Event {
-	e := epic.Event{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Reason: out.Detail, Agent: &epic.Agent{
-		End: epic.EndedItself, Session: out.Session, Iteration: d.Agent.Iteration, RetryAfter: out.RetryAfter,
+func (x *Effects) classify(d epic.Decision, exit proc.Exit, out harness.Outcome) ending {
+	e := newEnding(d, epic.AgentEnded{
+		End: epic.EndedItself, Session: out.Session, Iteration: d.Turn().Iteration, RetryAfter: out.RetryAfter,
 		Usage: epic.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD},
-	}}
+	})
+	e.Reason = out.Detail
 	if end, code, why := endOf(exit, x.Patience); end != "" {
 		e.Agent.End, e.Code, e.Reason = end, code, why
 		return e
@@ -255,14 +273,14 @@ func (x *Effects) classify(d epic.Decision, exit proc.Exit, out harness.Outcome)
 		return e
 	}
 	if p, ok := promise.Find(out.Text); ok {
-		e.Agent.Signal, e.Text = string(p.Signal), p.Reason
-		if e.Text == "" {
-			e.Text = p.Summary
+		e.Agent.Signal, e.Agent.Said = string(p.Signal), p.Reason
+		if e.Agent.Said == "" {
+			e.Agent.Said = p.Summary
 		}
 		e.Reason = p.Text
 	}
-	if p := e.Agent.Signal; (p == epic.SignalBlocked || p == epic.SignalEscalate) && e.Text == "" {
-		e.Text = lastLines(out.Text)
+	if p := e.Agent.Signal; (p == epic.SignalBlocked || p == epic.SignalEscalate) && e.Agent.Said == "" {
+		e.Agent.Said = lastLines(out.Text)
 	}
 	return e
 }
@@ -295,7 +313,7 @@ func endOfKind(k harness.Kind) (epic.End, epic.Code) {
 
 // harvest looks at what the agent left in git, whatever it said, and makes all
 // of it reachable.
-func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e epic.Event) epic.Event {
+func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e ending) ending {
 	ctx = context.WithoutCancel(ctx) // an interrupted agent's work is looked at too
 	t := s.Task(d.Task)
 	base := t.Last().Base
@@ -317,12 +335,12 @@ func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e 
 	}
 	e.Agent.Changed = len(changes) > 0
 	for _, f := range changes {
-		e.Files = append(e.Files, f.Path)
+		e.Agent.Files = append(e.Agent.Files, f.Path)
 		e.Agent.Added, e.Agent.Deleted = e.Agent.Added+f.Added, e.Agent.Deleted+f.Deleted
 	}
-	many := len(e.Files)
+	many := len(e.Agent.Files)
 	if many > maxFiles {
-		e.Files = e.Files[:maxFiles]
+		e.Agent.Files = e.Agent.Files[:maxFiles]
 	}
 	if over, yes := x.tooMany(ctx, t, d, e, many); yes {
 		return over
@@ -334,14 +352,14 @@ func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e 
 const maxFiles = 50
 
 // keep makes the work of an attempt that will not land reachable from the attic.
-func (x *Effects) keep(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event) epic.Event {
+func (x *Effects) keep(ctx context.Context, t *epic.Task, d epic.Decision, e ending) ending {
 	if e.Agent.Changed && e.Agent.End != epic.EndedItself {
 		if err := x.Store.Attic(ctx, string(t.ID), d.Attempt, e.Agent.Head); err != nil {
 			e.Reason += "; keeping its work: " + err.Error()
 		}
 	}
-	if !e.Agent.Changed && e.Agent.End == epic.EndedItself && e.Text == "" && e.Agent.Signal != epic.SignalFresh {
-		e.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
+	if !e.Agent.Changed && e.Agent.End == epic.EndedItself && e.Agent.Said == "" && e.Agent.Signal != epic.SignalFresh {
+		e.Agent.Said = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return e
 }

@@ -19,7 +19,7 @@ func (x *Effects) brief(s epic.State, t *epic.Task, d epic.Decision) (string, er
 		Epic: string(s.Epic), Task: string(t.ID), Title: cmp.Or(issue.Title, t.Title), Role: x.role(t).Text,
 		Description: issue.Description, Design: issue.Design, Acceptance: issue.AcceptanceCriteria, Notes: issue.Notes,
 		Tracker: x.Tasks, Landed: x.landedFor(s, t), Gate: x.gateCommands(), Hints: t.Hints,
-		Attempt: d.Attempt, Iteration: d.Agent.Iteration, Branch: shortBranch(names.Branch), Base: string(d.Agent.Base),
+		Attempt: d.Attempt, Iteration: d.Turn().Iteration, Branch: shortBranch(names.Branch), Base: string(d.Turn().Base),
 	}
 	for _, a := range t.Attempts {
 		if a.Feedback != "" {

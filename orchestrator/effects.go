@@ -115,7 +115,7 @@ func (x *Effects) execute(ctx context.Context, s epic.State, d epic.Decision, te
 	case epic.Write:
 		return x.write(ctx, s, d.Changes)
 	case epic.CheckBase:
-		return []epic.Event{x.checkBase(ctx, d.Land.Commits[0])}
+		return []epic.Event{x.checkBase(ctx, d.Fact.(epic.BaseCheckStarted).Commit)}
 	case epic.Start:
 		return []epic.Event{x.start(ctx, s, d, tell)}
 	case epic.Iterate:
@@ -133,7 +133,7 @@ func (x *Effects) execute(ctx context.Context, s epic.State, d epic.Decision, te
 	case epic.PinTip:
 		return x.pin(ctx, s)
 	case epic.RestoreTip:
-		return []epic.Event{x.restore(ctx, s, *d.Tip, d.Code)}
+		return []epic.Event{x.restore(ctx, s, d.Fact.(epic.RestoreStarted).TipMove, d.Code)}
 	}
 	panic("no such act: " + string(d.Act))
 }
@@ -146,14 +146,14 @@ func (x *Effects) survey(ctx context.Context, s epic.State) []epic.Event {
 		return []epic.Event{trackerFailed(err)}
 	}
 	if _, err := epic.FindEpic(issues, x.Epic); err != nil {
-		return []epic.Event{{Kind: epic.TrackerFailed, Reason: err.Error()}}
+		return []epic.Event{{Fact: epic.TrackerFailed{}, Reason: err.Error()}}
 	}
 	index := tracker.NewIndex(issues)
 	x.mu.Lock()
 	x.index = index
 	x.mu.Unlock()
 	r := epic.Difference(s, index, x.Now().Sub(began))
-	return append([]epic.Event{{Kind: epic.TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
+	return append([]epic.Event{{Fact: r}}, x.landedBefore(s, r.Nodes)...)
 }
 
 // landedBefore finds tasks whose commit is on the epic branch although the
@@ -163,7 +163,7 @@ func (x *Effects) landedBefore(s epic.State, nodes []epic.Node) (events []epic.E
 		commit, landed := x.found[n.ID]
 		believed := n.Status == string(tracker.StatusClosed) && !strings.HasPrefix(n.ClosedBy, epic.ActorPrefix)
 		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
-			events = append(events, epic.Event{Kind: epic.TaskFound, Task: n.ID, Land: &epic.Land{Commits: []epic.Commit{commit}},
+			events = append(events, epic.Event{Fact: epic.TaskFound{Commit: commit}, Task: n.ID,
 				Reason: "its commit is on the epic branch already"})
 		}
 	}
@@ -184,19 +184,19 @@ func (x *Effects) issue(id epic.TaskID) tracker.Issue {
 // write tells the tracker, and answers with what it has now.
 func (x *Effects) write(ctx context.Context, s epic.State, changes []tracker.Change) []epic.Event {
 	if slices.ContainsFunc(changes, func(c tracker.Change) bool { return c.Kind == tracker.Close }) {
-		switch e := x.look(ctx, s); e.Kind { // closed means landed, and still there
+		switch e := x.look(ctx, s); e.Fact.(type) { // closed means landed, and still there
 		case epic.TipSeen:
 		case epic.MachineFailed:
-			return []epic.Event{{Kind: epic.TrackerFailed, Code: epic.Machine, Reason: e.Reason}}
+			return []epic.Event{{Fact: epic.TrackerFailed{}, Code: epic.Machine, Reason: e.Reason}}
 		default:
-			return []epic.Event{{Kind: epic.TrackerWritten}, e}
+			return []epic.Event{{Fact: epic.TrackerWritten{}}, e}
 		}
 	}
 	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
 	if err != nil {
 		return []epic.Event{trackerFailed(err)}
 	}
-	e := epic.Event{Kind: epic.TrackerWritten}
+	var written epic.TrackerWritten
 	var filed []epic.Event
 	for i, o := range outcomes {
 		c := changes[i]
@@ -204,14 +204,14 @@ func (x *Effects) write(ctx context.Context, s epic.State, changes []tracker.Cha
 			filed = append(filed, metaFiled(o))
 			continue
 		}
-		e.Wrote = append(e.Wrote, x.wrote(s, c, o.Err))
+		written.Wrote = append(written.Wrote, x.wrote(s, c, o.Err))
 	}
-	return append([]epic.Event{e}, filed...)
+	return append([]epic.Event{{Fact: written}}, filed...)
 }
 
 // trackerFailed is the answer when the tracker gave none.
 func trackerFailed(err error) epic.Event {
-	e := epic.Event{Kind: epic.TrackerFailed, Reason: err.Error()}
+	e := epic.Event{Fact: epic.TrackerFailed{}, Reason: err.Error()}
 	if _, ok := fault.Machine(err); ok {
 		e.Code = epic.Machine
 	}
@@ -220,9 +220,9 @@ func trackerFailed(err error) epic.Event {
 
 func metaFiled(o tracker.Outcome) epic.Event {
 	if o.Err != nil {
-		return epic.Event{Kind: epic.MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
+		return epic.Event{Fact: epic.MetaFiled{Issue: "not filed"}, Reason: "the tracker refused the issue: " + o.Err.Error()}
 	}
-	return epic.Event{Kind: epic.MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
+	return epic.Event{Fact: epic.MetaFiled{Issue: o.ID}, Reason: "filed " + o.ID + " in the tracker"}
 }
 
 func (x *Effects) wrote(s epic.State, c tracker.Change, err error) epic.Wrote {
@@ -246,7 +246,7 @@ func (x *Effects) wrote(s epic.State, c tracker.Change, err error) epic.Wrote {
 // clean removes the worktree and the branch of an attempt whose work is reachable.
 func (x *Effects) clean(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
 	t := s.Task(d.Task)
-	e := epic.Event{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
+	e := epic.Event{Fact: epic.AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt}
 	for _, a := range t.Attempts {
 		if err := x.Store.Remove(ctx, string(t.ID), a.Number, a.Head); err != nil {
 			e.Reason = err.Error()
@@ -260,16 +260,16 @@ func (x *Effects) clean(ctx context.Context, s epic.State, d epic.Decision) epic
 
 // into lands the finished epic on the branch that was asked for.
 func (x *Effects) into(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
-	branch := s.Run.Limits.Into
+	branch, tip := s.Run.Limits.Into, d.Fact.(epic.IntoStarted).Tip
 	m := land.Message{Epic: string(s.Epic), Task: string(s.Epic), Title: "Epic " + string(s.Epic)}
 	if t := s.Task(s.Epic); t != nil && t.Title != "" {
 		m.Title = t.Title
 	}
-	c, err := land.Into(ctx, x.Repo, "refs/heads/"+branch, d.Land.Commits[0], m)
+	c, err := land.Into(ctx, x.Repo, "refs/heads/"+branch, tip, m)
 	if err != nil {
-		return epic.Event{Kind: epic.EpicNotLanded, Reason: err.Error()}
+		return epic.Event{Fact: epic.EpicNotLanded{}, Reason: err.Error()}
 	}
-	return epic.Event{Kind: epic.EpicLandedInto, Reason: branch, Land: &epic.Land{Commits: []epic.Commit{d.Land.Commits[0]}, Old: c}}
+	return epic.Event{Fact: epic.EpicLandedInto{Branch: branch, Tip: tip, Commit: c}}
 }
 
 // attemptDir is where an attempt's brief and logs are.

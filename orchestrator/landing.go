@@ -22,12 +22,12 @@ import (
 func (x *Effects) checkBase(ctx context.Context, c epic.Commit) epic.Event {
 	v, tree, err := x.judge(ctx, c, validation.OfTree, nil)
 	if why, ok := x.starved(v, err); ok {
-		return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: "the gate: " + why}
+		return epic.Event{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: "the gate: " + why}
 	}
 	if err != nil {
-		return epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{Commits: []epic.Commit{c}}, Text: err.Error(), Reason: "the gate does not run: " + err.Error()}
+		return epic.Event{Fact: epic.BaseChecked{Commit: c, Output: err.Error()}, Reason: "the gate does not run: " + err.Error()}
 	}
-	e := epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{Commits: []epic.Commit{c}, Tree: tree, Passed: v.Passed, Score: v.Score, Rules: iteration.Outcomes(v)}, Text: v.Feedback()}
+	e := epic.Event{Fact: epic.BaseChecked{Commit: c, Verdict: epic.Verdict{Tree: tree, Passed: v.Passed, Score: v.Score, Rules: iteration.Outcomes(v)}, Output: v.Feedback()}}
 	e.Reason = why(v)
 	return e
 }
@@ -100,26 +100,26 @@ func telling(output string) string {
 // so; one that conflicts only with those before it in the stack waits its turn.
 func (x *Effects) gate(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
 	began := x.Now()
-	if e := x.look(ctx, s); e.Kind != epic.TipSeen || e.Reason != "" {
+	if e := x.look(ctx, s); !mayLand(e) {
 		return notLanded(e)
 	}
 	old := s.Tip
-	l := &epic.Land{Old: old}
+	l := &epic.CandidateJudged{Candidates: epic.Candidates{Old: old}}
 	top := old
-	for _, id := range d.Land.Tasks {
+	for _, id := range d.Fact.(epic.LandingStarted).Tasks {
 		c, err := land.Build(ctx, x.Repo, top, s.Task(id).Last().Head, x.message(s, id))
 		var conflict *land.ConflictError
 		switch {
 		case errors.As(err, &conflict) && top == old:
-			events = append(events, epic.Event{Kind: epic.LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: conflict.Files,
-				Reason: "conflict in " + epic.FirstOf(conflict.Files), Text: conflictText(conflict, old), Land: &epic.Land{Old: old}})
+			events = append(events, epic.Event{Task: id, Attempt: s.Task(id).Last().Number, Reason: "conflict in " + epic.FirstOf(conflict.Files),
+				Fact: epic.LandingConflicted{Old: old, Files: conflict.Files, Feedback: conflictText(conflict, old)}})
 		case errors.As(err, &conflict):
 		case err != nil:
-			return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
+			return append(events, epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()})
 		default:
 			refused, err := x.refuse(ctx, s.Task(id), top, c.Commit)
 			if err != nil {
-				return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
+				return append(events, epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()})
 			}
 			if refused != nil {
 				events = append(events, *refused)
@@ -132,20 +132,20 @@ func (x *Effects) gate(ctx context.Context, s epic.State, d epic.Decision) (even
 	if len(l.Tasks) == 0 {
 		return events
 	}
-	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, l, old, top))
+	v, tree, err := x.judge(ctx, top, validation.OfChange, x.measure(ctx, &l.Size, old, top))
 	if why, ok := x.starved(v, err); ok {
-		return append(events, epic.Event{Kind: epic.LandingLost, Reason: "the gate: " + why})
+		return append(events, epic.Event{Fact: epic.LandingLost{}, Reason: "the gate: " + why})
 	}
 	if err != nil {
-		return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
+		return append(events, epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()})
 	}
 	l.Tree, l.Passed, l.Score, l.Rules, l.Took = tree, v.Passed, v.Score, iteration.Outcomes(v), x.Now().Sub(began)
-	l.Log = x.keepVerdict(s, l.Tasks, v)
-	return append(events, epic.Event{Kind: epic.CandidateJudged, Land: l, Reason: why(v), Text: failedText(v)})
+	l.Output, l.Log = failedText(v), x.keepVerdict(s, l.Tasks, v)
+	return append(events, epic.Event{Fact: *l, Reason: why(v)})
 }
 
 // measure fills in how much a stack changes, and lists the files.
-func (x *Effects) measure(ctx context.Context, l *epic.Land, from, to epic.Commit) (files []string) {
+func (x *Effects) measure(ctx context.Context, l *epic.Size, from, to epic.Commit) (files []string) {
 	changes, err := x.Repo.ChangedFiles(ctx, from, to)
 	if err != nil {
 		return nil // a figure for people; nothing rests on it
@@ -204,22 +204,22 @@ func (x *Effects) message(s epic.State, id epic.TaskID) land.Message {
 // move puts a judged stack onto the epic branch, in one transaction that also
 // verifies that the lease is still ours.
 func (x *Effects) move(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
-	l := d.Land
+	l := d.Fact.(epic.MoveStarted).Candidates
 	top := l.Commits[len(l.Commits)-1]
-	if e := x.look(ctx, s); e.Kind != epic.TipSeen || e.Reason != "" {
+	if e := x.look(ctx, s); !mayLand(e) {
 		return notLanded(e)
 	}
 	err := land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: l.Old, To: top, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
 	if err == nil {
-		done := &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}
+		done := epic.TaskLanded{Candidates: l}
 		var looks sync.WaitGroup // what people are told of it; the dependants wait
-		looks.Go(func() { x.measure(ctx, done, l.Old, top) })
+		looks.Go(func() { x.measure(ctx, &done.Size, l.Old, top) })
 		secrets := x.secretsIn(ctx, l.Old, top)
 		looks.Wait()
 		done.Secrets = secrets
-		return []epic.Event{{Kind: epic.TaskLanded, Land: done, Reason: x.noted(l)}}
+		return []epic.Event{{Fact: done, Reason: x.noted(l)}}
 	}
-	lost := epic.Event{Kind: epic.LandingLost, Reason: err.Error()}
+	lost := epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()}
 	if !errors.Is(err, git.ErrRefMoved) {
 		return []epic.Event{lost}
 	}
@@ -234,13 +234,19 @@ func (x *Effects) move(ctx context.Context, s epic.State, d epic.Decision) []epi
 		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"
-	return []epic.Event{lost, {Kind: epic.DrainStarted, Code: epic.Orphaned, Reason: why}, {Kind: epic.KillStarted, Reason: why}}
+	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.KillStarted{}, Reason: why}}
+}
+
+// mayLand reports whether a look at the epic branch found it where it belongs, and free.
+func mayLand(e epic.Event) bool {
+	f, seen := e.Fact.(epic.TipSeen)
+	return seen && f.Held == ""
 }
 
 // notLanded answers for a landing that the epic branch does not allow now.
 func notLanded(e epic.Event) []epic.Event {
-	if e.Kind == epic.TipSeen {
-		return []epic.Event{{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: e.Reason}}
+	if f, ok := e.Fact.(epic.TipSeen); ok {
+		return []epic.Event{{Fact: epic.BranchHeld{Dir: f.Held}, Code: epic.CheckedOut, Reason: f.Held}}
 	}
-	return []epic.Event{{Kind: epic.LandingLost, Reason: e.Reason}, e}
+	return []epic.Event{{Fact: epic.LandingLost{}, Reason: e.Reason}, e}
 }

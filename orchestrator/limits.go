@@ -11,7 +11,7 @@ import (
 
 // tooLarge looks, before anything reads the work, whether it is over a limit of size, and ends
 // the attempt with TOO_LARGE if it is; what is committed is kept in the attic.
-func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, w worktree.Work) (epic.Event, bool) {
+func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e ending, w worktree.Work) (ending, bool) {
 	why, err := "", error(nil)
 	if len(w.Large) > 0 {
 		why = epic.FirstOf(w.Large) + " is over a limit of size, not committed, and only in the worktree"
@@ -31,7 +31,7 @@ func (x *Effects) tooLarge(ctx context.Context, t *epic.Task, d epic.Decision, e
 }
 
 // tooMany is the same for the number of files.
-func (x *Effects) tooMany(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, files int) (epic.Event, bool) {
+func (x *Effects) tooMany(ctx context.Context, t *epic.Task, d epic.Decision, e ending, files int) (ending, bool) {
 	most := x.Store.MaxFiles()
 	if most == 0 || files <= most {
 		return e, false
@@ -43,15 +43,15 @@ func (x *Effects) tooMany(ctx context.Context, t *epic.Task, d epic.Decision, e 
 	return overLimit(e, why), true
 }
 
-func overLimit(e epic.Event, why string) epic.Event {
+func overLimit(e ending, why string) ending {
 	e.Code, e.Reason = epic.TooLarge, why
-	e.Text = "Your work is not taken, since it is too large: " + why + ". Do the task without it: build products, downloads and data sets do not belong into commits."
+	e.Agent.Said = "Your work is not taken, since it is too large: " + why + ". Do the task without it: build products, downloads and data sets do not belong into commits."
 	return e
 }
 
 // unsavedSize is the answer when a new attempt cannot start since the one before left
 // something too large to be saved.
-func unsavedSize(e epic.Event, err error) epic.Event {
+func unsavedSize(e ending, err error) ending {
 	var unsaved *worktree.UnsavedError
 	if errors.As(err, &unsaved) && unsaved.Large {
 		e.Code, e.Agent.Fast = epic.TooLarge, false

@@ -30,9 +30,10 @@ func (x *Effects) refuse(ctx context.Context, t *epic.Task, tip, candidate epic.
 	}
 	left := protect.Allowed(touched, x.AllowProtected[t.ID])
 	if len(left) > 0 && (a.Accepted == "" || a.Accepted != a.Head) {
-		return &epic.Event{Kind: epic.LandingRefused, Task: t.ID, Attempt: a.Number, Code: epic.Protected, Land: &epic.Land{Old: tip}, Files: left,
+		return &epic.Event{Task: t.ID, Attempt: a.Number, Code: epic.Protected,
 			Reason: "it changes " + epic.FirstOf(left) + ", which settles how work is judged or what runs",
-			Text:   "Your work changes paths that no task may change by itself: " + strings.Join(left, ", ") + ".\nLeave them as they are."}, nil
+			Fact: epic.LandingRefused{Old: tip, Files: left,
+				Feedback: "Your work changes paths that no task may change by itself: " + strings.Join(left, ", ") + ".\nLeave them as they are."}}, nil
 	}
 	note := protect.TestNote(changes, func(id string) ([]byte, error) { return x.blob(ctx, id) })
 	if len(touched) > 0 {
@@ -151,7 +152,7 @@ func (x *Effects) note(c epic.Commit, text string) {
 }
 
 // noted is what is to be said of a stack that lands; "" nothing.
-func (x *Effects) noted(l *epic.Land) string {
+func (x *Effects) noted(l epic.Candidates) string {
 	x.guarded.mu.Lock()
 	defer x.guarded.mu.Unlock()
 	var out []string

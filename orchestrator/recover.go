@@ -30,7 +30,7 @@ func reap(ctx context.Context, marker string) ([]epic.Event, error) {
 	}
 	var events []epic.Event
 	for _, pid := range alive {
-		events = append(events, epic.Event{Kind: epic.LeftoverFound, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+		events = append(events, epic.Event{Fact: epic.LeftoverFound{}, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
 	}
 	return events, nil
 }
@@ -55,7 +55,7 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error
 		if err != nil {
 			return fmt.Errorf("looking at attempt %d of %s: %w", t.Last().Number, t.ID, err)
 		}
-		if e.Kind == "" {
+		if e.Fact == nil {
 			continue
 		}
 		if err := o.loop.record(e); err != nil {
@@ -88,10 +88,10 @@ func (o *Orchestrator) finishLanding(ctx context.Context) error {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
 		if on {
-			return o.loop.record(epic.Event{Kind: epic.TaskLanded, Reason: "found on the epic branch", Land: &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+			return o.loop.record(epic.Event{Fact: epic.TaskLanded{Candidates: epic.Candidates{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}}, Reason: "found on the epic branch"})
 		}
 	}
-	return o.loop.record(epic.Event{Kind: epic.LandingLost, Reason: "orch was stopped while it landed"})
+	return o.loop.record(epic.Event{Fact: epic.LandingLost{}, Reason: "orch was stopped while it landed"})
 }
 
 // findLanded asks the epic branch, by its trailers, for landings that the journal does not
@@ -125,7 +125,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 			fx.found[id] = commit // when the tracker names it
 			continue
 		}
-		if err := o.loop.record(epic.Event{Kind: epic.TaskFound, Task: id, Reason: "its commit is on the epic branch already", Land: &epic.Land{Commits: []epic.Commit{commit}}}); err != nil {
+		if err := o.loop.record(epic.Event{Fact: epic.TaskFound{Commit: commit}, Task: id, Reason: "its commit is on the epic branch already"}); err != nil {
 			return err
 		}
 	}
@@ -145,7 +145,7 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 	return epic.Commit(base)
 }
 
-// settle decides what became of an open attempt. An event without a kind means
+// settle decides what became of an open attempt. An event without a fact means
 // that it goes on as it is.
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
@@ -153,7 +153,7 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	if exists && (!a.Agent || a.Handed && mode != epic.Headless) {
 		return epic.Event{}, nil
 	}
-	lost := epic.Event{Kind: epic.AttemptLost, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Agent: &epic.Agent{Head: a.Head},
+	lost := epic.Event{Fact: epic.AttemptLost{Head: a.Head}, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned,
 		Reason: "orch was stopped while the agent worked"}
 	if a.InSession {
 		lost.Reason = "it was a session's; orch run takes over"
@@ -167,7 +167,7 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	if err != nil {
 		return epic.Event{}, err
 	}
-	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
+	lost.Fact = epic.AttemptLost{Head: w.Head, Salvaged: w.Salvaged}
 	if w.Head != a.Base {
 		err = fx.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
 	}

@@ -16,7 +16,7 @@ import (
 // round ends a turn of an agent that ended by itself: its own rules, where it has some, are
 // asked about what it has left and said, and then the hooks of its task. The gate judges
 // what lands all the same.
-func (x *Effects) round(ctx context.Context, s epic.State, d epic.Decision, e epic.Event, said string) epic.Event {
+func (x *Effects) round(ctx context.Context, s epic.State, d epic.Decision, e ending, said string) ending {
 	switch e.Agent.Signal {
 	case epic.SignalBlocked, epic.SignalEscalate, epic.SignalFresh:
 		return e
@@ -27,11 +27,11 @@ func (x *Effects) round(ctx context.Context, s epic.State, d epic.Decision, e ep
 	t, v := s.Task(d.Task), validation.Verdict{Passed: true, Score: 100}
 	if rules := x.role(t).Rules; len(rules) > 0 && e.Agent.Changed {
 		var err error
-		if v, err = x.ask(ctx, t, d, rules, e.Files, said); err != nil {
+		if v, err = x.ask(ctx, t, d, rules, e.Agent.Files, said); err != nil {
 			return e // interrupted: the gate will tell
 		}
-		e.Round = &epic.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
-		e.Round.Failure = why(v)
+		e.Agent.Round = &epic.Round{Entry: iteration.EntryOf(d.Turn().Iteration, v, x.Now()), Feedback: v.Feedback()}
+		e.Agent.Round.Failure = why(v)
 	}
 	return x.hooked(ctx, t, d, e, v, said)
 }
@@ -49,11 +49,11 @@ func (x *Effects) ask(ctx context.Context, t *epic.Task, d epic.Decision, rules 
 // hooked has the task's hooks decide on a turn: one that escalates asks for a person, one
 // that continues keeps going what is not red, one that completes what is not red needs no
 // promise.
-func (x *Effects) hooked(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event, v validation.Verdict, said string) epic.Event {
+func (x *Effects) hooked(ctx context.Context, t *epic.Task, d epic.Decision, e ending, v validation.Verdict, said string) ending {
 	if x.Hooks == nil {
 		return e
 	}
-	h, err := x.Hooks(ctx, string(t.ID), d.Agent.Iteration, v, x.Redact.String(said), e.Files)
+	h, err := x.Hooks(ctx, string(t.ID), d.Turn().Iteration, v, x.Redact.String(said), e.Agent.Files)
 	if ctx.Err() != nil {
 		return e
 	}
@@ -64,11 +64,11 @@ func (x *Effects) hooked(ctx context.Context, t *epic.Task, d epic.Decision, e e
 	switch {
 	case h.Action == "":
 	case h.Action == "escalate":
-		e.Agent.Signal, e.Text = epic.SignalEscalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
+		e.Agent.Signal, e.Agent.Said = epic.SignalEscalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
 	case !v.Passed:
-		e.Round.Feedback += "\n" + says + "\n"
+		e.Agent.Round.Feedback += "\n" + says + "\n"
 	case h.Action == "continue":
-		e.Agent.Signal, e.Text = epic.SignalContinue, says
+		e.Agent.Signal, e.Agent.Said = epic.SignalContinue, says
 	case h.Action == "complete":
 		e.Agent.Signal = string(promise.Complete)
 	}
@@ -77,7 +77,7 @@ func (x *Effects) hooked(ctx context.Context, t *epic.Task, d epic.Decision, e e
 
 // mark makes a checkpoint of a turn that has ended, for a fresh session that goes on, and for
 // a person. Nothing of a run rests on it. It fails when it cannot be written.
-func (x *Effects) mark(ctx context.Context, t *epic.Task, d epic.Decision, e epic.Event) error {
+func (x *Effects) mark(ctx context.Context, t *epic.Task, d epic.Decision, e ending) error {
 	if e.Agent.End != epic.EndedItself {
 		return nil
 	}
@@ -87,9 +87,9 @@ func (x *Effects) mark(ctx context.Context, t *epic.Task, d epic.Decision, e epi
 	}
 	b.RedactBy(x.Redact)
 	notes := e.Reason
-	if e.Round != nil && !e.Round.Passed {
-		notes = "red: " + e.Round.Failure
+	if e.Agent.Round != nil && !e.Agent.Round.Passed {
+		notes = "red: " + e.Agent.Round.Failure
 	}
-	_, err = b.Create(checkpoint.Checkpoint{TaskID: string(t.ID), Trigger: checkpoint.Turn, ExecutionPhase: "turn", ExecutionStep: d.Agent.Iteration, FilesModified: e.Files, Notes: notes})
+	_, err = b.Create(checkpoint.Checkpoint{TaskID: string(t.ID), Trigger: checkpoint.Turn, ExecutionPhase: "turn", ExecutionStep: d.Turn().Iteration, FilesModified: e.Agent.Files, Notes: notes})
 	return errors.Join(err, b.Close())
 }
