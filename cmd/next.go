@@ -72,7 +72,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	}
 	fresh := map[epic.TaskID]bool{}
 	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, epic.Hand, func(e epic.Event, _ epic.State) {
-		if e.Kind == epic.AttemptHanded {
+		if _, ok := e.Fact.(epic.AttemptHanded); ok {
 			fresh[e.Task] = true
 		}
 	}, nil)

@@ -320,10 +320,10 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		for {
 			select {
 			case sig := <-in:
-				e := epic.Event{Kind: epic.KillStarted, Reason: "asked twice"}
+				e := epic.Event{Fact: epic.KillStarted{}, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
-					e = epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "asked by " + sig.String()}
+					e = epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by " + sig.String()}
 				}
 				select {
 				case out <- orchestrator.Request{Event: e}:

@@ -89,7 +89,7 @@ func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, t
 	case epic.PinTip:
 		return x.tip.pin(ctx, s)
 	case epic.RestoreTip:
-		return []epic.Event{x.tip.restore(ctx, s, *d.Tip, d.Code)}
+		return []epic.Event{x.tip.restore(ctx, s, d.Fact.(epic.RestoreStarted).TipMove, d.Code)}
 	}
 	panic("no such act: " + string(d.Act))
 }

@@ -39,9 +39,9 @@ func (a Agents) role(t *epic.Task) Role {
 func (x *dispatch) job(s epic.State, d epic.Decision) engine.Job {
 	t := s.Task(d.Task)
 	j := engine.Job{
-		AttemptID: x.attempt(d.Task, d.Attempt), Turn: d.Agent.Iteration, Base: t.Last().Base, HandOver: d.Agent.InSession,
+		AttemptID: x.attempt(d.Task, d.Attempt), Turn: d.Turn().Iteration, Base: t.Last().Base, HandOver: inSession(d),
 		Brief: x.brief(s, t, d), Client: x.Agents.Client, Actor: s.Run.Limits.Actor, Rules: x.Agents.role(t).Rules, Limits: x.Agents.Limits,
-		Conversation: engine.Conversation{ID: d.Agent.Session, Resume: d.Agent.Resume},
+		Conversation: engine.Conversation{ID: d.Turn().Session, Resume: d.Turn().Resume},
 	}
 	if j.Conversation.ID == "" {
 		j.Conversation.ID = conversationID(s, d)
@@ -61,6 +61,12 @@ func (x *dispatch) job(s epic.State, d epic.Decision) engine.Job {
 	return j
 }
 
+// inSession reports whether a session's model is to do the turn.
+func inSession(d epic.Decision) bool {
+	f, started := d.Fact.(epic.AttemptStarted)
+	return started && f.InSession
+}
+
 // brief gathers what an agent is told: the task's texts, what its blockers landed, how it will be
 // judged, and what became of the attempts before.
 func (x *dispatch) brief(s epic.State, t *epic.Task, d epic.Decision) templates.BriefData {
@@ -69,7 +75,7 @@ func (x *dispatch) brief(s epic.State, t *epic.Task, d epic.Decision) templates.
 		Epic: string(s.Epic), Task: string(t.ID), Title: cmp.Or(issue.Title, t.Title), Role: x.Agents.role(t).Text,
 		Description: issue.Description, Design: issue.Design, Acceptance: issue.AcceptanceCriteria, Notes: issue.Notes,
 		Tracker: x.Agents.Tasks, Landed: landedFor(s, t), Gate: x.Agents.gateCommands(), Hints: t.Hints,
-		Attempt: d.Attempt, Iteration: d.Agent.Iteration, Base: string(d.Agent.Base),
+		Attempt: d.Attempt, Iteration: d.Turn().Iteration, Base: string(d.Turn().Base),
 	}
 	for _, a := range t.Attempts {
 		if a.Feedback != "" {

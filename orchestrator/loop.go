@@ -81,7 +81,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			err = l.record(epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Kind: epic.KillStarted})
+			err = l.record(epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Fact: epic.KillStarted{}})
 		}
 		timer.Stop()
 		if err != nil {
@@ -163,7 +163,7 @@ func (l *Loop) act(ctx context.Context, d epic.Decision) {
 func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			events = append(fallback(d), epic.Event{Kind: epic.WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
+			events = append(fallback(d), epic.Event{Fact: epic.WorkerPanicked{Trace: string(debug.Stack())}, Reason: fmt.Sprintf("%s: %v", d.Act, p)})
 		}
 	}()
 	return l.Executor.Execute(ctx, s, d, func(e epic.Event) { l.answers <- []epic.Event{e} })
@@ -174,19 +174,19 @@ func fallback(d epic.Decision) []epic.Event {
 	const why = "a bug in orch; its trace is in the journal"
 	switch d.Act {
 	case epic.Start, epic.Iterate:
-		return []epic.Event{{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why, Agent: &epic.Agent{End: epic.EndedCrash}}}
+		return []epic.Event{{Fact: epic.AgentEnded{End: epic.EndedCrash}, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why}}
 	case epic.Gate, epic.Move:
-		return []epic.Event{{Kind: epic.LandingLost, Reason: why}}
+		return []epic.Event{{Fact: epic.LandingLost{}, Reason: why}}
 	case epic.Survey, epic.Write:
-		return []epic.Event{{Kind: epic.TrackerFailed, Reason: why}}
+		return []epic.Event{{Fact: epic.TrackerFailed{}, Reason: why}}
 	case epic.CheckBase:
-		return []epic.Event{{Kind: epic.BaseChecked, Land: &epic.Land{}, Text: why}}
+		return []epic.Event{{Fact: epic.BaseChecked{Output: why}}}
 	case epic.Clean:
-		return []epic.Event{{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
+		return []epic.Event{{Fact: epic.AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt, Reason: why}}
 	case epic.Into:
-		return []epic.Event{{Kind: epic.EpicNotLanded, Reason: why}}
+		return []epic.Event{{Fact: epic.EpicNotLanded{}, Reason: why}}
 	case epic.LookAtTip, epic.RestoreTip:
-		return []epic.Event{{Kind: epic.MachineFailed, Code: epic.Machine, Reason: why}}
+		return []epic.Event{{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: why}}
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (l *Loop) record(events ...epic.Event) error {
 		}
 		next = epic.Apply(next, events[i])
 		states[i] = next
-		if events[i].Kind.Journaled() {
+		if events[i].Journaled() {
 			lines = append(lines, events[i])
 		}
 	}
@@ -218,7 +218,7 @@ func (l *Loop) record(events ...epic.Event) error {
 	}
 	l.State = next
 	for i, e := range events {
-		if e.Kind == epic.KillStarted {
+		if e.Fact == (epic.KillStarted{}) {
 			l.giveUp()
 		}
 		if l.Observe != nil {
@@ -241,7 +241,7 @@ func (l *Loop) giveUp() {
 func (l *Loop) request(r Request) error {
 	e := r.Event
 	if err := epic.Check(l.State, e); err != nil {
-		e = epic.Event{Kind: epic.RequestRefused, Reason: err.Error()}
+		e = epic.Event{Fact: epic.RequestRefused{}, Reason: err.Error()}
 	}
 	err := l.record(e)
 	if r.Done != nil && err == nil {

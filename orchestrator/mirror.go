@@ -19,14 +19,14 @@ func (x *dispatch) survey(ctx context.Context, s epic.State) []epic.Event {
 		return []epic.Event{trackerFailed(err)}
 	}
 	if _, err := epic.FindEpic(issues, x.Epic); err != nil {
-		return []epic.Event{{Kind: epic.TrackerFailed, Reason: err.Error()}}
+		return []epic.Event{{Fact: epic.TrackerFailed{}, Reason: err.Error()}}
 	}
 	index := tracker.NewIndex(issues)
 	x.mu.Lock()
 	x.index = index
 	x.mu.Unlock()
 	r := epic.Difference(s, index, x.Now().Sub(began))
-	return append([]epic.Event{{Kind: epic.TrackerRead, Read: r}}, x.landedBefore(s, r.Nodes)...)
+	return append([]epic.Event{{Fact: r}}, x.landedBefore(s, r.Nodes)...)
 }
 
 // landedBefore finds tasks whose commit is on the epic branch although the
@@ -36,7 +36,7 @@ func (x *dispatch) landedBefore(s epic.State, nodes []epic.Node) (events []epic.
 		commit, landed := x.found[n.ID]
 		believed := n.Status == string(tracker.StatusClosed) && !strings.HasPrefix(n.ClosedBy, epic.ActorPrefix)
 		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
-			events = append(events, epic.Event{Kind: epic.TaskFound, Task: n.ID, Land: &epic.Land{Commits: []epic.Commit{commit}},
+			events = append(events, epic.Event{Fact: epic.TaskFound{Commit: commit}, Task: n.ID,
 				Reason: "its commit is on the epic branch already"})
 		}
 	}
@@ -46,19 +46,19 @@ func (x *dispatch) landedBefore(s epic.State, nodes []epic.Node) (events []epic.
 // write tells the tracker, and answers with what it has now.
 func (x *dispatch) write(ctx context.Context, s epic.State, changes []tracker.Change) []epic.Event {
 	if slices.ContainsFunc(changes, func(c tracker.Change) bool { return c.Kind == tracker.Close }) {
-		switch e := x.tip.look(ctx, s); e.Kind { // closed means landed, and still there
+		switch e := x.tip.look(ctx, s); e.Fact.(type) { // closed means landed, and still there
 		case epic.TipSeen:
 		case epic.MachineFailed:
-			return []epic.Event{{Kind: epic.TrackerFailed, Code: epic.Machine, Reason: e.Reason}}
+			return []epic.Event{{Fact: epic.TrackerFailed{}, Code: epic.Machine, Reason: e.Reason}}
 		default:
-			return []epic.Event{{Kind: epic.TrackerWritten}, e}
+			return []epic.Event{{Fact: epic.TrackerWritten{}}, e}
 		}
 	}
 	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
 	if err != nil {
 		return []epic.Event{trackerFailed(err)}
 	}
-	e := epic.Event{Kind: epic.TrackerWritten}
+	var written epic.TrackerWritten
 	var filed []epic.Event
 	for i, o := range outcomes {
 		c := changes[i]
@@ -66,14 +66,14 @@ func (x *dispatch) write(ctx context.Context, s epic.State, changes []tracker.Ch
 			filed = append(filed, metaFiled(o))
 			continue
 		}
-		e.Wrote = append(e.Wrote, x.wrote(s, c, o.Err))
+		written.Wrote = append(written.Wrote, x.wrote(s, c, o.Err))
 	}
-	return append([]epic.Event{e}, filed...)
+	return append([]epic.Event{{Fact: written}}, filed...)
 }
 
 // trackerFailed is the answer when the tracker gave none.
 func trackerFailed(err error) epic.Event {
-	e := epic.Event{Kind: epic.TrackerFailed, Reason: err.Error()}
+	e := epic.Event{Fact: epic.TrackerFailed{}, Reason: err.Error()}
 	if _, ok := fault.Machine(err); ok {
 		e.Code = epic.Machine
 	}
@@ -82,9 +82,9 @@ func trackerFailed(err error) epic.Event {
 
 func metaFiled(o tracker.Outcome) epic.Event {
 	if o.Err != nil {
-		return epic.Event{Kind: epic.MetaFiled, Text: "not filed", Reason: "the tracker refused the issue: " + o.Err.Error()}
+		return epic.Event{Fact: epic.MetaFiled{Issue: "not filed"}, Reason: "the tracker refused the issue: " + o.Err.Error()}
 	}
-	return epic.Event{Kind: epic.MetaFiled, Text: o.ID, Reason: "filed " + o.ID + " in the tracker"}
+	return epic.Event{Fact: epic.MetaFiled{Issue: o.ID}, Reason: "filed " + o.ID + " in the tracker"}
 }
 
 func (x *dispatch) wrote(s epic.State, c tracker.Change, err error) epic.Wrote {

@@ -150,7 +150,7 @@ func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
 // Accept has the loop land what a parked task has done although it changes protected paths.
 // It fails where the task is not parked for these.
 func (o *Orchestrator) Accept(id epic.TaskID) error {
-	e := epic.Event{Kind: epic.TaskAccepted, Task: id, Reason: "a person has accepted its changes of protected paths"}
+	e := epic.Event{Fact: epic.TaskAccepted{}, Task: id, Reason: "a person has accepted its changes of protected paths"}
 	if err := epic.Check(o.loop.State, e); err != nil {
 		return err
 	}
@@ -248,5 +248,5 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
-	return epic.Event{Kind: epic.RunStarted, Epic: o.fx.Epic, Land: &epic.Land{Commits: []epic.Commit{tip}}, Run: &epic.Run{Number: s.Run.Number + 1, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
+	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: s.Run.Number + 1, Mode: mode, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
 }

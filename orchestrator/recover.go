@@ -31,7 +31,7 @@ func reap(ctx context.Context, marker string) ([]epic.Event, error) {
 	}
 	var events []epic.Event
 	for _, pid := range alive {
-		events = append(events, epic.Event{Kind: epic.LeftoverFound, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+		events = append(events, epic.Event{Fact: epic.LeftoverFound{}, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
 	}
 	return events, nil
 }
@@ -56,7 +56,7 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error
 		if err != nil {
 			return fmt.Errorf("looking at attempt %d of %s: %w", t.Last().Number, t.ID, err)
 		}
-		if e.Kind == "" {
+		if e.Fact == nil {
 			continue
 		}
 		if err := o.loop.record(e); err != nil {
@@ -89,10 +89,10 @@ func (o *Orchestrator) finishLanding(ctx context.Context) error {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
 		if on {
-			return o.loop.record(epic.Event{Kind: epic.TaskLanded, Reason: "found on the epic branch", Land: &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+			return o.loop.record(epic.Event{Fact: epic.TaskLanded{Candidates: epic.Candidates{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}}, Reason: "found on the epic branch"})
 		}
 	}
-	return o.loop.record(epic.Event{Kind: epic.LandingLost, Reason: "orch was stopped while it landed"})
+	return o.loop.record(epic.Event{Fact: epic.LandingLost{}, Reason: "orch was stopped while it landed"})
 }
 
 // findLanded asks the epic branch, by its trailers, for landings that the journal does not
@@ -126,7 +126,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 			fx.found[id] = commit // when the tracker names it
 			continue
 		}
-		if err := o.loop.record(epic.Event{Kind: epic.TaskFound, Task: id, Reason: "its commit is on the epic branch already", Land: &epic.Land{Commits: []epic.Commit{commit}}}); err != nil {
+		if err := o.loop.record(epic.Event{Fact: epic.TaskFound{Commit: commit}, Task: id, Reason: "its commit is on the epic branch already"}); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 	return epic.Commit(base)
 }
 
-// settle decides what became of an open attempt. An event without a kind means
+// settle decides what became of an open attempt. An event without a fact means
 // that it goes on as it is.
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
@@ -161,21 +161,20 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 			return ended(t.ID, a.Number, a.Iteration, answered(w, err)), nil
 		}
 	}
-	lost := epic.Event{Kind: epic.AttemptLost, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Agent: &epic.Agent{Head: a.Head},
-		Reason: "orch was stopped while the agent worked"}
+	f, why := epic.AttemptLost{Head: a.Head}, "orch was stopped while the agent worked"
 	if a.InSession {
-		lost.Reason = "it was a session's; orch run takes over"
+		why = "it was a session's; orch run takes over"
 	}
 	if !there {
-		lost.Reason += "; its worktree is gone"
-		return lost, nil
+		why += "; its worktree is gone"
+	} else {
+		w, err := fx.Engine.Collect(ctx, engine.Job{AttemptID: id, Turn: a.Iteration, Base: a.Base, Abandon: true})
+		if err != nil && w.Head == "" {
+			return epic.Event{}, err
+		}
+		f.Head, f.Salvaged = w.Head, w.Salvaged
 	}
-	w, err := fx.Engine.Collect(ctx, engine.Job{AttemptID: id, Turn: a.Iteration, Base: a.Base, Abandon: true})
-	if err != nil && w.Head == "" {
-		return epic.Event{}, err
-	}
-	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
-	return lost, nil
+	return epic.Event{Fact: f, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Reason: why}, nil
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.

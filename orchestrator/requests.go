@@ -70,7 +70,7 @@ func Asked(dir string) (events []epic.Event, files []string, err error) {
 		}
 		var e epic.Event
 		b, err := below.ReadFile(path, maxRequest)
-		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() && e.Kind != epic.RequestRefused {
+		if err != nil || json.Unmarshal(b, &e) != nil || !e.Requestable() && e.Fact != (epic.RequestRefused{}) {
 			continue
 		}
 		events, files = append(events, e), append(files, path)

@@ -13,49 +13,49 @@ import (
 
 // checkBase has the gate judge the epic branch as it is.
 func (x *dispatch) checkBase(ctx context.Context, d epic.Decision) epic.Event {
-	c := d.Land.Commits[0]
+	c := d.Fact.(epic.BaseCheckStarted).Commit
 	j, err := x.Lander.Judge(ctx, land.Stack{Tip: c})
 	var starved *land.StarvedError
 	if errors.As(err, &starved) {
-		return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: err.Error()}
+		return epic.Event{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: err.Error()}
 	}
-	e := epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{Commits: []epic.Commit{c}}}
+	f := epic.BaseChecked{Commit: c}
 	if err != nil {
-		e.Text, e.Reason = err.Error(), "the gate does not run: "+err.Error()
-		return e
+		f.Output = err.Error()
+		return epic.Event{Fact: f, Reason: "the gate does not run: " + err.Error()}
 	}
-	e.Land.Tree, e.Land.Passed, e.Land.Score, e.Land.Rules = j.Tree, j.Passed, j.Score, j.Rules
-	e.Reason, e.Text = j.Why, j.Feedback
-	return e
+	f.Verdict, f.Output = epic.Verdict{Tree: j.Tree, Passed: j.Passed, Score: j.Score, Rules: j.Rules}, j.Feedback
+	return epic.Event{Fact: f, Reason: j.Why}
 }
 
 // judge has the candidates of a landing stacked on the epic branch and the last one's tree judged.
 func (x *dispatch) judge(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
-	if e := x.tip.look(ctx, s); e.Kind != epic.TipSeen || e.Reason != "" {
+	if e := x.tip.look(ctx, s); !mayLand(e) {
 		return notLanded(e)
 	}
-	j, err := x.Lander.Judge(ctx, x.stack(s, d.Land))
+	j, err := x.Lander.Judge(ctx, x.stack(s, epic.Candidates{Tasks: d.Fact.(epic.LandingStarted).Tasks}))
 	for _, c := range j.Conflicts {
-		events = append(events, epic.Event{Kind: epic.LandingConflicted, Task: c.Task.ID, Attempt: c.Task.Attempt, Files: c.Files,
-			Reason: "conflict in " + epic.FirstOf(c.Files), Text: conflictText(c.Files, s.Tip), Land: &epic.Land{Old: s.Tip}})
+		events = append(events, epic.Event{Task: c.Task.ID, Attempt: c.Task.Attempt, Reason: "conflict in " + epic.FirstOf(c.Files),
+			Fact: epic.LandingConflicted{Old: s.Tip, Files: c.Files, Feedback: conflictText(c.Files, s.Tip)}})
 	}
 	for _, r := range j.Refused {
-		events = append(events, epic.Event{Kind: epic.LandingRefused, Task: r.Task.ID, Attempt: r.Task.Attempt, Code: epic.Protected, Land: &epic.Land{Old: s.Tip}, Files: r.Files,
+		events = append(events, epic.Event{Task: r.Task.ID, Attempt: r.Task.Attempt, Code: epic.Protected,
 			Reason: "it changes " + epic.FirstOf(r.Files) + ", which settles how work is judged or what runs",
-			Text:   "Your work changes paths that no task may change by itself: " + strings.Join(r.Files, ", ") + ".\nLeave them as they are."})
+			Fact: epic.LandingRefused{Old: s.Tip, Files: r.Files,
+				Feedback: "Your work changes paths that no task may change by itself: " + strings.Join(r.Files, ", ") + ".\nLeave them as they are."}})
 	}
 	if err != nil {
-		return append(events, epic.Event{Kind: epic.LandingLost, Reason: err.Error()})
+		return append(events, epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()})
 	}
 	if len(j.Built) == 0 {
 		return events
 	}
-	l := &epic.Land{Old: s.Tip, Tree: j.Tree, Passed: j.Passed, Score: j.Score, Rules: j.Rules, Took: j.Took, Log: j.Log,
-		Files: j.Files, Added: j.Added, Deleted: j.Deleted}
+	f := epic.CandidateJudged{Candidates: epic.Candidates{Old: s.Tip}, Size: epic.Size(j.Size), Output: j.Feedback,
+		Verdict: epic.Verdict{Tree: j.Tree, Passed: j.Passed, Score: j.Score, Rules: j.Rules, Log: j.Log, Took: j.Took}}
 	for _, b := range j.Built {
-		l.Tasks, l.Commits = append(l.Tasks, b.Task), append(l.Commits, b.Candidate)
+		f.Tasks, f.Commits = append(f.Tasks, b.Task), append(f.Commits, b.Candidate)
 	}
-	return append(events, epic.Event{Kind: epic.CandidateJudged, Land: l, Reason: j.Why, Text: j.Feedback})
+	return append(events, epic.Event{Fact: f, Reason: j.Why})
 }
 
 func conflictText(files []string, tip epic.Commit) string {
@@ -64,7 +64,7 @@ func conflictText(files []string, tip epic.Commit) string {
 }
 
 // stack is what the lander is told of work that is to land.
-func (x *dispatch) stack(s epic.State, l *epic.Land) land.Stack {
+func (x *dispatch) stack(s epic.State, l epic.Candidates) land.Stack {
 	st := land.Stack{Tip: s.Tip, Lease: x.lease, Candidates: l.Commits}
 	for _, id := range l.Tasks {
 		t := s.Task(id)
@@ -76,18 +76,17 @@ func (x *dispatch) stack(s epic.State, l *epic.Land) land.Stack {
 
 // move has a judged stack put onto the epic branch.
 func (x *dispatch) move(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
-	if e := x.tip.look(ctx, s); e.Kind != epic.TipSeen || e.Reason != "" {
+	if e := x.tip.look(ctx, s); !mayLand(e) {
 		return notLanded(e)
 	}
-	l := d.Land
+	l := d.Fact.(epic.MoveStarted).Candidates
 	st := x.stack(s, l)
 	st.Tip = l.Old
 	m, err := x.Lander.Move(ctx, st)
 	if err == nil {
-		return []epic.Event{{Kind: epic.TaskLanded, Reason: m.Note, Land: &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old,
-			Files: m.Files, Added: m.Added, Deleted: m.Deleted, Secrets: m.Secrets}}}
+		return []epic.Event{{Fact: epic.TaskLanded{Candidates: l, Size: epic.Size(m.Size), Secrets: m.Secrets}, Reason: m.Note}}
 	}
-	lost := epic.Event{Kind: epic.LandingLost, Reason: err.Error()}
+	lost := epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()}
 	if !errors.Is(err, git.ErrRefMoved) || x.Repo == nil {
 		return []epic.Event{lost}
 	}
@@ -107,26 +106,32 @@ func (x *dispatch) leaseLost(ctx context.Context, lost epic.Event) []epic.Event 
 		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"
-	return []epic.Event{lost, {Kind: epic.DrainStarted, Code: epic.Orphaned, Reason: why}, {Kind: epic.KillStarted, Reason: why}}
+	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.KillStarted{}, Reason: why}}
+}
+
+// mayLand reports whether a look at the epic branch found it where it belongs, and free.
+func mayLand(e epic.Event) bool {
+	f, seen := e.Fact.(epic.TipSeen)
+	return seen && f.Held == ""
 }
 
 // notLanded answers for a landing that the epic branch does not allow now.
 func notLanded(e epic.Event) []epic.Event {
-	if e.Kind == epic.TipSeen {
-		return []epic.Event{{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: e.Reason}}
+	if f, ok := e.Fact.(epic.TipSeen); ok {
+		return []epic.Event{{Fact: epic.BranchHeld{Dir: f.Held}, Code: epic.CheckedOut, Reason: f.Held}}
 	}
-	return []epic.Event{{Kind: epic.LandingLost, Reason: e.Reason}, e}
+	return []epic.Event{{Fact: epic.LandingLost{}, Reason: e.Reason}, e}
 }
 
 // mergeInto lands the finished epic on the branch that was asked for.
 func (x *dispatch) mergeInto(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
-	branch, tip, title := s.Run.Limits.Into, d.Land.Commits[0], ""
+	branch, tip, title := s.Run.Limits.Into, d.Fact.(epic.IntoStarted).Tip, ""
 	if t := s.Task(s.Epic); t != nil {
 		title = t.Title
 	}
 	c, err := x.Lander.MergeInto(ctx, branch, tip, title)
 	if err != nil {
-		return epic.Event{Kind: epic.EpicNotLanded, Reason: err.Error()}
+		return epic.Event{Fact: epic.EpicNotLanded{}, Reason: err.Error()}
 	}
-	return epic.Event{Kind: epic.EpicLandedInto, Reason: branch, Land: &epic.Land{Commits: []epic.Commit{tip}, Old: c}}
+	return epic.Event{Fact: epic.EpicLandedInto{Branch: branch, Tip: tip, Commit: c}}
 }

@@ -78,8 +78,11 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 func lastRemembered(records []journal.Record) string {
 	for _, r := range slices.Backward(records) {
 		var e epic.Event
-		if json.Unmarshal(r.Event, &e) == nil && e.Kind == epic.RunStarted {
-			return e.Text
+		if json.Unmarshal(r.Event, &e) != nil {
+			continue
+		}
+		if f, ok := e.Fact.(epic.RunStarted); ok {
+			return f.Guarded
 		}
 	}
 	return ""
@@ -139,12 +142,12 @@ func (x *dispatch) ran(d epic.Decision) string {
 
 // tampering is the event for what was found.
 func tampering(found []tamper.Change, when string) epic.Event {
-	e := epic.Event{Kind: epic.TamperingFound, Code: epic.Tampered, Reason: found[0].String()}
+	e, f := epic.Event{Code: epic.Tampered, Reason: found[0].String()}, epic.TamperingFound{}
 	var text strings.Builder
 	for _, c := range found {
 		fmt.Fprintln(&text, c)
-		if len(e.Files) < engine.MaxFiles {
-			e.Files = append(e.Files, c.Path)
+		if len(f.Files) < engine.MaxFiles {
+			f.Files = append(f.Files, c.Path)
 		}
 	}
 	const named = 5
@@ -154,7 +157,8 @@ func tampering(found []tamper.Change, when string) epic.Event {
 	if len(found) > named {
 		e.Reason += fmt.Sprintf("; and %d more", len(found)-named)
 	}
-	e.Reason, e.Text = when+": "+e.Reason, text.String()
+	f.Changes = text.String()
+	e.Reason, e.Fact = when+": "+e.Reason, f
 	return e
 }
 

@@ -30,7 +30,8 @@ func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
-	if e.Kind != epic.TipSeen {
+	seen, ok := e.Fact.(epic.TipSeen)
+	if !ok {
 		return e
 	}
 	at, held, err := b.repo.CheckedOut(b.name)
@@ -38,7 +39,8 @@ func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
 		return machineFailed("looking for work trees", err)
 	}
 	if held {
-		e.Reason = heldBy(at)
+		seen.Held = heldBy(at)
+		e.Fact = seen
 	}
 	return e
 }
@@ -59,16 +61,16 @@ func (b epicBranch) compare(ctx context.Context, s epic.State) (epic.Event, erro
 	case err != nil:
 		return epic.Event{}, err
 	case m.From == "":
-		return epic.Event{Kind: epic.TipSeen}, nil
+		return epic.Event{Fact: epic.TipSeen{}}, nil
 	case m.To == "" && s.Ended():
-		return epic.Event{Kind: epic.TipSeen, Code: epic.EpicMoved}, nil
+		return epic.Event{Fact: epic.TipSeen{Gone: true}}, nil
 	}
 	if !m.Forward {
 		if kept, err := land.Keep(ctx, b.repo, string(s.Epic), m.From); err == nil { // else it has been collected
 			m.Kept = kept
 		}
 	}
-	return epic.Event{Kind: epic.BranchMoved, Code: epic.EpicMoved, Reason: m.String(), Tip: &m}, nil
+	return epic.Event{Fact: epic.BranchMoved{TipMove: m}, Code: epic.EpicMoved, Reason: m.String()}, nil
 }
 
 // CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.
@@ -109,11 +111,11 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 	case err != nil:
 		return machineFailed("looking for work trees", err)
 	case held:
-		return epic.Event{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: heldBy(at)}
+		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: epic.CheckedOut, Reason: heldBy(at)}
 	}
 	now, err := b.at(ctx, b.name)
 	if err == nil && now == m.From { // an older look said that it was elsewhere
-		return epic.Event{Kind: epic.TipSeen}
+		return epic.Event{Fact: epic.TipSeen{}}
 	}
 	if err == nil && now == "" {
 		err = errors.Join(land.Clear(ctx, b.repo, b.name), land.Clear(ctx, b.repo, land.TipRef(string(s.Epic))))
@@ -135,7 +137,7 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 	if kept != "" {
 		reason += ", and what was there is kept at " + kept
 	}
-	return epic.Event{Kind: epic.BranchRestored, Code: code, Reason: reason, Tip: &epic.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}
+	return epic.Event{Fact: epic.BranchRestored{TipMove: epic.TipMove{From: m.From, To: m.To, Foreign: m.Foreign, Kept: kept}}, Code: code, Reason: reason}
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.
@@ -144,7 +146,7 @@ func machineFailed(what string, err error) epic.Event {
 	if !ok {
 		why = err.Error()
 	}
-	return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: what + ": " + why}
+	return epic.Event{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: what + ": " + why}
 }
 
 // leftAt says where the epic branch was left, and makes it at the base where there is nothing to
@@ -187,14 +189,13 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking at the epic branch: %w", err)
 	}
-	if o.pinned == "" && e.Kind == epic.BranchMoved && e.Tip.Forward && len(s.Landings()) > 0 {
+	if f, ok := e.Fact.(epic.BranchMoved); ok && o.pinned == "" && f.Forward && len(s.Landings()) > 0 {
 		// As an older orch left it, which had no reference for the tip: all landings hold.
 		e.Reason = "first run with a reference for the tip: " + e.Reason
 	}
-	if e.Kind == epic.TipSeen && e.Code != "" { // gone, and not needed: what it had is kept, where it is there still
-		_ = land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip)
-	} else if e.Kind == epic.TipSeen {
-		if err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip); err != nil {
+	if f, ok := e.Fact.(epic.TipSeen); ok {
+		err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip)
+		if err != nil && !f.Gone { // gone, and not needed: what it had is kept, where it is there still
 			return fmt.Errorf("keeping the tip of the epic branch: %w", err)
 		}
 	}
@@ -246,13 +247,13 @@ func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) 
 		m = epic.TipMove{From: o.loop.State.Tip} // gone after all was done
 	}
 	e := o.fx.branch().restore(ctx, o.loop.State, m, "")
-	if e.Kind == epic.TipSeen {
+	switch f := e.Fact.(type) {
+	case epic.TipSeen:
 		return m, errors.Join(o.loop.record(e), ErrInPlace)
+	case epic.BranchRestored:
+		return f.TipMove, o.loop.record(e)
 	}
-	if e.Kind != epic.BranchRestored {
-		return epic.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
-	}
-	return *e.Tip, o.loop.record(e)
+	return epic.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
 }
 
 // AcceptBranch takes the epic branch as it is, or where it is gone makes it at the base, as a person
@@ -279,7 +280,7 @@ func (o *Orchestrator) AcceptBranch(ctx context.Context) (epic.TipMove, error) {
 			m.Lost = append(m.Lost, epic.TaskID(id))
 		}
 	}
-	if err := o.loop.record(epic.Event{Kind: epic.BranchAccepted, Reason: "by a person: " + m.String(), Tip: &m}); err != nil {
+	if err := o.loop.record(epic.Event{Fact: epic.BranchAccepted{TipMove: m}, Reason: "by a person: " + m.String()}); err != nil {
 		return m, err
 	}
 	return m, land.Pin(ctx, o.fx.Repo, string(o.fx.Epic), m.To)

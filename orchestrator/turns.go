@@ -18,7 +18,7 @@ func (x *dispatch) turn(ctx context.Context, s epic.State, d epic.Decision, tell
 	p := &progress{x: x, ctx: ctx, d: d, tell: tell}
 	w, err := x.Engine.Run(ctx, x.job(s, d), p.report)
 	p.end()
-	return ended(d.Task, d.Attempt, d.Agent.Iteration, answered(w, err))
+	return ended(d.Task, d.Attempt, d.Turn().Iteration, answered(w, err))
 }
 
 // progress follows one turn until its engine has answered; what it reports then, or again, is
@@ -46,7 +46,7 @@ func (p *progress) report(r engine.Progress) {
 		}
 		p.x.unwatch(p.d.Task)
 		if r.End == epic.EndedItself {
-			p.tell(epic.Event{Kind: epic.AgentExited, Task: p.d.Task, Attempt: p.d.Attempt}) // its place is free
+			p.tell(epic.Event{Fact: epic.AgentExited{}, Task: p.d.Task, Attempt: p.d.Attempt}) // its place is free
 		}
 	}
 }
@@ -77,21 +77,23 @@ func answered(w engine.Work, err error) engine.Work {
 // ended is the event for what a turn came to.
 func ended(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 	if w.HandOver {
-		return epic.Event{Kind: epic.AttemptHanded, Task: task, Attempt: attempt}
+		return epic.Event{Fact: epic.AttemptHanded{}, Task: task, Attempt: attempt}
 	}
-	e := epic.Event{Kind: epic.AgentEnded, Task: task, Attempt: attempt, Code: codeOf(w.End), Reason: w.Reason, Text: w.Text, Files: w.Files, Agent: &epic.Agent{
+	f := epic.AgentEnded{
 		End: w.End, Iteration: turn, Session: w.Conversation, Signal: w.Signal, RetryAfter: w.RetryAfter, Usage: w.Usage, Fast: w.Fast, Took: w.Took,
-		Head: w.Head, Base: w.Base, Changed: w.Changed, Salvaged: w.Salvaged, Unmerged: w.Unmerged, Added: w.Added, Deleted: w.Deleted}}
+		Head: w.Head, Base: w.Base, Changed: w.Changed, Salvaged: w.Salvaged, Unmerged: w.Unmerged, Files: w.Files, Added: w.Added, Deleted: w.Deleted, Said: w.Text}
+	e := epic.Event{Task: task, Attempt: attempt, Code: codeOf(w.End), Reason: w.Reason}
 	if w.Verdict != nil {
-		e.Round = &epic.Round{Entry: w.Verdict.Entry, Feedback: w.Verdict.Feedback}
+		f.Round = &epic.Round{Entry: w.Verdict.Entry, Feedback: w.Verdict.Feedback}
 	}
 	if w.TooLarge != "" {
 		e.Code = epic.TooLarge
 	}
 	if w.TooLarge != "" && w.Head != "" {
 		e.Reason = w.TooLarge
-		e.Text = "Your work is not taken, since it is too large: " + w.TooLarge + ". Do the task without it: build products, downloads and data sets do not belong into commits."
+		f.Said = "Your work is not taken, since it is too large: " + w.TooLarge + ". Do the task without it: build products, downloads and data sets do not belong into commits."
 	}
+	e.Fact = f
 	return e
 }
 
@@ -114,7 +116,7 @@ func codeOf(end epic.End) epic.Code {
 
 // clean has the engine discard the attempts at a task whose work is reachable.
 func (x *dispatch) clean(ctx context.Context, s epic.State, d epic.Decision) epic.Event {
-	e := epic.Event{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt}
+	e := epic.Event{Fact: epic.AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt}
 	for _, a := range s.Task(d.Task).Attempts {
 		if err := x.Engine.Discard(ctx, x.attempt(d.Task, a.Number), a.Head); err != nil {
 			e.Reason = err.Error()
@@ -129,7 +131,7 @@ func (x *dispatch) attempt(task epic.TaskID, n int) engine.AttemptID {
 
 // conversationID is a UUID for the client's conversation, the same for the same turn.
 func conversationID(s epic.State, d epic.Decision) string {
-	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Agent.Iteration, s.Run.Started))
+	h := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", s.Epic, d.Task, d.Attempt, d.Turn().Iteration, s.Run.Started))
 	h[6], h[8] = h[6]&0x0f|0x40, h[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }

@@ -74,11 +74,11 @@ func limits(s State, now time.Time) []Decision {
 		return nil
 	}
 	if code, why := reached(s, now); code != "" {
-		return one(Nothing, Event{Kind: DrainStarted, Code: code, Reason: why})
+		return one(Nothing, Event{Fact: DrainStarted{}, Code: code, Reason: why})
 	}
 	if len(s.Run.FastExits) >= breakerExits && !s.Run.Probing {
 		why := fmt.Sprintf("%d agents ended at once, the last: %s", breakerExits, s.Run.FastExits[len(s.Run.FastExits)-1].Why)
-		return one(Nothing, Event{Kind: BreakerOpened, Code: AgentCrashed, Reason: why, Until: now.Add(s.Run.Limits.BreakerBackOff)})
+		return one(Nothing, Event{Fact: BreakerOpened{Until: now.Add(s.Run.Limits.BreakerBackOff)}, Code: AgentCrashed, Reason: why})
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func stops(s State, _ time.Time) (ds []Decision) {
 			continue
 		}
 		if why := s.mustStop(t); why != "" {
-			ds = append(ds, Decision{Act: Stop, Event: Event{Kind: AttemptStopped, Task: t.ID, Attempt: a.Number, Reason: why}})
+			ds = append(ds, Decision{Act: Stop, Event: Event{Fact: AttemptStopped{}, Task: t.ID, Attempt: a.Number, Reason: why}})
 		}
 	}
 	return ds
@@ -176,7 +176,7 @@ func parks(s State, _ time.Time) (ds []Decision) {
 		if code == "" {
 			continue
 		}
-		ds = append(ds, Decision{Event: Event{Kind: TaskParked, Task: t.ID, Attempt: t.Last().Number, Code: code, Reason: why}})
+		ds = append(ds, Decision{Event: Event{Fact: TaskParked{}, Task: t.ID, Attempt: t.Last().Number, Code: code, Reason: why}})
 	}
 	return ds
 }
@@ -252,7 +252,7 @@ func moves(s State, _ time.Time) []Decision {
 	if len(l.Commits) == 0 || l.Moving || !s.settled() {
 		return nil
 	}
-	return one(Move, Event{Kind: MoveStarted, Land: &Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+	return one(Move, Event{Fact: MoveStarted{Candidates: Candidates{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}}})
 }
 
 // landings takes from the queue as many candidates as the window lets be gated
@@ -262,7 +262,7 @@ func landings(s State, now time.Time) []Decision {
 		return nil
 	}
 	n := min(len(s.Queue), max(1, s.Window))
-	return one(Gate, Event{Kind: LandingStarted, Land: &Land{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
+	return one(Gate, Event{Fact: LandingStarted{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
 }
 
 // landingFails reports whether landing has failed so often, for reasons that no
@@ -275,7 +275,7 @@ func baseCheck(s State, now time.Time) []Decision {
 	if s.Gate != GateUnknown || s.Run.Mode == LandOne && !s.Moved.Accepted || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
 		return nil
 	}
-	return one(CheckBase, Event{Kind: BaseCheckStarted, Land: &Land{Commits: []Commit{s.Tip}}})
+	return one(CheckBase, Event{Fact: BaseCheckStarted{Commit: s.Tip}})
 }
 
 // iterations starts the agent of an open attempt once more.
@@ -303,8 +303,8 @@ func iterations(s State, now time.Time) (ds []Decision) {
 		if len(a.Files) > 0 {
 			why = "conflict in " + FirstOf(a.Files)
 		}
-		ds = append(ds, Decision{Act: Iterate, Event: Event{Kind: IterationStarted, Task: t.ID, Attempt: a.Number, Reason: why,
-			Agent: &Agent{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes && a.Session != ""}}})
+		ds = append(ds, Decision{Act: Iterate, Event: Event{Task: t.ID, Attempt: a.Number, Reason: why,
+			Fact: IterationStarted{Turn{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes && a.Session != ""}}}})
 	}
 	return ds
 }
@@ -363,9 +363,9 @@ func (s State) startOrder(now time.Time) []*Task {
 
 func (s State) start(t *Task) Decision {
 	last := t.Last()
-	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand}
+	f := AttemptStarted{Turn: Turn{Iteration: 1, Base: s.Tip}, InSession: s.Run.Mode == Hand}
 	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
-		a.Base, a.Session, a.Resume = last.Head, last.Session, true
+		f.Base, f.Session, f.Resume = last.Head, last.Session, true
 	}
 	why := "ready"
 	if last.Number > 0 {
@@ -374,7 +374,7 @@ func (s State) start(t *Task) Decision {
 			why += ", after " + string(last.Failure)
 		}
 	}
-	return Decision{Act: Start, Event: Event{Kind: AttemptStarted, Task: t.ID, Attempt: last.Number + 1, Reason: why, Agent: a}}
+	return Decision{Act: Start, Event: Event{Fact: f, Task: t.ID, Attempt: last.Number + 1, Reason: why}}
 }
 
 // cleans removes the worktrees of landed and skipped tasks, one at a time: what
@@ -386,7 +386,7 @@ func cleans(s State, _ time.Time) []Decision {
 	for _, t := range s.Tasks {
 		a := t.Last()
 		if (t.State == Landed || t.State == Skipped) && a.Number > 0 && !a.Open() && !a.Cleaned && !s.cleans[t.ID] {
-			return one(Clean, Event{Kind: CleanStarted, Task: t.ID, Attempt: a.Number})
+			return one(Clean, Event{Fact: CleanStarted{}, Task: t.ID, Attempt: a.Number})
 		}
 	}
 	return nil
@@ -395,7 +395,7 @@ func cleans(s State, _ time.Time) []Decision {
 // meta has an issue filed that tells of repeated failures.
 func meta(s State, _ time.Time) []Decision {
 	if s.Run.Drain == CircuitBreaker && s.Meta == "" {
-		return one(Nothing, Event{Kind: MetaWanted, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
+		return one(Nothing, Event{Fact: MetaWanted{}, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
 	}
 	return nil
 }
@@ -406,7 +406,7 @@ func into(s State, _ time.Time) []Decision {
 	if s.Run.Limits.Into == "" || there || s.Into.Why != "" || s.busy() || s.Run.Drain != "" || !s.complete(s.Epic) {
 		return nil
 	}
-	return one(Into, Event{Kind: IntoStarted, Land: &Land{Commits: []Commit{s.Tip}}, Reason: s.Run.Limits.Into})
+	return one(Into, Event{Fact: IntoStarted{Branch: s.Run.Limits.Into, Tip: s.Tip}, Reason: s.Run.Limits.Into})
 }
 
 // busy reports whether something is under way that will answer with an event.
@@ -454,7 +454,7 @@ func finish(s State, now time.Time) []Decision {
 		return nil
 	}
 	sum := Summarize(s, now)
-	return one(Finish, Event{Kind: RunEnded, Code: sum.Code, Reason: sum.Reason, Text: string(sum.Promise)})
+	return one(Finish, Event{Fact: RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
 }
 
 // NextWake is when Decide may say something new although nothing happened;

@@ -131,11 +131,11 @@ func trackerCalls(s State, now time.Time) []Decision {
 	changes := s.changes(now)
 	switch {
 	case s.tracker.read.IsZero(), !now.Before(s.surveyDue()) && s.Run.Drain == "":
-		return one(Survey, Event{Kind: TrackerBusy})
+		return one(Survey, Event{Fact: TrackerBusy{}})
 	case len(changes) > 0 && (quiet || !now.Before(s.writeDue())):
-		return []Decision{{Event: Event{Kind: TrackerBusy}, Act: Write, Changes: changes}}
+		return []Decision{{Event: Event{Fact: TrackerBusy{}}, Act: Write, Changes: changes}}
 	case len(changes) == 0 && quiet && s.tracker.stale && s.Run.Drain == "":
-		return one(Survey, Event{Kind: TrackerBusy}) // nothing is over before the tracker says so
+		return one(Survey, Event{Fact: TrackerBusy{}}) // nothing is over before the tracker says so
 	}
 	return nil
 }

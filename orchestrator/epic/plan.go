@@ -32,7 +32,7 @@ func PlanOf(issues []tracker.Issue, epic TaskID, now time.Time) Plan {
 	x := tracker.NewIndex(issues)
 	s := NewState()
 	s.Epic = epic
-	s = Apply(s, Event{Kind: TrackerRead, At: now, Read: &Reading{Nodes: nodesOf(x, epic)}})
+	s = Apply(s, Event{At: now, Fact: TrackerRead{Nodes: nodesOf(x, epic)}})
 	p := Plan{Waves: [][]Step{}, Critical: s.criticalPath(), Cycles: cyclesIn(s, x)}
 	p.Done = Count(s, now).Done
 	p.Waves, p.ToDo = s.waves(now)

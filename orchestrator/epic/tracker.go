@@ -85,8 +85,8 @@ func AgentOf(labels []string) (agent string) {
 
 // Difference is what the tracker's issues say of the epic that the state does not
 // know yet; took is how long reading them took.
-func Difference(s State, x *tracker.Index, took time.Duration) *Reading {
-	r := &Reading{Took: took}
+func Difference(s State, x *tracker.Index, took time.Duration) TrackerRead {
+	r := TrackerRead{Took: took}
 	seen := map[TaskID]bool{}
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
@@ -148,5 +148,5 @@ func Compare(s State, issues []tracker.Issue, now time.Time) State {
 		return s
 	}
 	r := Difference(s, tracker.NewIndex(issues), 0)
-	return Apply(s, Event{Kind: TrackerRead, At: now, Read: r})
+	return Apply(s, Event{At: now, Fact: r})
 }

@@ -35,22 +35,22 @@ const Ready TaskState = "ready"
 
 // Node is what the tracker says of one issue, as far as scheduling needs it.
 type Node struct {
-	ID        TaskID     `json:"id"`                   // in the tracker
-	Title     string     `json:"title,omitempty"`      // one line
-	Epic      bool       `json:"epic,omitempty"`       // an epic: never dispatched, closed when all below it is done
-	Outside   bool       `json:"outside,omitempty"`    // not below this epic; known because something in it waits for it
-	Held      bool       `json:"held,omitempty"`       // of a type that no agent works on (a gate, a message), or pinned
-	Parent    TaskID     `json:"parent,omitempty"`     // the epic that it is directly below
-	Status    string     `json:"status"`               // the tracker's own word
-	Assignee  string     `json:"assignee,omitempty"`   // who has it there; "" nobody
-	Agent     string     `json:"agent,omitempty"`      // from the label agent:<name>
-	Priority  int        `json:"priority"`             // 0 is most urgent
-	CreatedAt time.Time  `json:"created_at"`           // UTC
-	Estimate  Minutes    `json:"estimate,omitempty"`   // the tracker's, 0 for none
-	DeferTill time.Time  `json:"defer_until,omitzero"` // not ready before
-	ClosedAt  time.Time  `json:"closed_at,omitzero"`   // zero while it is not closed
-	ClosedBy  string     `json:"closed_by,omitempty"`  // "" when the tracker does not tell
-	Needs     [][]TaskID `json:"needs,omitempty"`      // one of each row must be done first; inherited rows included
+	ID        TaskID     `json:"id"`                               // in the tracker
+	Title     string     `json:"title,omitempty"`                  // one line
+	Epic      bool       `json:"epic,omitempty"`                   // an epic: never dispatched, closed when all below it is done
+	Outside   bool       `json:"outside,omitempty"`                // not below this epic; known because something in it waits for it
+	Held      bool       `json:"held,omitempty"`                   // of a type that no agent works on (a gate, a message), or pinned
+	Parent    TaskID     `json:"parent,omitempty"`                 // the epic that it is directly below
+	Status    string     `json:"status" text:"plain"`              // the tracker's own word
+	Assignee  string     `json:"assignee,omitempty" text:"plain"`  // who has it there; "" nobody
+	Agent     string     `json:"agent,omitempty" text:"plain"`     // from the label agent:<name>
+	Priority  int        `json:"priority"`                         // 0 is most urgent
+	CreatedAt time.Time  `json:"created_at"`                       // UTC
+	Estimate  Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
+	DeferTill time.Time  `json:"defer_until,omitzero"`             // not ready before
+	ClosedAt  time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
+	ClosedBy  string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
+	Needs     [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
 }
 
 // Minutes is a whole number of minutes, the tracker's unit of an estimate.
@@ -165,24 +165,24 @@ const (
 // Limits are the settings that Decide reads. They are written into the journal
 // at each start, so that a replay decides as the run did.
 type Limits struct {
-	MaxParallel    int            `json:"max_parallel"`         // agents at a time
-	Attempts       int            `json:"attempts"`             // charged attempts before a task is parked
-	Iterations     int            `json:"iterations"`           // of one attempt, before it is parked
-	ByAgent        map[string]int `json:"by_agent,omitempty"`   // Iterations of tasks whose label names an agent
-	MaxIterations  int            `json:"max_iterations"`       // agents started in one run; 0: 100, or what all attempts may come to where that is more
-	MaxDuration    time.Duration  `json:"max_duration"`         // of one run; 0: none
-	MaxFailures    int            `json:"max_failures"`         // tasks parked in a row before the run stops; 0: none
-	Budget         Usage          `json:"budget,omitzero"`      // of one run; 0: none
-	TaskBudget     Usage          `json:"task_budget,omitzero"` // of all attempts at one task; 0: none
-	SurveyEvery    time.Duration  `json:"survey_every"`         // how often the tracker is read
-	Resumes        bool           `json:"resumes"`              // the harness can go on with a conversation
-	AllowRedBase   bool           `json:"allow_red_base"`       // go on although the gate is red on the untouched base
-	TakeOver       bool           `json:"take_over,omitempty"`  // although another clone has claimed the epic
-	Into           string         `json:"into,omitempty"`       // branch that the finished epic is landed on
-	Actor          string         `json:"actor"`                // who claims, in the tracker
-	PoolBackOff    time.Duration  `json:"pool_back_off"`        // cool-down when a rate limit names no time
-	CrashBackOff   time.Duration  `json:"crash_back_off"`       // first wait after a crash; doubles
-	BreakerBackOff time.Duration  `json:"breaker_back_off"`     // wait before the probe of an agent that could not start
+	MaxParallel    int            `json:"max_parallel"`                // agents at a time
+	Attempts       int            `json:"attempts"`                    // charged attempts before a task is parked
+	Iterations     int            `json:"iterations"`                  // of one attempt, before it is parked
+	ByAgent        map[string]int `json:"by_agent,omitempty"`          // Iterations of tasks whose label names an agent
+	MaxIterations  int            `json:"max_iterations"`              // agents started in one run; 0: 100, or what all attempts may come to where that is more
+	MaxDuration    time.Duration  `json:"max_duration"`                // of one run; 0: none
+	MaxFailures    int            `json:"max_failures"`                // tasks parked in a row before the run stops; 0: none
+	Budget         Usage          `json:"budget,omitzero"`             // of one run; 0: none
+	TaskBudget     Usage          `json:"task_budget,omitzero"`        // of all attempts at one task; 0: none
+	SurveyEvery    time.Duration  `json:"survey_every"`                // how often the tracker is read
+	Resumes        bool           `json:"resumes"`                     // the harness can go on with a conversation
+	AllowRedBase   bool           `json:"allow_red_base"`              // go on although the gate is red on the untouched base
+	TakeOver       bool           `json:"take_over,omitempty"`         // although another clone has claimed the epic
+	Into           string         `json:"into,omitempty" text:"plain"` // branch that the finished epic is landed on
+	Actor          string         `json:"actor" text:"plain"`          // who claims, in the tracker
+	PoolBackOff    time.Duration  `json:"pool_back_off"`               // cool-down when a rate limit names no time
+	CrashBackOff   time.Duration  `json:"crash_back_off"`              // first wait after a crash; doubles
+	BreakerBackOff time.Duration  `json:"breaker_back_off"`            // wait before the probe of an agent that could not start
 }
 
 // iterations is how many one attempt at a task may have.
@@ -224,13 +224,6 @@ type Run struct {
 // ReadAt is when the tracker's newest reading that differed from what was known
 // came in; zero when it was never read.
 func (s State) ReadAt() time.Time { return s.tracker.read }
-
-// FastExit is an agent that ended at once and badly.
-type FastExit struct {
-	Task TaskID    `json:"task"` // whose agent it was
-	At   time.Time `json:"at"`   // UTC
-	Why  string    `json:"why"`  // in a clause
-}
 
 // Mode says what a run is for.
 type Mode string

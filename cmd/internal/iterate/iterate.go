@@ -143,5 +143,5 @@ func (a commands) ask(ctx context.Context, task string, n int) (told bool, err e
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}
-	return true, orchestrator.Ask(p.Folder, epic.Event{Kind: epic.TaskLimited, Task: t.ID, Agent: &epic.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
+	return true, orchestrator.Ask(p.Folder, epic.Event{Fact: epic.TaskLimited{Iterations: n}, Task: t.ID, Reason: "asked by a person"}, a.Now())
 }

@@ -203,8 +203,8 @@ func (w doctor) checkLeftovers(ctx context.Context) (out []finding) {
 		}
 		active = active || p.Held
 		out = append(out, checkBranch(ctx, p)...)
-		for _, e := range p.Unremoved() {
-			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
+		for _, left := range p.Unremoved() {
+			out = append(out, finding{"left", false, left.Path + ": " + left.Why, ""})
 		}
 		if !p.Held && p.State.Run.Number > 0 && p.State.Run.Ended.IsZero() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})

@@ -40,10 +40,10 @@ func (p page) text(now time.Time, all bool) string {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
 	for _, e := range p.Asked {
-		if e.Kind == epic.RequestRefused {
+		if e.Fact == (epic.RequestRefused{}) {
 			continue // word of an agent's for the journal
 		}
-		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
+		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind(), e.Task)
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
 	return b.String()

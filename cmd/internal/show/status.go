@@ -57,8 +57,8 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		fmt.Fprint(a.Stdout, p.taskText(task.ID, now))
 	} else {
 		fmt.Fprint(a.Stdout, p.text(now, f.all))
-		for _, e := range seen.Unremoved() {
-			fmt.Fprintf(a.Stdout, "left behind: %s: %s\n", e.Text, e.Reason)
+		for _, left := range seen.Unremoved() {
+			fmt.Fprintf(a.Stdout, "left behind: %s: %s\n", left.Path, left.Why)
 		}
 	}
 	if !f.exitStatus {

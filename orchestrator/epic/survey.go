@@ -8,26 +8,48 @@ import (
 	"time"
 )
 
-func applyTracker(s State, e Event) State {
-	switch e.Kind {
-	case TrackerBusy:
-		s.tracker.busy = true
-	case TrackerFailed:
-		s.tracker.busy = false
-		s.tracker.failures++
-		s.tracker.code, s.tracker.why = e.Code, e.Reason
-		s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
-	case TrackerWritten:
-		s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
-		s.tip.fresh = false
-		for _, w := range e.Wrote {
-			if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
-				s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
-			}
-			s = wrote(s, w)
+// TrackerBusy is the intent to call the tracker.
+type TrackerBusy struct{ anyTime }
+
+func (TrackerBusy) apply(s State, _ Event) State {
+	s.tracker.busy = true
+	return s
+}
+
+// TrackerFailed says that the tracker did not answer.
+type TrackerFailed struct{ anyTime }
+
+func (TrackerFailed) apply(s State, e Event) State {
+	s.tracker.busy = false
+	s.tracker.failures++
+	s.tracker.code, s.tracker.why = e.Code, e.Reason
+	s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
+	return s
+}
+
+// Wrote is the answer to one change that the tracker was asked for.
+type Wrote struct {
+	ID      TaskID `json:"id"`                            // of the issue
+	Kind    string `json:"kind,omitempty" text:"plain"`   // of the change
+	Status  string `json:"status,omitempty" text:"plain"` // which it has now; "" when refused
+	Refused string `json:"refused,omitempty"`             // the tracker's words
+	By      string `json:"by,omitempty" text:"plain"`     // who holds it
+}
+
+// TrackerWritten says which statuses the tracker has from us.
+type TrackerWritten struct {
+	anyTime
+	Wrote []Wrote `json:"wrote,omitempty"` // a change each
+}
+
+func (f TrackerWritten) apply(s State, e Event) State {
+	s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
+	s.tip.fresh = false
+	for _, w := range f.Wrote {
+		if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
+			s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
 		}
-	case TrackerRead:
-		s = read(s, e)
+		s = wrote(s, w)
 	}
 	return s
 }
@@ -56,13 +78,20 @@ func wrote(s State, w Wrote) State {
 	})
 }
 
-// read applies a reading of the tracker: the nodes that differ, and those gone.
-func read(s State, e Event) State {
+// TrackerRead is how the tracker differs from what the state knew.
+type TrackerRead struct {
+	anyTime
+	Nodes   []Node        `json:"nodes,omitempty"`   // that are new, or differ
+	Removed []TaskID      `json:"removed,omitempty"` // that are no longer there
+	Took    time.Duration `json:"took"`              // to read all of it
+}
+
+func (f TrackerRead) apply(s State, e Event) State {
 	s.tracker.busy, s.tracker.failures, s.tracker.stale = false, 0, false
-	s.tracker.read, s.tracker.cost = e.At, e.Read.Took
+	s.tracker.read, s.tracker.cost = e.At, f.Took
 	s.Tasks, s.index = slices.Clone(s.Tasks), maps.Clone(s.index)
 	s.tracker.refused = maps.Clone(s.tracker.refused)
-	for _, n := range e.Read.Nodes {
+	for _, n := range f.Nodes {
 		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
 		i, known := s.index[n.ID]
 		if !known {
@@ -78,7 +107,7 @@ func read(s State, e Event) State {
 		t.follow(was, s.Run.Limits.Actor, e.At)
 		s.Tasks[i] = &t
 	}
-	for _, id := range e.Read.Removed {
+	for _, id := range f.Removed {
 		if i, known := s.index[id]; known {
 			t := *s.Tasks[i]
 			t.Deleted = true

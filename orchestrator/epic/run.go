@@ -1,0 +1,195 @@
+package epic
+
+import (
+	"slices"
+	"time"
+)
+
+// RunStarted is the beginning of a run, with all that it goes by.
+type RunStarted struct {
+	Epic     TaskID            `json:"epic"`                           // whose run it is
+	Number   int               `json:"number"`                         // from 1, over the whole journal
+	Mode     Mode              `json:"mode"`                           // what it is for
+	Tip      Commit            `json:"tip,omitempty"`                  // where the epic branch is; "" is not known
+	Limits   Limits            `json:"limits"`                         // the settings that Decide reads
+	Settings map[string]string `json:"settings,omitempty"`             // all settings, by key
+	Guarded  string            `json:"guarded,omitempty" text:"plain"` // how the repository was, as a digest
+}
+
+func (f RunStarted) check(s State, e Event) error {
+	switch {
+	case f.Epic == "":
+		return forbid(e, "it names no epic")
+	case s.Epic != "" && s.Epic != f.Epic:
+		return forbid(e, "the journal belongs to epic %s, not %s", s.Epic, f.Epic)
+	case f.Number != s.Run.Number+1:
+		return forbid(e, "run %d follows run %d", f.Number, s.Run.Number)
+	}
+	return nil
+}
+
+func (f RunStarted) apply(s State, e Event) State {
+	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Limits: f.Limits, Settings: f.Settings, Started: e.At}
+	if f.Tip != "" {
+		s.Tip = f.Tip
+		if s.Base == "" || len(s.Landings()) == 0 {
+			s.Base = s.Tip
+		}
+	}
+	s.Moved, s.tip = Moved{}, tipState{seen: e.At}
+	s.Landing.Lost, s.Landing.NotBefore, s.Landing.Why = 0, time.Time{}, ""
+	if s.Gate == GateChecking || s.Gate == GateRed {
+		s.Gate = GateUnknown
+	}
+	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
+	s.Cooldown, s.Cooled = time.Time{}, 0
+	s.tracker, s.cleans, s.unclean, s.exited = trackerState{}, nil, nil, nil
+	return s
+}
+
+// RunEnded is the end of a run, with why in the event's Code and Reason.
+type RunEnded struct {
+	anyTime
+	Promise Promise `json:"promise,omitempty"` // the word that it ends with
+}
+
+func (f RunEnded) apply(s State, e Event) State {
+	s.Run.Ended, s.Run.Promise = e.At, string(f.Promise)
+	if f.Promise == LoopDone {
+		s.Done = s.Tip
+	}
+	return s
+}
+
+// DrainStarted says that no new work is taken, for the event's Code.
+type DrainStarted struct{ anyTime }
+
+func (DrainStarted) apply(s State, e Event) State {
+	if s.Run.Drain == "" {
+		s.Run.Drain, s.Run.DrainWhy = e.Code, e.Reason
+	}
+	return s
+}
+
+// KillStarted says that agents are interrupted.
+type KillStarted struct{ anyTime }
+
+func (KillStarted) apply(s State, _ Event) State {
+	s.Run.Kill = true
+	return s
+}
+
+// RunPaused says that no agent starts, until the run goes on.
+type RunPaused struct{ anyTime }
+
+func (RunPaused) apply(s State, _ Event) State {
+	s.Run.Paused = true
+	return s
+}
+
+// RunContinued ends a pause.
+type RunContinued struct{ anyTime }
+
+func (RunContinued) apply(s State, _ Event) State {
+	s.Run.Paused = false
+	return s
+}
+
+// RequestRefused says that what a person asked for is not possible now.
+type RequestRefused struct {
+	anyTime
+	noChange
+}
+
+// BreakerOpened says that the agent does not start, and when it is tried again.
+type BreakerOpened struct {
+	anyTime
+	Until time.Time `json:"until,omitzero"` // the next try
+}
+
+// apply charges nobody for an agent that does not start, and has one agent probe before all
+// others.
+func (f BreakerOpened) apply(s State, e Event) State {
+	for _, fast := range s.Run.FastExits {
+		s = s.edit(fast.Task, func(t *Task) {
+			if t.State == Parked && t.Code == AgentCrashed || t.State == Waiting {
+				t.release(e.At)
+			}
+		})
+	}
+	s.Run.Probing, s.Run.Failures = true, 0
+	s.Cooldown, s.Cooling = f.Until, e.Reason
+	return s
+}
+
+// MetaWanted says that too many tasks failed in a row: an issue shall tell of it.
+type MetaWanted struct{ anyTime }
+
+func (MetaWanted) apply(s State, _ Event) State {
+	s.Meta = "wanted"
+	return s
+}
+
+// MetaFiled is the tracker's answer to that.
+type MetaFiled struct {
+	anyTime
+	Issue string `json:"issue" text:"plain"` // its id, or that it was not filed
+}
+
+func (f MetaFiled) apply(s State, _ Event) State {
+	s.Meta = f.Issue
+	return s
+}
+
+// WorkerPanicked tells of a bug in orch.
+type WorkerPanicked struct {
+	anyTime
+	Trace string `json:"trace,omitempty" text:"long"` // where it was
+}
+
+func (WorkerPanicked) apply(s State, e Event) State {
+	if e.Task == "" || !s.Task(e.Task).Last().Open() {
+		return s
+	}
+	return s.edit(e.Task, func(t *Task) { t.end(AgentCrashed, "", e.At) })
+}
+
+// LeftoverFound tells of something that a killed run left, with what was done about it.
+type LeftoverFound struct {
+	anyTime
+	noChange
+	Path string `json:"path,omitempty"` // where it is, or was, with the reference that is meant
+}
+
+// TamperingFound tells of something that only orch or a person may write, which was changed
+// and put back.
+type TamperingFound struct {
+	anyTime
+	noChange
+	Files   []string `json:"files,omitempty"`               // the first few
+	Changes string   `json:"changes,omitempty" text:"long"` // all of them, a line each
+}
+
+// SettingsChanged says that the settings are no longer those that the run goes by.
+type SettingsChanged struct {
+	anyTime
+	noChange
+	Difference string `json:"difference,omitempty" text:"long"` // line by line, or why they cannot be read
+}
+
+// FastExit is an agent that ended at once and badly.
+type FastExit struct {
+	Task TaskID    `json:"task"` // whose agent it was
+	At   time.Time `json:"at"`   // UTC
+	Why  string    `json:"why"`  // in a clause
+}
+
+// fastExitWindow is how long a fast exit counts for the breaker.
+const fastExitWindow = 60 * time.Second
+
+// fastExit notes an agent that ended at once and badly.
+func (s State) fastExit(e Event) State {
+	recent := slices.DeleteFunc(slices.Clone(s.Run.FastExits), func(f FastExit) bool { return e.At.Sub(f.At) > fastExitWindow })
+	s.Run.FastExits = append(recent, FastExit{Task: e.Task, At: e.At, Why: e.Reason})
+	return s
+}
