@@ -51,6 +51,8 @@ type tips interface {
 	look(ctx context.Context, s epic.State) epic.Event
 	pin(ctx context.Context, s epic.State) []epic.Event
 	restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event
+	// landed reports whether the last landing left the branch at a commit.
+	landed(ctx context.Context, c epic.Commit) bool
 }
 
 // Execute does what d asks for. The context's end gives it up.

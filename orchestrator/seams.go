@@ -28,7 +28,8 @@ type Engine interface {
 	// Run does one turn of an attempt to its end. What it left is in Work, also when err is not
 	// nil; a context that ends interrupts the agent. Progress is called one at a time and never
 	// after Run has returned; Exited is reported before anything of what the agent left is looked
-	// at, and Run waits for progress to return.
+	// at, and Run waits for progress to return. An error with a Work that says no End means that the
+	// engine does not know: the turn may go on, and Attach finds it.
 	Run(ctx context.Context, j engine.Job, progress func(engine.Progress)) (engine.Work, error)
 	// Attach waits for a turn that outlived its orchestrator, as Run does. It fails with
 	// engine.ErrGone when none runs.
@@ -50,7 +51,8 @@ type Lander interface {
 	// nil. It fails with a [*land.StarvedError] where the machine is to blame.
 	Judge(ctx context.Context, s land.Stack) (land.Judgement, error)
 	// Move puts a judged stack onto the epic branch, in one transaction that verifies the lease. It
-	// fails with git.ErrRefMoved when branch or lease are another's.
+	// fails with git.ErrRefMoved when branch or lease are another's. An error may come although it
+	// was done, but never before.
 	Move(ctx context.Context, s land.Stack) (land.Moved, error)
 	// MergeInto lands the tip of the finished epic on another branch, and returns where that is then.
 	MergeInto(ctx context.Context, branch string, tip epic.Commit, title string) (epic.Commit, error)

@@ -83,7 +83,7 @@ func (x *dispatch) move(ctx context.Context, s epic.State, d epic.Decision) []ep
 	st := x.stack(s, l)
 	st.Tip = l.Old
 	m, err := x.Lander.Move(ctx, st)
-	if err == nil {
+	if err == nil || x.tip.landed(context.WithoutCancel(ctx), l.Commits[len(l.Commits)-1]) { // or only the answer was lost
 		return []epic.Event{{Fact: epic.TaskLanded{Candidates: l, Size: epic.Size(m.Size), Secrets: m.Secrets}, Reason: m.Note}}
 	}
 	lost := epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()}

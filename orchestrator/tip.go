@@ -16,12 +16,13 @@ import (
 // epicBranch is the branch that the epic's tasks land on.
 type epicBranch struct {
 	repo  *git.Repo
+	epic  string
 	name  string
 	lease *git.Ref // of the run
 }
 
 func (x *dispatch) branch() epicBranch {
-	return epicBranch{repo: x.Repo, name: x.Store.EpicBranch(), lease: &x.lease}
+	return epicBranch{repo: x.Repo, epic: string(x.Epic), name: x.Store.EpicBranch(), lease: &x.lease}
 }
 
 // look sees whether the epic branch is where it was left, and who has it checked out.
@@ -102,6 +103,13 @@ func (b epicBranch) pin(ctx context.Context, s epic.State) []epic.Event {
 		return []epic.Event{machineFailed("keeping the tip of the epic branch", err)}
 	}
 	return nil
+}
+
+// landed reports whether the last landing left the branch at a commit: the tip reference moves in
+// the same transaction as the branch.
+func (b epicBranch) landed(ctx context.Context, c epic.Commit) bool {
+	at, err := b.at(ctx, land.TipRef(b.epic))
+	return err == nil && at == c
 }
 
 // restore puts the epic branch back where it was left. What was there is kept by a reference.

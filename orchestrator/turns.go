@@ -1,7 +1,6 @@
 package orchestrator
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -10,15 +9,41 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/fault"
 )
 
 // turn has the engine do one turn of an attempt, and answers with what it came to.
 func (x *dispatch) turn(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event)) epic.Event {
 	p := &progress{x: x, ctx: ctx, d: d, tell: tell}
-	w, err := x.Engine.Run(ctx, x.job(s, d), p.report)
+	j := x.job(s, d)
+	w, err := x.Engine.Run(ctx, j, p.report)
+	if w.End == "" && !w.HandOver {
+		w, err = x.unanswered(ctx, j, p, err)
+	}
 	p.end()
-	return ended(d.Task, d.Attempt, d.Turn().Iteration, answered(w, err))
+	return ended(d.Task, d.Attempt, j.Turn, answered(w, err))
+}
+
+// unanswered is what became of a turn whose engine did not say: it goes on, and is waited for; or
+// what there is of it is collected.
+func (x *dispatch) unanswered(ctx context.Context, j engine.Job, p *progress, why error) (engine.Work, error) {
+	w, err := x.Engine.Attach(ctx, j.AttemptID, p.report)
+	if !errors.Is(err, engine.ErrGone) && w.End != "" {
+		return w, err
+	}
+	j.Abandon = true
+	if w, err = x.Engine.Collect(context.WithoutCancel(ctx), j); err != nil {
+		w = engine.Work{}
+	}
+	w.End, w.Text, w.Reason = epic.EndedMachine, "", unknownEnd(why).Error()
+	return w, nil
+}
+
+// unknownEnd says why it is not known how a turn ended.
+func unknownEnd(err error) error {
+	if err == nil {
+		err = errors.New("it did not say how the turn ended")
+	}
+	return fmt.Errorf("the engine: %w", err)
 }
 
 // progress follows one turn until its engine has answered; what it reports then, or again, is
@@ -58,18 +83,11 @@ func (p *progress) end() {
 	p.x.unwatch(p.d.Task)
 }
 
-// answered is the work of a turn, whole also when the engine said no more than an error: then
-// the turn was not to be had.
+// answered is the work of a turn, whole also when the engine said no more than an error: nobody
+// can be blamed for that.
 func answered(w engine.Work, err error) engine.Work {
-	if w.End != "" || w.HandOver {
-		return w
-	}
-	if err == nil {
-		err = errors.New("the engine did not say how the turn ended")
-	}
-	w.End, w.Reason, w.Fast = epic.EndedNoStart, cmp.Or(w.Reason, err.Error()), true
-	if why, ok := fault.Machine(err); ok {
-		w.End, w.Reason, w.Fast = epic.EndedMachine, why, false
+	if w.End == "" && !w.HandOver {
+		w.End, w.Reason = epic.EndedMachine, unknownEnd(err).Error()
 	}
 	return w
 }
