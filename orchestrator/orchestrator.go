@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -106,14 +107,16 @@ func (o *Orchestrator) Activity(id epic.TaskID) string { return o.fx.Activity(id
 // journal cannot be written, and with *FencedError when the epic was taken away.
 func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	inner, end := context.WithCancel(ctx)
-	defer end()
 	ctx, fence := context.WithCancel(ctx)
 	defer fence()
-	go o.guardHold(inner, fence)
 	requests := make(chan Request)
 	o.loop.Requests = requests
-	go takeRequests(inner, o.fx.Dir, requests)
-	go pass(inner, signals, requests)
+	var beside sync.WaitGroup
+	defer beside.Wait() // nothing of a run outlives it
+	defer end()
+	beside.Go(func() { o.guardHold(inner, fence) })
+	beside.Go(func() { takeRequests(inner, o.fx.Dir, requests) })
+	beside.Go(func() { pass(inner, signals, requests) })
 	return o.loop.Run(ctx)
 }
 
