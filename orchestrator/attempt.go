@@ -105,6 +105,7 @@ func (x *Effects) iterate(ctx context.Context, s epic.State, d epic.Decision, te
 	if err != nil {
 		return x.noStart(d, "starting the agent", err)
 	}
+	tell(epic.Event{Fact: epic.AgentStarted{}, Task: d.Task, Attempt: d.Attempt})
 	x.watch(d.Task, reader.Activity)
 	exit := x.wait(ctx, p)
 	for _, found := range x.inspect(ctx, d) { // before git is asked about its work

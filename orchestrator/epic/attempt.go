@@ -55,7 +55,7 @@ func (f AttemptStarted) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
 		t.Attempts = append(t.Attempts, Attempt{
 			Number: e.Attempt, Iteration: 1, Base: f.Base, Started: e.At,
-			Agent: true, Session: f.Session, InSession: f.InSession,
+			Phase: Starting, Session: f.Session, InSession: f.InSession,
 		})
 		t.move(Running, e.At)
 	})
@@ -71,7 +71,7 @@ func (IterationStarted) check(s State, e Event) error {
 		return err
 	}
 	switch t := s.Task(e.Task); {
-	case t.Last().Agent:
+	case t.Last().HasAgent():
 		return forbid(e, "an agent of %s runs", t.ID)
 	case t.State != Running:
 		return forbid(e, "%s is %s", t.ID, t.State)
@@ -83,7 +83,7 @@ func (f IterationStarted) apply(s State, e Event) State {
 	s.Run.Iterations++
 	return s.edit(e.Task, func(t *Task) {
 		a := t.last()
-		a.Iteration, a.Agent = f.Iteration, true
+		a.Iteration, a.Phase = f.Iteration, Starting
 		t.move(Running, e.At)
 	})
 }
@@ -92,22 +92,31 @@ func (f IterationStarted) apply(s State, e Event) State {
 type AttemptHanded struct{ ofAttempt }
 
 func (AttemptHanded) apply(s State, e Event) State {
-	return s.edit(e.Task, func(t *Task) { t.last().Handed = true })
+	return s.phase(e, HandedOver)
 }
 
 // AttemptStopped is the intent to interrupt the agent.
 type AttemptStopped struct{ ofAttempt }
 
 func (AttemptStopped) apply(s State, e Event) State {
-	return s.edit(e.Task, func(t *Task) { t.last().Stopping = true })
+	return s.phase(e, Stopping)
+}
+
+// AgentStarted says that the agent's process runs.
+type AgentStarted struct{ ofTask }
+
+func (AgentStarted) apply(s State, e Event) State {
+	if s.Task(e.Task).Last().Phase != Starting { // it is being stopped already
+		return s
+	}
+	return s.phase(e, Working)
 }
 
 // AgentExited says that an agent's process has ended; what it left is being looked at.
 type AgentExited struct{ ofTask }
 
 func (AgentExited) apply(s State, e Event) State {
-	s.exited = with(s.exited, e.Task)
-	return s
+	return s.phase(e, Inspecting)
 }
 
 // AttemptLost says that orch was gone while the attempt was open.
@@ -128,8 +137,11 @@ func (f AttemptLost) apply(s State, e Event) State {
 type CleanStarted struct{ ofTask }
 
 func (CleanStarted) apply(s State, e Event) State {
-	s.cleans = with(s.cleans, e.Task)
-	return s
+	return s.edit(e.Task, func(t *Task) {
+		if a := t.Last(); a.Phase == Ended {
+			t.last().Phase = Removing
+		}
+	})
 }
 
 // AttemptCleaned says that worktree and branch are gone; with a Reason: that they could not be
@@ -137,13 +149,12 @@ func (CleanStarted) apply(s State, e Event) State {
 type AttemptCleaned struct{ ofTask }
 
 func (AttemptCleaned) apply(s State, e Event) State {
-	if e.Reason != "" { // the next run tries again
-		s.unclean = with(s.unclean, e.Task)
+	if a := s.Task(e.Task).Last(); a.Phase != Ended && a.Phase != Removing {
 		return s
 	}
 	return s.edit(e.Task, func(t *Task) {
-		if len(t.Attempts) > 0 {
-			t.last().Cleaned = true
+		if t.last().Phase = Removed; e.Reason != "" {
+			t.last().Phase, t.last().Unremoved = Ended, s.Run.Number
 		}
 	})
 }
@@ -183,7 +194,7 @@ func (AgentEnded) check(s State, e Event) error {
 	if err := (ofAttempt{}).check(s, e); err != nil {
 		return err
 	}
-	if !s.Task(e.Task).Last().Agent {
+	if !s.Task(e.Task).Last().HasAgent() {
 		return forbid(e, "no agent of %s runs", e.Task)
 	}
 	return nil
@@ -193,7 +204,6 @@ func (AgentEnded) check(s State, e Event) error {
 // attempt's fault.
 func (f AgentEnded) apply(s State, e Event) State {
 	s.Run.add(f.Usage)
-	s.exited = without(s.exited, e.Task)
 	s.tip.fresh = false
 	if f.End == EndedMachine {
 		s = s.machineFails(e)
@@ -240,7 +250,7 @@ func (f AgentEnded) cool(s State, e Event) State {
 // note adds what the agent used and left to its attempt.
 func (f AgentEnded) note(t *Task, e Event) {
 	a := t.last()
-	a.Agent, a.Worked = false, a.Worked+f.Took
+	a.Phase, a.Worked = BetweenTurns, a.Worked+f.Took
 	if f.Head != "" {
 		a.Head = f.Head
 	}

@@ -138,7 +138,7 @@ func (s State) iterationLimit() int {
 func stops(s State, _ time.Time) (ds []Decision) {
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if !a.Agent || a.Stopping || a.InSession && s.Run.Mode != Headless {
+		if !a.HasAgent() || a.Phase == Stopping || a.InSession && s.Run.Mode != Headless {
 			continue
 		}
 		if why := s.mustStop(t); why != "" {
@@ -286,7 +286,7 @@ func iterations(s State, now time.Time) (ds []Decision) {
 	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if t.State != Running || !a.Open() || a.Agent || free <= 0 {
+		if t.State != Running || a.Phase != BetweenTurns || free <= 0 {
 			continue
 		}
 		free--
@@ -317,7 +317,7 @@ func (s State) places() int {
 	}
 	limited := s.Run.Limits.Budget != Usage{} // what an agent used is known when its work is
 	for _, t := range s.Tasks {
-		if t.Last().Agent && (limited || !s.exited[t.ID]) {
+		if a := t.Last(); a.HasAgent() && (limited || a.Phase != Inspecting) {
 			n--
 		}
 	}
@@ -380,12 +380,12 @@ func (s State) start(t *Task) Decision {
 // cleans removes the worktrees of landed and skipped tasks, one at a time: what
 // runs meanwhile needs the machine more.
 func cleans(s State, _ time.Time) []Decision {
-	if slices.ContainsFunc(s.Tasks, s.cleaning) {
+	if slices.ContainsFunc(s.Tasks, removing) {
 		return nil
 	}
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if (t.State == Landed || t.State == Skipped) && a.Number > 0 && !a.Open() && !a.Cleaned && !s.cleans[t.ID] {
+		if (t.State == Landed || t.State == Skipped) && a.Phase == Ended && a.Unremoved != s.Run.Number {
 			return one(Clean, Event{Fact: CleanStarted{}, Task: t.ID, Attempt: a.Number})
 		}
 	}
@@ -407,54 +407,6 @@ func into(s State, _ time.Time) []Decision {
 		return nil
 	}
 	return one(Into, Event{Fact: IntoStarted{Branch: s.Run.Limits.Into, Tip: s.Tip}, Reason: s.Run.Limits.Into})
-}
-
-// busy reports whether something is under way that will answer with an event.
-func (s State) busy() bool {
-	return s.working() || s.tracker.busy || s.tip.looking || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, s.cleaning)
-}
-
-// working reports whether an agent, the gate or a landing is under way.
-func (s State) working() bool {
-	return len(s.Landing.Tasks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
-		a := t.Last()
-		return a.Agent && !(a.Handed && s.Run.Mode != Headless)
-	})
-}
-
-// cleaning reports whether a worktree of t is being removed.
-func (s State) cleaning(t *Task) bool { return s.cleans[t.ID] && !s.unclean[t.ID] && !t.Last().Cleaned }
-
-// pending reports whether work is left that a timer, not an event, will release.
-func (s State) pending(now time.Time) bool {
-	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.gaveUp() {
-		return false
-	}
-	if s.Run.Mode == Hand {
-		return s.tracker.read.IsZero() || !s.epicOurs() && s.places() > 0 && len(s.ready(now)) > 0
-	}
-	for _, t := range s.Tasks {
-		if s.IsReady(t, now) || t.State == Running {
-			return true
-		}
-	}
-	return false
-}
-
-// quiet reports whether no work is under way or left to this run, but perhaps
-// tidying up and telling the tracker.
-func (s State) quiet(now time.Time) bool {
-	return !s.working() && !s.pending(now) && (len(s.Queue) == 0 || s.Run.Kill || s.landingFails() || s.stuck())
-}
-
-// finish ends the run when nothing runs, nothing is ready and the tracker has
-// been told all of it.
-func finish(s State, now time.Time) []Decision {
-	if !s.quiet(now) || s.busy() || !s.told(now) || s.machineWaits(now) && s.Run.Drain == "" {
-		return nil
-	}
-	sum := Summarize(s, now)
-	return one(Finish, Event{Fact: RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
 }
 
 // NextWake is when Decide may say something new although nothing happened;

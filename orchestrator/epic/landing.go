@@ -129,7 +129,7 @@ func (f LandingConflicted) apply(s State, e Event) State {
 		}
 		t.move(Running, e.At) // without an agent: Decide starts the next iteration
 		if a.InSession {
-			a.Agent, a.Iteration = true, a.Iteration+1
+			a.Phase, a.Iteration = HandedOver, a.Iteration+1
 		}
 	})
 }
@@ -250,7 +250,7 @@ func (s State) judged(id TaskID, commit Commit) bool {
 func (f TaskLanded) apply(s State, e Event) State {
 	for i, id := range f.Tasks {
 		s = s.edit(id, func(t *Task) {
-			t.last().Ended = e.At
+			t.last().close(e.At)
 			t.Commit, t.Code, t.Why = f.Commits[i], "", ""
 			t.move(Landed, e.At)
 		})

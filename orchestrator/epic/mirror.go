@@ -125,7 +125,7 @@ func trackerCalls(s State, now time.Time) []Decision {
 		return nil
 	}
 	quiet := s.quiet(now)
-	if s.gaveUp() && quiet {
+	if s.trackerGivenUp() && quiet {
 		return nil
 	}
 	changes := s.changes(now)
@@ -138,17 +138,4 @@ func trackerCalls(s State, now time.Time) []Decision {
 		return one(Survey, Event{Fact: TrackerBusy{}}) // nothing is over before the tracker says so
 	}
 	return nil
-}
-
-// gaveUp reports whether the tracker has failed so often that the run ends without it.
-func (s State) gaveUp() bool {
-	return s.tracker.failures >= trackerPatience || s.Run.Kill && s.tracker.failures > 0
-}
-
-// told reports whether nothing is left to say to the tracker, or nobody listens.
-func (s State) told(now time.Time) bool {
-	if s.gaveUp() {
-		return true
-	}
-	return !s.tracker.read.IsZero() && len(s.changes(now)) == 0 && (!s.tracker.stale || s.Run.Drain != "")
 }

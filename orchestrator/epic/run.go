@@ -43,8 +43,8 @@ func (f RunStarted) apply(s State, e Event) State {
 	}
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
-	s.tracker, s.cleans, s.unclean, s.exited = trackerState{}, nil, nil, nil
-	return s
+	s.tracker = trackerState{}
+	return s.forgetPhases()
 }
 
 // RunEnded is the end of a run, with why in the event's Code and Reason.

@@ -1,7 +1,6 @@
 package epic
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
@@ -38,7 +37,8 @@ func (t *Task) end(code Code, feedback string, at time.Time) {
 		t.Charged++
 	}
 	a := t.last()
-	a.Ended, a.Agent, a.Failure, a.Feedback = at, false, code, feedback
+	a.close(at)
+	a.Failure, a.Feedback = code, feedback
 	if t.State == Skipped {
 		return
 	}
@@ -46,8 +46,11 @@ func (t *Task) end(code Code, feedback string, at time.Time) {
 	t.leave(at)
 }
 
+// close ends an attempt.
+func (a *Attempt) close(at time.Time) { a.Ended, a.Phase = at, Ended }
+
 // reopen makes an attempt that has ended one that may land.
-func (a *Attempt) reopen() { a.Ended = time.Time{} }
+func (a *Attempt) reopen() { a.Ended, a.Phase = time.Time{}, BetweenTurns }
 
 // leave gives up a task that a person closed meanwhile.
 func (t *Task) leave(at time.Time) {
@@ -61,18 +64,4 @@ func (t *Task) leave(at time.Time) {
 func (t *Task) release(at time.Time) {
 	t.Charged, t.Usage, t.Code, t.Why, t.Give, t.NotBefore = 0, Usage{}, "", "", "", time.Time{}
 	t.move(Waiting, at)
-}
-
-// with is a copy of a set that has id too.
-func with(set map[TaskID]bool, id TaskID) map[TaskID]bool {
-	more := map[TaskID]bool{id: true}
-	maps.Copy(more, set)
-	return more
-}
-
-// without is a copy of a set that has not id.
-func without(set map[TaskID]bool, id TaskID) map[TaskID]bool {
-	less := maps.Clone(set)
-	delete(less, id)
-	return less
 }

@@ -82,7 +82,7 @@ func Summarize(s State, now time.Time) Summary {
 	c := Count(s, now)
 	sum := Summary{Promise: LoopBlocked, Code: s.Run.Drain, Reason: s.Run.DrainWhy, Counts: c, Took: now.Sub(s.Run.Started)}
 	switch {
-	case s.gaveUp() && !s.Run.Kill:
+	case s.trackerGivenUp() && !s.Run.Kill:
 		sum.Promise, sum.Code, sum.Reason = LoopError, TrackerDown, "the tracker does not answer: "+s.tracker.why
 		if s.tracker.code != "" {
 			sum.Code, sum.Reason = s.tracker.code, s.tracker.why

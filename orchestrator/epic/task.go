@@ -32,7 +32,7 @@ func checkMovable(s State, e Event) error {
 func (f TaskFound) apply(s State, e Event) State {
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		if t.Last().Open() {
-			t.last().Ended, t.last().Agent = e.At, false
+			t.last().close(e.At)
 		}
 		t.Commit, t.Code, t.Why = f.Commit, "", ""
 		t.move(Landed, e.At)
@@ -50,7 +50,7 @@ func (TaskParked) apply(s State, e Event) State {
 	}
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		if t.Last().Open() {
-			t.last().Ended, t.last().Agent = e.At, false
+			t.last().close(e.At)
 		}
 		t.Code, t.Why = e.Code, e.Reason
 		t.move(Parked, e.At)

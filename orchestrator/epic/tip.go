@@ -282,7 +282,7 @@ const (
 
 // lastLook looks at the epic branch once more before the run ends.
 func lastLook(s State, now time.Time) []Decision {
-	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.quiet(now) || s.busy() || !s.told(now) {
+	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.over(now) {
 		return nil
 	}
 	return one(LookAtTip, Event{Fact: TipLookStarted{}})
@@ -296,7 +296,7 @@ func tipStops(s State, now time.Time) (Code, string) {
 		return EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return BaseRed, "the gate is red: " + m.String()
-	case s.tip.held != "" && now.Sub(s.tip.since) >= heldPatience && !s.working() && !s.pending(now):
+	case s.tip.held != "" && now.Sub(s.tip.since) >= heldPatience && !s.working() && !s.workLeft(now):
 		return CheckedOut, "the epic branch is checked out in " + s.tip.held
 	}
 	return "", ""

@@ -82,12 +82,12 @@ type Commit = object.Commit
 // Attempt is one try at a task, in one worktree, on one branch.
 type Attempt struct {
 	Number    int                     `json:"number"`               // from 1
+	Phase     Phase                   `json:"phase"`                // where it is on its way
 	Iteration int                     `json:"iteration"`            // from 1
 	Base      Commit                  `json:"base"`                 // what it began from
 	Head      Commit                  `json:"head,omitempty"`       // "" until its agent has ended with something to land
 	Started   time.Time               `json:"started"`              // UTC
 	Ended     time.Time               `json:"ended,omitzero"`       // zero while it is open
-	Agent     bool                    `json:"agent,omitempty"`      // its agent runs now
 	Failure   Code                    `json:"failure,omitempty"`    // "" while it has not failed
 	Feedback  string                  `json:"feedback,omitempty"`   // what the next iteration or attempt is told
 	Why       string                  `json:"why,omitempty"`        // of the failure, in one clause
@@ -97,9 +97,7 @@ type Attempt struct {
 	Session   string                  `json:"session,omitempty"`    // the client's id of the conversation
 	Counted   int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
 	InSession bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
-	Handed    bool                    `json:"handed,omitempty"`     // its worktree and brief are there for the session
-	Stopping  bool                    `json:"stopping,omitempty"`   // its agent is being interrupted
-	Cleaned   bool                    `json:"cleaned,omitempty"`    // its worktree and branch are gone
+	Unremoved int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
 	Worked    time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
 	Rounds    []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
 	Gate      []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
@@ -129,9 +127,6 @@ func (u Usage) over(budget Usage) string {
 	}
 	return ""
 }
-
-// Open reports whether the attempt has not ended.
-func (a Attempt) Open() bool { return a.Number > 0 && a.Ended.IsZero() }
 
 // Last returns the newest attempt; its Number is 0 when there was none.
 func (t *Task) Last() Attempt {
@@ -258,9 +253,6 @@ type State struct {
 	index   map[TaskID]int // of Tasks
 	tip     tipState
 	tracker trackerState
-	cleans  map[TaskID]bool // worktrees that are being removed
-	unclean map[TaskID]bool // and that could not be, in this run
-	exited  map[TaskID]bool // agents whose process has ended, and whose work is being looked at
 }
 
 // Landing is a stack of candidates between the gate and the epic branch.
