@@ -53,23 +53,25 @@ const (
 
 // Decide gives what to do next in s, in order: the decisions of the first rule
 // that has any, so that none of them rests on a state that another changes.
-// None means: wait for an event, or until NextWake.
-func Decide(s State, now time.Time) []Decision {
-	rules := []func(State, time.Time) []Decision{
+// None means: wait for an event. What it gives does not change before wake; a zero wake says
+// that only an event can change it.
+func Decide(s State, now time.Time) (ds []Decision, wake time.Time) {
+	rules := []func(State, *clock) []Decision{
 		tipRules, limits, stops, parks, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
 	}
+	c := at(now)
 	for _, rule := range rules {
-		if ds := rule(s, now); len(ds) > 0 {
-			return ds
+		if ds := rule(s, c); len(ds) > 0 {
+			return ds, c.wake
 		}
 	}
-	return nil
+	return nil, c.wake
 }
 
 func one(act Act, e Event) []Decision { return []Decision{{Event: e, Act: act}} }
 
 // limits drains the run when one is reached.
-func limits(s State, now time.Time) []Decision {
+func limits(s State, now *clock) []Decision {
 	if s.Run.Drain != "" {
 		return nil
 	}
@@ -78,12 +80,12 @@ func limits(s State, now time.Time) []Decision {
 	}
 	if len(s.Run.FastExits) >= breakerExits && !s.Run.Probing {
 		why := fmt.Sprintf("%d agents ended at once, the last: %s", breakerExits, s.Run.FastExits[len(s.Run.FastExits)-1].Why)
-		return one(Nothing, Event{Fact: BreakerOpened{Until: now.Add(s.Run.Limits.BreakerBackOff)}, Code: AgentCrashed, Reason: why})
+		return one(Nothing, Event{Fact: BreakerOpened{Until: now.now.Add(s.Run.Limits.BreakerBackOff)}, Code: AgentCrashed, Reason: why})
 	}
 	return nil
 }
 
-func reached(s State, now time.Time) (Code, string) {
+func reached(s State, now *clock) (Code, string) {
 	if code, why := tipStops(s, now); code != "" {
 		return code, why
 	}
@@ -94,7 +96,7 @@ func reached(s State, now time.Time) (Code, string) {
 	switch {
 	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != LandOne && !s.Moved.Restoring:
 		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
-	case l.MaxDuration > 0 && now.Sub(s.Run.Started) >= l.MaxDuration:
+	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
 		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
 	case s.Run.over(l.Budget) != "":
 		return Budget, s.Run.over(l.Budget) + " for one run"
@@ -135,7 +137,7 @@ func (s State) iterationLimit() int {
 
 // stops interrupts agents: all of them in a kill, and those whose task a person
 // took, closed or blocked in the tracker.
-func stops(s State, _ time.Time) (ds []Decision) {
+func stops(s State, _ *clock) (ds []Decision) {
 	for _, t := range s.Tasks {
 		a := t.Last()
 		if !a.HasAgent() || a.Phase == Stopping || a.InSession && s.Run.Mode != Headless {
@@ -170,7 +172,7 @@ func (s State) mustStop(t *Task) string {
 
 // parks sets aside what has no attempt left, what asks, and what a person has
 // taken out of orch's hands.
-func parks(s State, _ time.Time) (ds []Decision) {
+func parks(s State, _ *clock) (ds []Decision) {
 	for _, t := range s.Tasks {
 		code, why := s.mustPark(t)
 		if code == "" {
@@ -247,7 +249,7 @@ func attemptsUsed(t *Task) string {
 }
 
 // moves lets judged candidates onto the epic branch.
-func moves(s State, _ time.Time) []Decision {
+func moves(s State, _ *clock) []Decision {
 	l := s.Landing
 	if len(l.Commits) == 0 || l.Moving || !s.settled() {
 		return nil
@@ -257,7 +259,7 @@ func moves(s State, _ time.Time) []Decision {
 
 // landings takes from the queue as many candidates as the window lets be gated
 // together. The window grows with green stacks and is halved by a red one.
-func landings(s State, now time.Time) []Decision {
+func landings(s State, now *clock) []Decision {
 	if s.Run.Kill || !s.settled() || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
 		return nil
 	}
@@ -271,7 +273,7 @@ func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }
 
 // baseCheck has the gate judge the epic branch as it is before an agent is paid, where it is
 // not known that it passes: at the beginning, and when others have moved it.
-func baseCheck(s State, now time.Time) []Decision {
+func baseCheck(s State, now *clock) []Decision {
 	if s.Gate != GateUnknown || s.Run.Mode == LandOne && !s.Moved.Accepted || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
 		return nil
 	}
@@ -279,7 +281,7 @@ func baseCheck(s State, now time.Time) []Decision {
 }
 
 // iterations starts the agent of an open attempt once more.
-func iterations(s State, now time.Time) (ds []Decision) {
+func iterations(s State, now *clock) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != Headless || !s.epicOurs() {
 		return nil
 	}
@@ -330,7 +332,7 @@ func (s State) passes() bool {
 }
 
 // starts gives ready tasks to agents.
-func starts(s State, now time.Time) (ds []Decision) {
+func starts(s State, now *clock) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
 		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() {
 		return nil
@@ -353,7 +355,7 @@ func starts(s State, now time.Time) (ds []Decision) {
 
 // startOrder is the order of dispatch; a probe of the breaker takes the task
 // that has been tried least.
-func (s State) startOrder(now time.Time) []*Task {
+func (s State) startOrder(now *clock) []*Task {
 	ready := s.ready(now)
 	if s.Run.Probing {
 		slices.SortStableFunc(ready, func(a, b *Task) int { return len(a.Attempts) - len(b.Attempts) })
@@ -379,7 +381,7 @@ func (s State) start(t *Task) Decision {
 
 // cleans removes the worktrees of landed and skipped tasks, one at a time: what
 // runs meanwhile needs the machine more.
-func cleans(s State, _ time.Time) []Decision {
+func cleans(s State, _ *clock) []Decision {
 	if slices.ContainsFunc(s.Tasks, removing) {
 		return nil
 	}
@@ -393,7 +395,7 @@ func cleans(s State, _ time.Time) []Decision {
 }
 
 // meta has an issue filed that tells of repeated failures.
-func meta(s State, _ time.Time) []Decision {
+func meta(s State, _ *clock) []Decision {
 	if s.Run.Drain == CircuitBreaker && s.Meta == "" {
 		return one(Nothing, Event{Fact: MetaWanted{}, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
 	}
@@ -401,43 +403,10 @@ func meta(s State, _ time.Time) []Decision {
 }
 
 // into lands the finished epic where it was asked for.
-func into(s State, _ time.Time) []Decision {
+func into(s State, _ *clock) []Decision {
 	there := s.Into.Done == s.Tip && s.Into.Branch == s.Run.Limits.Into
 	if s.Run.Limits.Into == "" || there || s.Into.Why != "" || s.busy() || s.Run.Drain != "" || !s.complete(s.Epic) {
 		return nil
 	}
 	return one(Into, Event{Fact: IntoStarted{Branch: s.Run.Limits.Into, Tip: s.Tip}, Reason: s.Run.Limits.Into})
-}
-
-// NextWake is when Decide may say something new although nothing happened;
-// zero when only an event can change its mind.
-func (s State) NextWake(now time.Time) time.Time {
-	var at time.Time
-	soonest := func(t time.Time) {
-		if t.After(now) && (at.IsZero() || t.Before(at)) {
-			at = t
-		}
-	}
-	soonest(s.Cooldown)
-	soonest(s.Run.FaultUntil)
-	if s.tip.held != "" {
-		soonest(s.tip.seen.Add(heldLook))
-		soonest(s.tip.since.Add(heldPatience))
-	}
-	soonest(s.Landing.NotBefore)
-	soonest(s.tracker.notYet)
-	soonest(s.surveyDue())
-	soonest(s.writeDue())
-	if s.Run.Limits.MaxDuration > 0 {
-		soonest(s.Run.Started.Add(s.Run.Limits.MaxDuration))
-	}
-	for _, t := range s.Tasks {
-		if t.State == Waiting {
-			soonest(t.NotBefore)
-			soonest(t.DeferTill)
-		} else if t.Last().Open() && t.Status == statusOpen {
-			soonest(s.claimDue(t))
-		}
-	}
-	return at
 }

@@ -71,11 +71,11 @@ func FuzzReplay(f *testing.F) {
 				}
 			}
 			decided := s
-			for _, d := range Decide(s, noon.Add(time.Minute)) {
+			for _, d := range decisions(s, noon.Add(time.Minute)) {
 				require.NoError(t, Check(decided, d.Event), "a decision that the state forbids, after %s", e.Kind())
 				decided = Apply(decided, d.Event)
 			}
-			s.NextWake(noon)
+			constantUntilWake(t, s, noon)
 			Summarize(s, noon)
 			ETA(s, noon)
 		}

@@ -2,7 +2,6 @@ package epic
 
 import (
 	"slices"
-	"time"
 )
 
 // When a run is over. What may still change is asked in this order; a row needs all that it has
@@ -18,12 +17,12 @@ import (
 // called without delay, and the epic is given back. Over: the run ends.
 
 // quiet reports whether no work is under way or left to this run.
-func (s State) quiet(now time.Time) bool {
+func (s State) quiet(now *clock) bool {
 	return !s.working() && !s.workLeft(now) && !s.queueWaits()
 }
 
 // over reports whether the run has nothing more to do or to wait for.
-func (s State) over(now time.Time) bool {
+func (s State) over(now *clock) bool {
 	return s.quiet(now) && !s.busy() && s.mirrorSettled(now) && (!s.machineWaits(now) || s.Run.Drain != "")
 }
 
@@ -45,14 +44,14 @@ func (s State) busy() bool {
 func removing(t *Task) bool { return t.Last().Phase == Removing }
 
 // workLeft reports whether work is left that a timer, not an event, will release.
-func (s State) workLeft(now time.Time) bool {
+func (s State) workLeft(now *clock) bool {
 	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.trackerGivenUp() {
 		return false
 	}
 	if s.Run.Mode == Hand {
 		return s.tracker.read.IsZero() || !s.epicOurs() && s.places() > 0 && len(s.ready(now)) > 0
 	}
-	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return s.IsReady(t, now) || t.State == Running })
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return s.isReady(t, now) || t.State == Running })
 }
 
 // queueWaits reports whether something waits to land, and this run will land it.
@@ -61,7 +60,7 @@ func (s State) queueWaits() bool {
 }
 
 // mirrorSettled reports whether nothing is left to say to the tracker, or it does not listen.
-func (s State) mirrorSettled(now time.Time) bool {
+func (s State) mirrorSettled(now *clock) bool {
 	if s.trackerGivenUp() {
 		return true
 	}
@@ -74,10 +73,10 @@ func (s State) trackerGivenUp() bool {
 }
 
 // finish ends the run.
-func finish(s State, now time.Time) []Decision {
+func finish(s State, now *clock) []Decision {
 	if !s.over(now) {
 		return nil
 	}
-	sum := Summarize(s, now)
+	sum := Summarize(s, now.now)
 	return one(Finish, Event{Fact: RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
 }

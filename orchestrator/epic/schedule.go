@@ -64,7 +64,7 @@ func (s State) blockedBy(t *Task) []TaskID { return s.unmet(t.Needs) }
 
 // held says why the tracker, rather than a blocker, keeps a waiting task back;
 // "" when it does not.
-func (s State) held(t *Task, now time.Time) string {
+func (s State) held(t *Task, now *clock) string {
 	switch {
 	case t.Deleted:
 		return "deleted from the tracker"
@@ -86,16 +86,18 @@ func (s State) held(t *Task, now time.Time) string {
 
 // IsReady reports whether nothing but a free place, a back-off or a limit keeps
 // an agent from the task.
-func (s State) IsReady(t *Task, now time.Time) bool {
+func (s State) IsReady(t *Task, now time.Time) bool { return s.isReady(t, at(now)) }
+
+func (s State) isReady(t *Task, now *clock) bool {
 	return t.State == Waiting && t.Dispatchable() && s.held(t, now) == "" && s.satisfied(t.Needs)
 }
 
 // ready lists the ready tasks, the one with the longest remaining path first,
 // then by priority, then by age.
-func (s State) ready(now time.Time) []*Task {
+func (s State) ready(now *clock) []*Task {
 	var out []*Task
 	for _, t := range s.Tasks {
-		if s.IsReady(t, now) {
+		if s.isReady(t, now) {
 			out = append(out, t)
 		}
 	}

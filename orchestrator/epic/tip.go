@@ -253,10 +253,10 @@ func (f BranchRestored) apply(s State, e Event) State {
 }
 
 // tipRules settles where the epic branch is before anything rests on it.
-func tipRules(s State, now time.Time) []Decision {
+func tipRules(s State, now *clock) []Decision {
 	m := s.Moved
 	switch {
-	case s.tip.held != "" && !s.tip.looking && now.Sub(s.tip.seen) >= heldLook:
+	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
 		return one(LookAtTip, Event{Fact: TipLookStarted{}})
 	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
@@ -281,7 +281,7 @@ const (
 )
 
 // lastLook looks at the epic branch once more before the run ends.
-func lastLook(s State, now time.Time) []Decision {
+func lastLook(s State, now *clock) []Decision {
 	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.over(now) {
 		return nil
 	}
@@ -289,14 +289,14 @@ func lastLook(s State, now time.Time) []Decision {
 }
 
 // tipStops says why the epic branch ends the run; "" where it does not.
-func tipStops(s State, now time.Time) (Code, string) {
+func tipStops(s State, now *clock) (Code, string) {
 	m := s.Moved
 	switch {
 	case m.Pending() && !m.Accepted && !m.holds() && len(m.During) == 0:
 		return EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return BaseRed, "the gate is red: " + m.String()
-	case s.tip.held != "" && now.Sub(s.tip.since) >= heldPatience && !s.working() && !s.workLeft(now):
+	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
 		return CheckedOut, "the epic branch is checked out in " + s.tip.held
 	}
 	return "", ""
