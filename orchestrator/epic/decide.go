@@ -248,19 +248,29 @@ func attemptsUsed(t *Task) string {
 	return fmt.Sprintf("%s, %s", text.FirstLine(a.Why, Why(a.Failure)), tries)
 }
 
-// moves lets judged candidates onto the epic branch.
+// moves lets a green stack onto the epic branch, one at a time. One that was built on what is
+// not the tip any more, since another has landed, or has failed below it, waits to land anew.
 func moves(s State, _ *clock) []Decision {
-	l := s.Landing
-	if len(l.Commits) == 0 || l.Moving || !s.settled() {
+	if !s.settled() || slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving }) {
 		return nil
 	}
-	return one(Move, Event{Fact: MoveStarted{Candidates: Candidates{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}}})
+	for _, k := range s.Stacks {
+		if k.green() && (k.Old == s.Tip || k.Old == "") {
+			return one(Move, Event{Fact: MoveStarted{Candidates: k.Candidates}})
+		}
+	}
+	for i, k := range s.Stacks {
+		if k.green() && !slices.ContainsFunc(s.Stacks[:i], func(below Stack) bool { return !below.green() || below.top() == k.Old }) {
+			return one(Nothing, Event{Fact: LandingLost{Tasks: k.Tasks}, Reason: "the epic branch is not where the candidates were built on"})
+		}
+	}
+	return nil
 }
 
 // landings takes from the queue as many candidates as the window lets be gated
 // together. The window grows with green stacks and is halved by a red one.
 func landings(s State, now *clock) []Decision {
-	if s.Run.Kill || !s.settled() || len(s.Landing.Tasks) > 0 || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+	if s.Run.Kill || !s.settled() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
 		return nil
 	}
 	n := min(len(s.Queue), max(1, s.Window))

@@ -299,3 +299,44 @@ func TestDecideUntilWake(t *testing.T) {
 	}
 	require.Greater(t, sleeps, 4*len(events), "the times of the state are met")
 }
+
+// TestStacks: several stacks are judged at once. One that rests on another's candidates waits
+// for it, and moves the branch after it; when that one fails, it lands anew.
+func TestStacks(t *testing.T) {
+	t.Parallel()
+	s := after(t, NewState(), running(testLimits()), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1"), open("e.2")), Event{Fact: TrackerBusy{}})
+	for _, id := range []TaskID{"e.1", "e.2"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Changed: true, Head: "h"}))
+	}
+	landing := func(id TaskID) Event { return Event{Fact: LandingStarted{Tasks: []TaskID{id}, Old: s.Tip}} }
+	first := Candidates{Tasks: []TaskID{"e.1"}, Old: "tip", Commits: []Commit{"c1"}}
+	second := Candidates{Tasks: []TaskID{"e.2"}, Old: "c1", Commits: []Commit{"c2"}}
+	s = after(t, s, landing("e.1"), landing("e.2"))
+	require.Len(t, s.Stacks, 2)
+	require.ErrorIs(t, Check(s, landing("e.1")), ErrForbidden, "it is in a stack")
+	both := []TaskID{"e.1", "e.2"}
+	require.ErrorIs(t, Check(s, Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: both}}}), ErrForbidden, "no stack has both")
+
+	s = after(t, s, Event{Fact: CandidateJudged{Candidates: second, Verdict: Verdict{Passed: true}}})
+	require.Empty(t, acts(s, noon.Add(time.Minute)), "it waits for the one below")
+	require.ErrorIs(t, Check(s, Event{Fact: MoveStarted{Candidates: first}}), ErrForbidden)
+	require.ErrorIs(t, Check(s, Event{Fact: TaskLanded{Candidates: first}}), ErrForbidden)
+
+	good := after(t, s, Event{Fact: CandidateJudged{Candidates: first, Verdict: Verdict{Passed: true}}})
+	require.Equal(t, MoveStarted{Candidates: first}, decisions(good, noon)[0].Fact)
+	good = after(t, good, Event{Fact: MoveStarted{Candidates: first}})
+	require.Empty(t, acts(good, noon), "one moves at a time")
+	good = after(t, good, Event{Fact: TaskLanded{Candidates: first}})
+	require.Equal(t, MoveStarted{Candidates: second}, decisions(good, noon)[0].Fact)
+	good = after(t, good, Event{Fact: MoveStarted{Candidates: second}}, Event{Fact: TaskLanded{Candidates: second}})
+	require.Empty(t, good.Stacks)
+	require.Equal(t, Commit("c2"), good.Tip)
+
+	bad := after(t, s, Event{Fact: CandidateJudged{Candidates: first}})
+	require.Equal(t, GateFailed, bad.Task("e.1").Last().Failure)
+	lost := decisions(bad, noon)[0]
+	require.Equal(t, LandingLost{Tasks: []TaskID{"e.2"}}, lost.Fact)
+	bad = after(t, bad, lost.Event)
+	require.Equal(t, []TaskID{"e.2"}, bad.Queue)
+	require.Empty(t, bad.Stacks)
+}

@@ -70,12 +70,75 @@ func (f BaseChecked) apply(s State, _ Event) State {
 	return s
 }
 
-// maxWindow is how many candidates are gated together at most.
-const maxWindow = 16
+// Stack is candidates between the gate and the epic branch. A task is in one stack at most.
+type Stack struct {
+	Candidates      // whose Commits are set once the gate has passed the last one's tree
+	Moving     bool `json:"moving,omitempty"` // the branch is being moved
+}
 
-// landingBackOff is the first wait after a landing that git, or another writer
-// of the branch, made fail; it doubles.
-const landingBackOff = 50 * time.Millisecond
+// green reports whether the gate has passed the stack.
+func (k Stack) green() bool { return len(k.Commits) > 0 }
+
+// top is the commit that the branch is moved to; "" while the stack is not green.
+func (k Stack) top() Commit {
+	if !k.green() {
+		return ""
+	}
+	return k.Commits[len(k.Commits)-1]
+}
+
+// GreenStacks are the stacks that the gate has passed, and that may be on the branch already.
+func (s State) GreenStacks() (green []Stack) {
+	for _, k := range s.Stacks {
+		if k.green() {
+			green = append(green, k)
+		}
+	}
+	return green
+}
+
+// Landing is how landing goes.
+type Landing struct {
+	Lost      int       `json:"lost,omitempty"`      // landings in a row that failed though the work did not
+	NotBefore time.Time `json:"not_before,omitzero"` // back-off
+	Why       string    `json:"why,omitempty"`       // the newest loss, in a clause
+}
+
+// stack finds the stack that holds all the tasks; -1 where none does.
+func (s State) stack(tasks ...TaskID) int {
+	return slices.IndexFunc(s.Stacks, func(k Stack) bool {
+		for _, id := range tasks {
+			if !slices.Contains(k.Tasks, id) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// editStack returns s with change applied to a copy of a stack; one that holds no task then is
+// gone.
+func (s State) editStack(i int, change func(*Stack)) State {
+	if i < 0 {
+		return s
+	}
+	s.Stacks = slices.Clone(s.Stacks)
+	change(&s.Stacks[i])
+	if len(s.Stacks[i].Tasks) == 0 {
+		s.Stacks = slices.Delete(s.Stacks, i, i+1)
+	}
+	return s
+}
+
+const (
+	// maxStacks is how many stacks are judged at once.
+	maxStacks = 1
+	// maxWindow is how many candidates are gated together at most.
+	maxWindow = 16
+	// landingBackOff is the first wait after a landing that git, or another writer of the
+	// branch, made fail; it doubles.
+	landingBackOff = 50 * time.Millisecond
+)
 
 // LandingStarted is the intent to build candidates and have the gate judge them.
 type LandingStarted struct {
@@ -89,11 +152,8 @@ func (f LandingStarted) check(s State, e Event) error {
 	if len(f.Tasks) == 0 {
 		return forbid(e, "it names no tasks to land")
 	}
-	if len(s.Landing.Tasks) > 0 {
-		return forbid(e, "another landing is under way")
-	}
-	for _, id := range f.Tasks {
-		if t := s.Task(id); t == nil || t.State != Queued {
+	for i, id := range f.Tasks {
+		if t := s.Task(id); t == nil || t.State != Queued || slices.Contains(f.Tasks[:i], id) {
 			return forbid(e, "task %s is not queued", id)
 		}
 	}
@@ -101,7 +161,8 @@ func (f LandingStarted) check(s State, e Event) error {
 }
 
 func (f LandingStarted) apply(s State, e Event) State {
-	s.Landing = Landing{Tasks: f.Tasks, Old: f.Old, Lost: s.Landing.Lost}
+	s.Stacks = append(slices.Clone(s.Stacks), Stack{Candidates: Candidates{Tasks: f.Tasks, Old: f.Old}})
+	s.Landing = Landing{Lost: s.Landing.Lost}
 	for _, id := range f.Tasks {
 		s = s.edit(id, func(t *Task) { t.move(Validating, e.At) })
 	}
@@ -158,10 +219,8 @@ type CandidateJudged struct {
 }
 
 func (f CandidateJudged) check(s State, e Event) error {
-	for _, id := range f.Tasks {
-		if !slices.Contains(s.Landing.Tasks, id) {
-			return forbid(e, "task %s is not being landed", id)
-		}
+	if len(s.Stacks) > 0 && s.stack(f.Tasks...) < 0 || len(s.Stacks) == 0 && len(f.Tasks) > 0 {
+		return forbid(e, "no stack that is being landed holds %s", listed(f.Tasks))
 	}
 	return nil
 }
@@ -169,45 +228,53 @@ func (f CandidateJudged) check(s State, e Event) error {
 // apply lets a green stack move the branch. A red stack is taken apart; a red single task has
 // failed.
 func (f CandidateJudged) apply(s State, e Event) State {
-	stays := f.Tasks
-	for _, id := range s.Landing.Tasks { // left out of the stack: they conflicted with something not yet landed
-		if !slices.Contains(stays, id) {
+	i := s.stack(f.Tasks...)
+	if i < 0 {
+		return s
+	}
+	for _, id := range s.Stacks[i].Tasks { // left out of the stack: they conflicted with something not yet landed
+		if !slices.Contains(f.Tasks, id) {
 			s = s.toQueue(id, e.At)
 		}
 	}
-	s.Landing.Tasks, s.Landing.Old = stays, f.Old
-	if f.Passed || len(stays) == 1 {
-		for _, id := range stays {
+	s = s.editStack(i, func(k *Stack) { k.Candidates = Candidates{Tasks: f.Tasks, Old: f.Old} })
+	if f.Passed || len(f.Tasks) == 1 {
+		for _, id := range f.Tasks {
 			s = s.edit(id, func(t *Task) { t.last().Gate = f.Rules })
 		}
 	}
-	if f.Passed {
-		s.Landing.Commits = f.Commits
+	switch {
+	case len(f.Tasks) == 0:
+		s.Landing, s.Window = Landing{}, 1
 		return s
+	case f.Passed:
+		return s.editStack(i, func(k *Stack) { k.Commits = f.Commits })
+	case len(f.Tasks) > 1:
+		s.Window = len(f.Tasks) / 2
+		return s.requeue(i, e.At)
 	}
-	if len(stays) > 1 {
-		s.Window = len(stays) / 2
-		return s.requeue(e.At)
-	}
+	s = s.editStack(i, func(k *Stack) { k.Tasks = nil })
 	s.Landing, s.Window = Landing{}, 1
-	if len(stays) == 0 {
-		return s
-	}
-	return s.edit(stays[0], func(t *Task) {
+	return s.edit(f.Tasks[0], func(t *Task) {
 		t.end(GateFailed, f.Output, e.At)
 		t.last().Why = e.Reason
 	})
 }
 
-// MoveStarted is the intent to move the epic branch to judged candidates.
+// MoveStarted is the intent to move the epic branch to the candidates of a green stack.
 type MoveStarted struct {
-	anyTime
 	Candidates
 }
 
-func (MoveStarted) apply(s State, _ Event) State {
-	s.Landing.Moving = true
-	return s
+func (f MoveStarted) check(s State, e Event) error {
+	if i := s.stack(f.Tasks...); i < 0 || !s.Stacks[i].green() {
+		return forbid(e, "no green stack holds %s", listed(f.Tasks))
+	}
+	return nil
+}
+
+func (f MoveStarted) apply(s State, _ Event) State {
+	return s.editStack(s.stack(f.Tasks...), func(k *Stack) { k.Moving = true })
 }
 
 // TaskLanded says that the epic branch has the candidates, durably.
@@ -239,12 +306,12 @@ func (f TaskLanded) check(s State, e Event) error {
 
 // judged reports whether commit is the candidate of the task that the gate passed.
 func (s State) judged(id TaskID, commit Commit) bool {
-	for i, task := range s.Landing.Tasks {
-		if task == id && i < len(s.Landing.Commits) && s.Landing.Commits[i] == commit {
-			return true
-		}
+	i := s.stack(id)
+	if i < 0 {
+		return false
 	}
-	return false
+	n := slices.Index(s.Stacks[i].Tasks, id)
+	return n < len(s.Stacks[i].Commits) && s.Stacks[i].Commits[n] == commit
 }
 
 func (f TaskLanded) apply(s State, e Event) State {
@@ -261,6 +328,9 @@ func (f TaskLanded) apply(s State, e Event) State {
 	if s.Moved.Accepted { // the gate has judged all of it
 		s.Moved = Moved{}
 	}
+	for _, id := range f.Tasks {
+		s = s.unstack(id)
+	}
 	s.Landing, s.Run.Failures = Landing{}, 0
 	s.Window = min(s.Window*2, maxWindow)
 	s.tracker.stale = true
@@ -270,11 +340,20 @@ func (f TaskLanded) apply(s State, e Event) State {
 
 // LandingLost says that a landing came to nothing though the work did not: somebody moved the
 // branch, or git failed.
-type LandingLost struct{ anyTime }
+type LandingLost struct {
+	anyTime
+	Tasks []TaskID `json:"tasks,omitempty"` // of the stack; none: of all stacks
+}
 
-func (LandingLost) apply(s State, e Event) State {
+func (f LandingLost) tasks() []TaskID { return f.Tasks }
+
+func (f LandingLost) apply(s State, e Event) State {
 	s.Landing.Lost++
-	s = s.requeue(e.At)
+	if len(f.Tasks) == 0 {
+		s = s.requeueAll(e.At)
+	} else if i := s.stack(f.Tasks...); i >= 0 {
+		s = s.requeue(i, e.At)
+	}
 	s.Landing.NotBefore, s.Landing.Why = e.At.Add(landingBackOff<<min(s.Landing.Lost-1, 8)), e.Reason
 	return s
 }
@@ -290,19 +369,29 @@ func (s State) toQueue(id TaskID, at time.Time) State {
 	return s
 }
 
-// unstack takes a task out of the landing.
+// unstack takes a task out of the stack that holds it.
 func (s State) unstack(id TaskID) State {
-	s.Landing.Tasks = slices.DeleteFunc(slices.Clone(s.Landing.Tasks), func(other TaskID) bool { return other == id })
-	return s
+	return s.editStack(s.stack(id), func(k *Stack) {
+		k.Tasks = slices.DeleteFunc(slices.Clone(k.Tasks), func(other TaskID) bool { return other == id })
+	})
 }
 
-// requeue puts what was being landed back to the front of the queue.
-func (s State) requeue(at time.Time) State {
-	for _, id := range s.Landing.Tasks {
+// requeue puts the tasks of a stack back to the front of the queue.
+func (s State) requeue(i int, at time.Time) State {
+	tasks := s.Stacks[i].Tasks
+	for _, id := range tasks {
 		s = s.edit(id, func(t *Task) { t.move(Queued, at) })
 	}
-	s.Queue = append(slices.Clone(s.Landing.Tasks), s.Queue...)
+	s.Queue = append(slices.Clone(tasks), s.Queue...)
 	s.Landing = Landing{Lost: s.Landing.Lost}
+	return s.editStack(i, func(k *Stack) { k.Tasks = nil })
+}
+
+// requeueAll does so with all stacks, the oldest first.
+func (s State) requeueAll(at time.Time) State {
+	for len(s.Stacks) > 0 {
+		s = s.requeue(len(s.Stacks)-1, at)
+	}
 	return s
 }
 

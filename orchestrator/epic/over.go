@@ -29,7 +29,7 @@ func (s State) over(now *clock) bool {
 // working reports whether an agent, the gate or a landing is under way. What a session has in
 // hand keeps no short command waiting.
 func (s State) working() bool {
-	return len(s.Landing.Tasks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
+	return len(s.Stacks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
 		a := t.Last()
 		return a.HasAgent() && (a.Phase != HandedOver || s.Run.Mode == Headless)
 	})

@@ -2,6 +2,7 @@ package epic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,8 +29,7 @@ func Current(s State, e Event) Event {
 	if !moved {
 		return e
 	}
-	l := s.Landing
-	ours := l.Moving && len(l.Commits) > 0 && f.To == l.Commits[len(l.Commits)-1]
+	ours := slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving && f.To == k.top() })
 	switch {
 	case s.Moved.Pending() && f.To == s.Moved.To:
 		return Event{Fact: TipLookEnded{}} // as is known
@@ -167,7 +167,7 @@ type BranchHeld struct {
 func (f BranchHeld) apply(s State, e Event) State {
 	s = s.hold(f.Dir, e.At)
 	s.Moved.Restoring = false
-	return s.requeue(e.At)
+	return s.requeueAll(e.At)
 }
 
 func (s State) hold(dir string, at time.Time) State {
@@ -254,14 +254,14 @@ func (f BranchRestored) apply(s State, e Event) State {
 
 // tipRules settles where the epic branch is before anything rests on it.
 func tipRules(s State, now *clock) []Decision {
-	m := s.Moved
+	m, waits := s.Moved, slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
 	switch {
 	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
 		return one(LookAtTip, Event{Fact: TipLookStarted{}})
 	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
-	case !s.settled() && len(s.Landing.Commits) > 0 && !s.Landing.Moving:
-		return one(Nothing, Event{Fact: LandingLost{}, Reason: "the epic branch is not where the candidates were built on"})
+	case !s.settled() && waits >= 0:
+		return one(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 	case m.Pending() && !m.Accepted && m.holds():
 		return one(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
 	case m.Pending() && !m.Accepted && len(m.During) > 0,

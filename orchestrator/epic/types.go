@@ -241,7 +241,8 @@ type State struct {
 	Done     Commit    `json:"done,omitempty"`    // the tip with which a run last ended with all tasks closed
 	Run      Run       `json:"run"`               // the newest one
 	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
-	Landing  Landing   `json:"landing,omitzero"`  // what is being landed now
+	Stacks   []Stack   `json:"stacks,omitempty"`  // that are between the gate and the epic branch, oldest first
+	Landing  Landing   `json:"landing,omitzero"`  // how landing goes
 	Window   int       `json:"window"`            // candidates that are gated together at most
 	Gate     GateState `json:"gate,omitempty"`    // of the untouched base
 	Cooldown time.Time `json:"cooldown,omitzero"` // no agent starts before
@@ -253,18 +254,6 @@ type State struct {
 	index   map[TaskID]int // of Tasks
 	tip     tipState
 	tracker trackerState
-}
-
-// Landing is a stack of candidates between the gate and the epic branch.
-type Landing struct {
-	Tasks   []TaskID `json:"tasks,omitempty"`   // in the order in which they land
-	Commits []Commit `json:"commits,omitempty"` // one a task, each on top of the one before; set once judged green
-	Old     Commit   `json:"old,omitempty"`     // the tip that they were built on
-	Moving  bool     `json:"moving,omitempty"`  // the branch is being moved
-
-	Lost      int       `json:"lost,omitempty"`      // landings in a row that failed though the work did not
-	NotBefore time.Time `json:"not_before,omitzero"` // back-off
-	Why       string    `json:"why,omitempty"`       // the newest loss, in a clause
 }
 
 // IntoState is how far the finished epic has come on the branch that was asked for.
