@@ -137,8 +137,8 @@ func TestUpgrade(t *testing.T) {
 		require.Equal(t, want, e)
 	}
 	for text, why := range map[string]string{
-		`{"kind":"task_praised"}`:             `no kind of event was called "task_praised"`,
-		`{"v":3,"kind":"task_praised"}`:       "a newer orch may have written it",
+		`{"kind":"no_such_kind"}`:             `no kind of event was called "no_such_kind"`,
+		`{"v":3,"kind":"no_such_kind"}`:       "a newer orch may have written it",
 		`{"v":4,"kind":"task_parked"}`:        "version 4",
 		`{"v":3,"kind":"run_ended","data":1}`: "run_ended: json",
 	} {
