@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // Candidates are the commits that would land, one a task, each on top of the one before.
@@ -23,51 +21,11 @@ func (e Event) About(id TaskID) bool {
 	return e.Task == id || ok && slices.Contains(several.tasks(), id)
 }
 
-// Verdict is the gate's word on a tree.
-type Verdict struct {
-	Tree   string                  `json:"tree,omitempty" text:"plain"` // that it judged
-	Passed bool                    `json:"passed,omitempty"`            // it was green
-	Score  int                     `json:"score,omitempty"`             // 0 to 100
-	Rules  []iteration.RuleOutcome `json:"rules,omitempty"`             // each with its outcome
-	Log    string                  `json:"log,omitempty" text:"plain"`  // file with its output
-	Took   time.Duration           `json:"took,omitempty"`              // to build and judge
-}
-
 // Size is how much a stack of candidates changes; for people.
 type Size struct {
 	Files   int `json:"files,omitempty"`   // how many change
 	Added   int `json:"added,omitempty"`   // lines
 	Deleted int `json:"deleted,omitempty"` // lines
-}
-
-// BaseCheckStarted is the intent to have the gate judge the epic branch as it is.
-type BaseCheckStarted struct {
-	anyTime
-	Commit Commit `json:"commit,omitempty"` // that is judged
-}
-
-func (BaseCheckStarted) apply(s State, _ Event) State {
-	s.Gate = GateChecking
-	return s
-}
-
-// BaseChecked is the gate's word on the epic branch before any agent has touched it.
-type BaseChecked struct {
-	anyTime
-	Commit Commit `json:"commit,omitempty"` // that was judged
-	Verdict
-	Output string `json:"output,omitempty" text:"long"` // of what failed
-}
-
-func (f BaseChecked) apply(s State, _ Event) State {
-	s.Gate = GateGreen
-	if !f.Passed {
-		s.Gate = GateRed
-	}
-	if s.Moved.Accepted && (f.Passed || s.Run.Limits.AllowRedBase) {
-		s.Moved = Moved{}
-	}
-	return s
 }
 
 // Stack is candidates between the gate and the epic branch. A task is in one stack at most.
@@ -395,45 +353,6 @@ func (s State) requeueAll(at time.Time) State {
 	return s
 }
 
-// IntoStarted is the intent to land the finished epic on a branch.
-type IntoStarted struct {
-	anyTime
-	Branch string `json:"branch" text:"plain"` // that was asked for
-	Tip    Commit `json:"tip"`                 // of the epic branch
-}
-
-func (IntoStarted) apply(s State, _ Event) State {
-	s.Into = IntoState{Busy: true}
-	return s
-}
-
-// EpicLandedInto says that the epic is on a branch.
-type EpicLandedInto struct {
-	Branch string `json:"branch" text:"plain"` // that has it
-	Tip    Commit `json:"tip"`                 // of the epic branch
-	Commit Commit `json:"commit,omitempty"`    // where Branch is now
-}
-
-func (f EpicLandedInto) check(_ State, e Event) error {
-	if f.Tip == "" {
-		return forbid(e, "it names no commit")
-	}
-	return nil
-}
-
-func (f EpicLandedInto) apply(s State, _ Event) State {
-	s.Into = IntoState{Done: f.Tip, Branch: f.Branch}
-	return s
-}
-
-// EpicNotLanded says that the branch that was asked for could not be given the epic.
-type EpicNotLanded struct{ anyTime }
-
-func (EpicNotLanded) apply(s State, e Event) State {
-	s.Into = IntoState{Why: e.Reason}
-	return s
-}
-
 // FirstOf names the first of the files, and how many more there are.
 func FirstOf(files []string) string {
 	switch len(files) {
@@ -444,3 +363,36 @@ func FirstOf(files []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", files[0], len(files)-1)
 }
+
+// moves lets a green stack onto the epic branch, one at a time. One that was built on what is
+// not the tip any more, since another has landed, or has failed below it, waits to land anew.
+func moves(s State, _ *clock) []Decision {
+	if !s.settled() || slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving }) {
+		return nil
+	}
+	for _, k := range s.Stacks {
+		if k.green() && (k.Old == s.Tip || k.Old == "") {
+			return one(Move, Event{Fact: MoveStarted{Candidates: k.Candidates}})
+		}
+	}
+	for i, k := range s.Stacks {
+		if k.green() && !slices.ContainsFunc(s.Stacks[:i], func(below Stack) bool { return !below.green() || below.top() == k.Old }) {
+			return one(Nothing, Event{Fact: LandingLost{Tasks: k.Tasks}, Reason: "the epic branch is not where the candidates were built on"})
+		}
+	}
+	return nil
+}
+
+// landings takes from the queue as many candidates as the window lets be gated
+// together. The window grows with green stacks and is halved by a red one.
+func landings(s State, now *clock) []Decision {
+	if s.Run.Kill || !s.settled() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+		return nil
+	}
+	n := min(len(s.Queue), max(1, s.Window))
+	return one(Gate, Event{Fact: LandingStarted{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
+}
+
+// landingFails reports whether landing has failed so often, for reasons that no
+// agent can mend, that a person must look.
+func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }

@@ -5,6 +5,40 @@ import (
 	"time"
 )
 
+// State is what replaying the journal gives. Its tasks are immutable: Apply
+// replaces the one that it changes, so a copy of a State stays as it is.
+type State struct {
+	Epic     TaskID    `json:"epic"`              // whose run it is
+	Tasks    []*Task   `json:"tasks"`             // by id
+	Base     Commit    `json:"base"`              // the epic branch's first commit that is not ours
+	Tip      Commit    `json:"tip"`               // where the last landing, or a person's word, left the epic branch
+	Moved    Moved     `json:"moved,omitzero"`    // where it was found instead, while that is not settled
+	Done     Commit    `json:"done,omitempty"`    // the tip with which a run last ended with all tasks closed
+	Run      Run       `json:"run"`               // the newest one
+	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
+	Stacks   []Stack   `json:"stacks,omitempty"`  // that are between the gate and the epic branch, oldest first
+	Landing  Landing   `json:"landing,omitzero"`  // how landing goes
+	Window   int       `json:"window"`            // candidates that are gated together at most
+	Gate     GateState `json:"gate,omitempty"`    // of the untouched base
+	Cooldown time.Time `json:"cooldown,omitzero"` // no agent starts before
+	Cooling  string    `json:"cooling,omitempty"` // why
+	Cooled   int       `json:"cooled,omitempty"`  // cool-downs in a row
+	Meta     string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
+	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
+
+	index   map[TaskID]int // of Tasks
+	tip     tipState
+	tracker trackerState
+}
+
+// Task returns the task with the id, nil when there is none.
+func (s State) Task(id TaskID) *Task {
+	if i, ok := s.index[id]; ok {
+		return s.Tasks[i]
+	}
+	return nil
+}
+
 // put returns s with t in place of the task of its id.
 func (s State) put(t Task) State {
 	s.Tasks = slices.Clone(s.Tasks)
