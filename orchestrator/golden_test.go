@@ -103,8 +103,25 @@ var update = flag.Bool("update", false, "write golden journals that are missing"
 // of its own: a start with what it needs, and the event.
 func written(t *testing.T) map[string][]Event {
 	return map[string][]Event{
-		"v3-every-kind": eventsOf(t, filepath.Join(journals, "v2-every-kind.jsonl")), // the same epic, in the other shape
+		"v3-every-kind":    eventsOf(t, filepath.Join(journals, "v2-every-kind.jsonl")), // the same epic, in the other shape
+		"v3-agent-started": begun(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}, AgentStarted{}),
 	}
+}
+
+// begun is the start of an epic with one task, e.1, and what happens to its first attempt then.
+func begun(facts ...Fact) (events []Event) {
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	add := func(e Event) {
+		at = at.Add(time.Second)
+		e.At = at
+		events = append(events, e)
+	}
+	add(Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: Headless, Tip: "tip0", Limits: Limits{MaxParallel: 1, Attempts: 1, Iterations: 1, Actor: "orch/e"}}})
+	add(Event{Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "open"}, {ID: "e.1", Title: "one", Parent: "e", Status: "open"}}, Took: time.Second}})
+	for _, f := range facts {
+		add(Event{Fact: f, Task: "e.1", Attempt: 1})
+	}
+	return events
 }
 
 // TestShapesSayTheSame: what was written in both shapes is the same, event by event, and every

@@ -65,11 +65,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer end(errRunOver)
 	stop := ctx.Done()
 	for {
-		over, err := l.decide(inner)
+		over, wake, err := l.decide(inner)
 		if over || err != nil {
 			return err
 		}
-		timer := time.NewTimer(l.untilWake())
+		timer := time.NewTimer(l.until(wake))
 		select {
 		case events := <-l.answers:
 			for i, e := range events {
@@ -104,32 +104,32 @@ func (l *Loop) drainAnswers() {
 	}
 }
 
-// untilWake is how long nothing can change by itself.
-func (l *Loop) untilWake() time.Duration {
-	now := l.Now()
-	if at := l.State.NextWake(now); !at.IsZero() {
-		return max(at.Sub(now), time.Millisecond)
+// until is how long to wait for an event, where Decide wants to be asked again at wake.
+func (l *Loop) until(wake time.Time) time.Duration {
+	if wake.IsZero() {
+		return time.Hour
 	}
-	return time.Hour
+	return max(wake.Sub(l.Now()), time.Millisecond)
 }
 
-// decide acts on decisions until there are none.
-func (l *Loop) decide(ctx context.Context) (over bool, err error) {
+// decide acts on decisions until there are none, and says when there may be some though nothing
+// happens.
+func (l *Loop) decide(ctx context.Context) (over bool, wake time.Time, err error) {
 	for {
-		ds := epic.Decide(l.State, l.Now())
+		ds, wake := epic.Decide(l.State, l.Now())
 		if len(ds) == 0 {
-			return false, nil
+			return false, wake, nil
 		}
 		intents := make([]epic.Event, len(ds))
 		for i, d := range ds {
 			intents[i] = d.Event
 		}
 		if err := l.record(intents...); err != nil { // write it down,
-			return false, err
+			return false, wake, err
 		}
 		for _, d := range ds { // then do it
 			if d.Act == epic.Finish {
-				return true, nil
+				return true, wake, nil
 			}
 			l.act(ctx, d)
 		}

@@ -142,7 +142,7 @@ func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
 // agent had just ended. It fails when no attempt of the task is open.
 func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
 	t := o.loop.State.Task(id)
-	if t == nil || !t.Last().Open() || !t.Last().Agent {
+	if t == nil || !t.Last().HasAgent() {
 		return fmt.Errorf("no attempt of %s is under way: %w", id, epic.ErrForbidden)
 	}
 	a := t.Last()

@@ -66,33 +66,45 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error
 	return nil
 }
 
-// finishLanding settles a landing that was under way: it either moved the branch or did not.
-// The tip reference tells, which moves in the same transaction; where there is none, the branch.
+// finishLanding settles the landings that were under way: each either moved the branch or did
+// not. The tip reference tells, which moves in the same transaction; where there is none, the
+// branch.
 func (o *Orchestrator) finishLanding(ctx context.Context) error {
-	fx, l := o.fx, o.loop.State.Landing
-	if len(l.Tasks) == 0 {
-		return nil
-	}
-	if len(l.Commits) > 0 {
-		top, at := l.Commits[len(l.Commits)-1], o.pinned
-		if at == "" {
-			var err error
-			if at, err = fx.branch().at(ctx, fx.Store.EpicBranch()); err != nil {
-				return fmt.Errorf("asking whether a landing was finished: %w", err)
-			}
-		}
-		on, err := at == top, error(nil)
-		if at != "" && !on {
-			on, err = fx.Repo.IsAncestor(ctx, top, at)
-		}
-		if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+	for _, k := range o.loop.State.GreenStacks() {
+		on, err := o.isOn(ctx, k.Commits[len(k.Commits)-1])
+		if err != nil {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
-		if on {
-			return o.loop.record(epic.Event{Fact: epic.TaskLanded{Candidates: epic.Candidates{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}}, Reason: "found on the epic branch"})
+		if !on {
+			continue
+		}
+		if err := o.loop.record(epic.Event{Fact: epic.TaskLanded{Candidates: k.Candidates}, Reason: "found on the epic branch"}); err != nil {
+			return err
 		}
 	}
+	if len(o.loop.State.Stacks) == 0 {
+		return nil
+	}
 	return o.loop.record(epic.Event{Fact: epic.LandingLost{}, Reason: "orch was stopped while it landed"})
+}
+
+// isOn reports whether the epic branch, as this run found it, has a commit.
+func (o *Orchestrator) isOn(ctx context.Context, c epic.Commit) (bool, error) {
+	at := o.pinned
+	if at == "" {
+		var err error
+		if at, err = o.fx.branch().at(ctx, o.fx.Store.EpicBranch()); err != nil {
+			return false, err
+		}
+	}
+	if at == "" || at == c {
+		return at == c, nil
+	}
+	on, err := o.fx.Repo.IsAncestor(ctx, c, at)
+	if errors.Is(err, git.ErrNoSuchRef) {
+		return false, nil
+	}
+	return on, err
 }
 
 // findLanded asks the epic branch, by its trailers, for landings that the journal does not
@@ -152,10 +164,10 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	a, fx := t.Last(), o.fx
 	id := fx.attempt(t.ID, a.Number)
 	there := fx.Engine.Has(ctx, id)
-	if there && (!a.Agent || a.Handed && mode != epic.Headless) {
+	if there && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.Headless) {
 		return epic.Event{}, nil
 	}
-	if a.Agent && !a.InSession {
+	if a.HasAgent() && !a.InSession {
 		w, err := fx.Engine.Attach(ctx, id, func(engine.Progress) {})
 		if !errors.Is(err, engine.ErrGone) {
 			return ended(t.ID, a.Number, a.Iteration, answered(w, err)), nil

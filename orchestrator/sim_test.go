@@ -274,11 +274,11 @@ func (w *world) gate(s State, d Decision) (events []Event) {
 	w.pause(time.Minute)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := CandidateJudged{Candidates: Candidates{Old: "tip"}, Verdict: Verdict{Passed: !w.chance(4)}, Output: "gate says no"}
+	l := CandidateJudged{Candidates: Candidates{Old: s.Tip}, Verdict: Verdict{Passed: !w.chance(4)}, Output: "gate says no"}
 	for i, id := range d.Fact.(LandingStarted).Tasks {
 		if w.chance(5) {
 			if len(l.Tasks) == 0 {
-				events = append(events, Event{Fact: LandingConflicted{Old: "tip", Files: []string{"f"}}, Task: id, Attempt: s.Task(id).Last().Number})
+				events = append(events, Event{Fact: LandingConflicted{Old: s.Tip, Files: []string{"f"}}, Task: id, Attempt: s.Task(id).Last().Number})
 			}
 			continue
 		}

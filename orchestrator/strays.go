@@ -49,7 +49,7 @@ func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 func (o *Orchestrator) neededBranches() map[string]bool {
 	out := map[string]bool{}
 	for _, t := range o.loop.State.Tasks {
-		over := (t.State == epic.Landed || t.State == epic.Skipped) && t.Last().Cleaned
+		over := (t.State == epic.Landed || t.State == epic.Skipped) && t.Last().Phase == epic.Removed
 		for _, a := range t.Attempts {
 			out[o.fx.Store.Name(string(t.ID), a.Number).Branch] = over
 		}

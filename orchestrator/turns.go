@@ -49,12 +49,13 @@ func unknownEnd(err error) error {
 // progress follows one turn until its engine has answered; what it reports then, or again, is
 // of no use any more.
 type progress struct {
-	x      *dispatch
-	ctx    context.Context
-	d      epic.Decision
-	tell   func(epic.Event)
-	mu     sync.Mutex
-	exited bool
+	x       *dispatch
+	ctx     context.Context
+	d       epic.Decision
+	tell    func(epic.Event)
+	mu      sync.Mutex
+	started bool
+	exited  bool
 }
 
 func (p *progress) report(r engine.Progress) {
@@ -63,6 +64,10 @@ func (p *progress) report(r engine.Progress) {
 	switch {
 	case p.exited:
 	case r.Stage == engine.Working:
+		if !p.started {
+			p.started = true
+			p.tell(epic.Event{Fact: epic.AgentStarted{}, Task: p.d.Task, Attempt: p.d.Attempt})
+		}
 		p.x.watch(p.d.Task, r.Activity)
 	case r.Stage == engine.Exited:
 		p.exited = true

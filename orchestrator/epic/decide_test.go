@@ -1,6 +1,7 @@
 package epic_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -47,9 +48,21 @@ func open(id TaskID, needs ...TaskID) Node {
 
 var green = Event{Fact: BaseChecked{Verdict: Verdict{Passed: true}}}
 
+// decisions are those of Decide, without when it is to be asked again.
+func decisions(s State, now time.Time) []Decision {
+	ds, _ := Decide(s, now)
+	return ds
+}
+
+// wakeOf is when Decide is to be asked again.
+func wakeOf(s State, now time.Time) time.Time {
+	_, wake := Decide(s, now)
+	return wake
+}
+
 // acts lists what Decide would have done, by act and task.
 func acts(s State, now time.Time) (out []string) {
-	for _, d := range Decide(s, now) {
+	for _, d := range decisions(s, now) {
 		word := string(d.Act)
 		if d.Act == Nothing {
 			word = string(d.Kind())
@@ -204,7 +217,7 @@ func TestRedStackIsTakenApart(t *testing.T) {
 	bad := TaskID("e.3")
 	var stacks [][]TaskID
 	for range 12 {
-		ds := Decide(s, noon.Add(time.Minute))
+		ds := decisions(s, noon.Add(time.Minute))
 		if len(ds) == 0 || ds[0].Act != Gate {
 			break
 		}
@@ -237,4 +250,93 @@ func TestApplyChangesNothingOfItsArgument(t *testing.T) {
 	_ = after(t, s, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}))
 	require.Equal(t, before, *s.Task("e.1"))
 	require.Empty(t, s.Queue)
+}
+
+// constantUntilWake holds that what Decide gives at now stays the same until it is to be asked
+// again, but for times that it counts from now.
+func constantUntilWake(t *testing.T, s State, now time.Time) {
+	t.Helper()
+	says := func(at time.Time) (out []string) {
+		for _, d := range decisions(s, at) {
+			out = append(out, fmt.Sprint(d.Act, d.Kind(), d.Task, d.Attempt, d.Code, d.Reason, d.Changes))
+		}
+		return out
+	}
+	want, wake := says(now), wakeOf(s, now)
+	if wake.IsZero() {
+		wake = now.Add(1e4 * time.Hour)
+	}
+	require.True(t, wake.After(now), "it wakes in the past")
+	left := wake.Sub(now)
+	for _, at := range []time.Time{now.Add(1), now.Add(left / 3), now.Add(left / 2), wake.Add(-1)} {
+		require.Equal(t, want, says(at), "after %s of %s", at.Sub(now), left)
+	}
+}
+
+// TestDecideUntilWake: nothing is slept through. After each event of a run, at moments around
+// each time that the state knows, what is decided stays until the wake that came with it.
+func TestDecideUntilWake(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxDuration = time.Hour
+	later := open("e.5")
+	later.DeferTill = noon.Add(20 * time.Minute)
+	events := append(story()[:3:3], readNodes(open("e.1"), open("e.2", "e.1"), open("e.3"), later))
+	events = append(events, story()[4:]...)
+	events[0] = running(limits)
+	events = append(events[:len(events)-2], Event{Fact: TrackerFailed{}}, Event{Fact: BranchHeld{Dir: "/repo"}}, Event{Fact: MachineFailed{}, Reason: "full"}, Event{Fact: LandingLost{}, Reason: "moved"})
+	s, sleeps := NewState(), 0
+	for i, e := range events {
+		e.At = noon.Add(time.Duration(i) * time.Second)
+		require.NoError(t, Check(s, e))
+		s = Apply(s, e)
+		for _, s := range []State{s, Apply(s, Event{Fact: TrackerBusy{}}), Apply(s, Event{Fact: RunPaused{}})} {
+			for now := e.At; !now.IsZero() && now.Before(noon.Add(3*time.Hour)); sleeps++ {
+				constantUntilWake(t, s, now)
+				now = wakeOf(s, now)
+			}
+		}
+	}
+	require.Greater(t, sleeps, 4*len(events), "the times of the state are met")
+}
+
+// TestStacks: several stacks are judged at once. One that rests on another's candidates waits
+// for it, and moves the branch after it; when that one fails, it lands anew.
+func TestStacks(t *testing.T) {
+	t.Parallel()
+	s := after(t, NewState(), running(testLimits()), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1"), open("e.2")), Event{Fact: TrackerBusy{}})
+	for _, id := range []TaskID{"e.1", "e.2"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Changed: true, Head: "h"}))
+	}
+	landing := func(id TaskID) Event { return Event{Fact: LandingStarted{Tasks: []TaskID{id}, Old: s.Tip}} }
+	first := Candidates{Tasks: []TaskID{"e.1"}, Old: "tip", Commits: []Commit{"c1"}}
+	second := Candidates{Tasks: []TaskID{"e.2"}, Old: "c1", Commits: []Commit{"c2"}}
+	s = after(t, s, landing("e.1"), landing("e.2"))
+	require.Len(t, s.Stacks, 2)
+	require.ErrorIs(t, Check(s, landing("e.1")), ErrForbidden, "it is in a stack")
+	both := []TaskID{"e.1", "e.2"}
+	require.ErrorIs(t, Check(s, Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: both}}}), ErrForbidden, "no stack has both")
+
+	s = after(t, s, Event{Fact: CandidateJudged{Candidates: second, Verdict: Verdict{Passed: true}}})
+	require.Empty(t, acts(s, noon.Add(time.Minute)), "it waits for the one below")
+	require.ErrorIs(t, Check(s, Event{Fact: MoveStarted{Candidates: first}}), ErrForbidden)
+	require.ErrorIs(t, Check(s, Event{Fact: TaskLanded{Candidates: first}}), ErrForbidden)
+
+	good := after(t, s, Event{Fact: CandidateJudged{Candidates: first, Verdict: Verdict{Passed: true}}})
+	require.Equal(t, MoveStarted{Candidates: first}, decisions(good, noon)[0].Fact)
+	good = after(t, good, Event{Fact: MoveStarted{Candidates: first}})
+	require.Empty(t, acts(good, noon), "one moves at a time")
+	good = after(t, good, Event{Fact: TaskLanded{Candidates: first}})
+	require.Equal(t, MoveStarted{Candidates: second}, decisions(good, noon)[0].Fact)
+	good = after(t, good, Event{Fact: MoveStarted{Candidates: second}}, Event{Fact: TaskLanded{Candidates: second}})
+	require.Empty(t, good.Stacks)
+	require.Equal(t, Commit("c2"), good.Tip)
+
+	bad := after(t, s, Event{Fact: CandidateJudged{Candidates: first}})
+	require.Equal(t, GateFailed, bad.Task("e.1").Last().Failure)
+	lost := decisions(bad, noon)[0]
+	require.Equal(t, LandingLost{Tasks: []TaskID{"e.2"}}, lost.Fact)
+	bad = after(t, bad, lost.Event)
+	require.Equal(t, []TaskID{"e.2"}, bad.Queue)
+	require.Empty(t, bad.Stacks)
 }

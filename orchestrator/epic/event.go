@@ -82,6 +82,7 @@ func facts() []factRow {
 		{"iteration_started", IterationStarted{}, journaled},
 		{"attempt_handed", AttemptHanded{}, journaled},
 		{"attempt_stopped", AttemptStopped{}, journaled},
+		{"agent_started", AgentStarted{}, 0},
 		{"agent_exited", AgentExited{}, 0},
 		{"agent_ended", AgentEnded{}, journaled},
 		{"attempt_lost", AttemptLost{}, journaled},

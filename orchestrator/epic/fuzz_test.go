@@ -71,11 +71,11 @@ func FuzzReplay(f *testing.F) {
 				}
 			}
 			decided := s
-			for _, d := range Decide(s, noon.Add(time.Minute)) {
+			for _, d := range decisions(s, noon.Add(time.Minute)) {
 				require.NoError(t, Check(decided, d.Event), "a decision that the state forbids, after %s", e.Kind())
 				decided = Apply(decided, d.Event)
 			}
-			s.NextWake(noon)
+			constantUntilWake(t, s, noon)
 			Summarize(s, noon)
 			ETA(s, noon)
 		}
@@ -137,8 +137,8 @@ func TestUpgrade(t *testing.T) {
 		require.Equal(t, want, e)
 	}
 	for text, why := range map[string]string{
-		`{"kind":"task_praised"}`:             `no kind of event was called "task_praised"`,
-		`{"v":3,"kind":"task_praised"}`:       "a newer orch may have written it",
+		`{"kind":"no_such_kind"}`:             `no kind of event was called "no_such_kind"`,
+		`{"v":3,"kind":"no_such_kind"}`:       "a newer orch may have written it",
 		`{"v":4,"kind":"task_parked"}`:        "version 4",
 		`{"v":3,"kind":"run_ended","data":1}`: "run_ended: json",
 	} {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // Candidates are the commits that would land, one a task, each on top of the one before.
@@ -23,16 +21,6 @@ func (e Event) About(id TaskID) bool {
 	return e.Task == id || ok && slices.Contains(several.tasks(), id)
 }
 
-// Verdict is the gate's word on a tree.
-type Verdict struct {
-	Tree   string                  `json:"tree,omitempty" text:"plain"` // that it judged
-	Passed bool                    `json:"passed,omitempty"`            // it was green
-	Score  int                     `json:"score,omitempty"`             // 0 to 100
-	Rules  []iteration.RuleOutcome `json:"rules,omitempty"`             // each with its outcome
-	Log    string                  `json:"log,omitempty" text:"plain"`  // file with its output
-	Took   time.Duration           `json:"took,omitempty"`              // to build and judge
-}
-
 // Size is how much a stack of candidates changes; for people.
 type Size struct {
 	Files   int `json:"files,omitempty"`   // how many change
@@ -40,42 +28,75 @@ type Size struct {
 	Deleted int `json:"deleted,omitempty"` // lines
 }
 
-// BaseCheckStarted is the intent to have the gate judge the epic branch as it is.
-type BaseCheckStarted struct {
-	anyTime
-	Commit Commit `json:"commit,omitempty"` // that is judged
+// Stack is candidates between the gate and the epic branch. A task is in one stack at most.
+type Stack struct {
+	Candidates      // whose Commits are set once the gate has passed the last one's tree
+	Moving     bool `json:"moving,omitempty"` // the branch is being moved
 }
 
-func (BaseCheckStarted) apply(s State, _ Event) State {
-	s.Gate = GateChecking
+// green reports whether the gate has passed the stack.
+func (k Stack) green() bool { return len(k.Commits) > 0 }
+
+// top is the commit that the branch is moved to; "" while the stack is not green.
+func (k Stack) top() Commit {
+	if !k.green() {
+		return ""
+	}
+	return k.Commits[len(k.Commits)-1]
+}
+
+// GreenStacks are the stacks that the gate has passed, and that may be on the branch already.
+func (s State) GreenStacks() (green []Stack) {
+	for _, k := range s.Stacks {
+		if k.green() {
+			green = append(green, k)
+		}
+	}
+	return green
+}
+
+// Landing is how landing goes.
+type Landing struct {
+	Lost      int       `json:"lost,omitempty"`      // landings in a row that failed though the work did not
+	NotBefore time.Time `json:"not_before,omitzero"` // back-off
+	Why       string    `json:"why,omitempty"`       // the newest loss, in a clause
+}
+
+// stack finds the stack that holds all the tasks; -1 where none does.
+func (s State) stack(tasks ...TaskID) int {
+	return slices.IndexFunc(s.Stacks, func(k Stack) bool {
+		for _, id := range tasks {
+			if !slices.Contains(k.Tasks, id) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// editStack returns s with change applied to a copy of a stack; one that holds no task then is
+// gone.
+func (s State) editStack(i int, change func(*Stack)) State {
+	if i < 0 {
+		return s
+	}
+	s.Stacks = slices.Clone(s.Stacks)
+	change(&s.Stacks[i])
+	if len(s.Stacks[i].Tasks) == 0 {
+		s.Stacks = slices.Delete(s.Stacks, i, i+1)
+	}
 	return s
 }
 
-// BaseChecked is the gate's word on the epic branch before any agent has touched it.
-type BaseChecked struct {
-	anyTime
-	Commit Commit `json:"commit,omitempty"` // that was judged
-	Verdict
-	Output string `json:"output,omitempty" text:"long"` // of what failed
-}
-
-func (f BaseChecked) apply(s State, _ Event) State {
-	s.Gate = GateGreen
-	if !f.Passed {
-		s.Gate = GateRed
-	}
-	if s.Moved.Accepted && (f.Passed || s.Run.Limits.AllowRedBase) {
-		s.Moved = Moved{}
-	}
-	return s
-}
-
-// maxWindow is how many candidates are gated together at most.
-const maxWindow = 16
-
-// landingBackOff is the first wait after a landing that git, or another writer
-// of the branch, made fail; it doubles.
-const landingBackOff = 50 * time.Millisecond
+const (
+	// maxStacks is how many stacks are judged at once.
+	maxStacks = 1
+	// maxWindow is how many candidates are gated together at most.
+	maxWindow = 16
+	// landingBackOff is the first wait after a landing that git, or another writer of the
+	// branch, made fail; it doubles.
+	landingBackOff = 50 * time.Millisecond
+)
 
 // LandingStarted is the intent to build candidates and have the gate judge them.
 type LandingStarted struct {
@@ -89,11 +110,8 @@ func (f LandingStarted) check(s State, e Event) error {
 	if len(f.Tasks) == 0 {
 		return forbid(e, "it names no tasks to land")
 	}
-	if len(s.Landing.Tasks) > 0 {
-		return forbid(e, "another landing is under way")
-	}
-	for _, id := range f.Tasks {
-		if t := s.Task(id); t == nil || t.State != Queued {
+	for i, id := range f.Tasks {
+		if t := s.Task(id); t == nil || t.State != Queued || slices.Contains(f.Tasks[:i], id) {
 			return forbid(e, "task %s is not queued", id)
 		}
 	}
@@ -101,7 +119,8 @@ func (f LandingStarted) check(s State, e Event) error {
 }
 
 func (f LandingStarted) apply(s State, e Event) State {
-	s.Landing = Landing{Tasks: f.Tasks, Old: f.Old, Lost: s.Landing.Lost}
+	s.Stacks = append(slices.Clone(s.Stacks), Stack{Candidates: Candidates{Tasks: f.Tasks, Old: f.Old}})
+	s.Landing = Landing{Lost: s.Landing.Lost}
 	for _, id := range f.Tasks {
 		s = s.edit(id, func(t *Task) { t.move(Validating, e.At) })
 	}
@@ -129,7 +148,7 @@ func (f LandingConflicted) apply(s State, e Event) State {
 		}
 		t.move(Running, e.At) // without an agent: Decide starts the next iteration
 		if a.InSession {
-			a.Agent, a.Iteration = true, a.Iteration+1
+			a.Phase, a.Iteration = HandedOver, a.Iteration+1
 		}
 	})
 }
@@ -158,10 +177,8 @@ type CandidateJudged struct {
 }
 
 func (f CandidateJudged) check(s State, e Event) error {
-	for _, id := range f.Tasks {
-		if !slices.Contains(s.Landing.Tasks, id) {
-			return forbid(e, "task %s is not being landed", id)
-		}
+	if len(s.Stacks) > 0 && s.stack(f.Tasks...) < 0 || len(s.Stacks) == 0 && len(f.Tasks) > 0 {
+		return forbid(e, "no stack that is being landed holds %s", listed(f.Tasks))
 	}
 	return nil
 }
@@ -169,45 +186,53 @@ func (f CandidateJudged) check(s State, e Event) error {
 // apply lets a green stack move the branch. A red stack is taken apart; a red single task has
 // failed.
 func (f CandidateJudged) apply(s State, e Event) State {
-	stays := f.Tasks
-	for _, id := range s.Landing.Tasks { // left out of the stack: they conflicted with something not yet landed
-		if !slices.Contains(stays, id) {
+	i := s.stack(f.Tasks...)
+	if i < 0 {
+		return s
+	}
+	for _, id := range s.Stacks[i].Tasks { // left out of the stack: they conflicted with something not yet landed
+		if !slices.Contains(f.Tasks, id) {
 			s = s.toQueue(id, e.At)
 		}
 	}
-	s.Landing.Tasks, s.Landing.Old = stays, f.Old
-	if f.Passed || len(stays) == 1 {
-		for _, id := range stays {
+	s = s.editStack(i, func(k *Stack) { k.Candidates = Candidates{Tasks: f.Tasks, Old: f.Old} })
+	if f.Passed || len(f.Tasks) == 1 {
+		for _, id := range f.Tasks {
 			s = s.edit(id, func(t *Task) { t.last().Gate = f.Rules })
 		}
 	}
-	if f.Passed {
-		s.Landing.Commits = f.Commits
+	switch {
+	case len(f.Tasks) == 0:
+		s.Landing, s.Window = Landing{}, 1
 		return s
+	case f.Passed:
+		return s.editStack(i, func(k *Stack) { k.Commits = f.Commits })
+	case len(f.Tasks) > 1:
+		s.Window = len(f.Tasks) / 2
+		return s.requeue(i, e.At)
 	}
-	if len(stays) > 1 {
-		s.Window = len(stays) / 2
-		return s.requeue(e.At)
-	}
+	s = s.editStack(i, func(k *Stack) { k.Tasks = nil })
 	s.Landing, s.Window = Landing{}, 1
-	if len(stays) == 0 {
-		return s
-	}
-	return s.edit(stays[0], func(t *Task) {
+	return s.edit(f.Tasks[0], func(t *Task) {
 		t.end(GateFailed, f.Output, e.At)
 		t.last().Why = e.Reason
 	})
 }
 
-// MoveStarted is the intent to move the epic branch to judged candidates.
+// MoveStarted is the intent to move the epic branch to the candidates of a green stack.
 type MoveStarted struct {
-	anyTime
 	Candidates
 }
 
-func (MoveStarted) apply(s State, _ Event) State {
-	s.Landing.Moving = true
-	return s
+func (f MoveStarted) check(s State, e Event) error {
+	if i := s.stack(f.Tasks...); i < 0 || !s.Stacks[i].green() {
+		return forbid(e, "no green stack holds %s", listed(f.Tasks))
+	}
+	return nil
+}
+
+func (f MoveStarted) apply(s State, _ Event) State {
+	return s.editStack(s.stack(f.Tasks...), func(k *Stack) { k.Moving = true })
 }
 
 // TaskLanded says that the epic branch has the candidates, durably.
@@ -239,18 +264,18 @@ func (f TaskLanded) check(s State, e Event) error {
 
 // judged reports whether commit is the candidate of the task that the gate passed.
 func (s State) judged(id TaskID, commit Commit) bool {
-	for i, task := range s.Landing.Tasks {
-		if task == id && i < len(s.Landing.Commits) && s.Landing.Commits[i] == commit {
-			return true
-		}
+	i := s.stack(id)
+	if i < 0 {
+		return false
 	}
-	return false
+	n := slices.Index(s.Stacks[i].Tasks, id)
+	return n < len(s.Stacks[i].Commits) && s.Stacks[i].Commits[n] == commit
 }
 
 func (f TaskLanded) apply(s State, e Event) State {
 	for i, id := range f.Tasks {
 		s = s.edit(id, func(t *Task) {
-			t.last().Ended = e.At
+			t.last().close(e.At)
 			t.Commit, t.Code, t.Why = f.Commits[i], "", ""
 			t.move(Landed, e.At)
 		})
@@ -261,6 +286,9 @@ func (f TaskLanded) apply(s State, e Event) State {
 	if s.Moved.Accepted { // the gate has judged all of it
 		s.Moved = Moved{}
 	}
+	for _, id := range f.Tasks {
+		s = s.unstack(id)
+	}
 	s.Landing, s.Run.Failures = Landing{}, 0
 	s.Window = min(s.Window*2, maxWindow)
 	s.tracker.stale = true
@@ -270,11 +298,20 @@ func (f TaskLanded) apply(s State, e Event) State {
 
 // LandingLost says that a landing came to nothing though the work did not: somebody moved the
 // branch, or git failed.
-type LandingLost struct{ anyTime }
+type LandingLost struct {
+	anyTime
+	Tasks []TaskID `json:"tasks,omitempty"` // of the stack; none: of all stacks
+}
 
-func (LandingLost) apply(s State, e Event) State {
+func (f LandingLost) tasks() []TaskID { return f.Tasks }
+
+func (f LandingLost) apply(s State, e Event) State {
 	s.Landing.Lost++
-	s = s.requeue(e.At)
+	if len(f.Tasks) == 0 {
+		s = s.requeueAll(e.At)
+	} else if i := s.stack(f.Tasks...); i >= 0 {
+		s = s.requeue(i, e.At)
+	}
 	s.Landing.NotBefore, s.Landing.Why = e.At.Add(landingBackOff<<min(s.Landing.Lost-1, 8)), e.Reason
 	return s
 }
@@ -290,58 +327,29 @@ func (s State) toQueue(id TaskID, at time.Time) State {
 	return s
 }
 
-// unstack takes a task out of the landing.
+// unstack takes a task out of the stack that holds it.
 func (s State) unstack(id TaskID) State {
-	s.Landing.Tasks = slices.DeleteFunc(slices.Clone(s.Landing.Tasks), func(other TaskID) bool { return other == id })
-	return s
+	return s.editStack(s.stack(id), func(k *Stack) {
+		k.Tasks = slices.DeleteFunc(slices.Clone(k.Tasks), func(other TaskID) bool { return other == id })
+	})
 }
 
-// requeue puts what was being landed back to the front of the queue.
-func (s State) requeue(at time.Time) State {
-	for _, id := range s.Landing.Tasks {
+// requeue puts the tasks of a stack back to the front of the queue.
+func (s State) requeue(i int, at time.Time) State {
+	tasks := s.Stacks[i].Tasks
+	for _, id := range tasks {
 		s = s.edit(id, func(t *Task) { t.move(Queued, at) })
 	}
-	s.Queue = append(slices.Clone(s.Landing.Tasks), s.Queue...)
+	s.Queue = append(slices.Clone(tasks), s.Queue...)
 	s.Landing = Landing{Lost: s.Landing.Lost}
-	return s
+	return s.editStack(i, func(k *Stack) { k.Tasks = nil })
 }
 
-// IntoStarted is the intent to land the finished epic on a branch.
-type IntoStarted struct {
-	anyTime
-	Branch string `json:"branch" text:"plain"` // that was asked for
-	Tip    Commit `json:"tip"`                 // of the epic branch
-}
-
-func (IntoStarted) apply(s State, _ Event) State {
-	s.Into = IntoState{Busy: true}
-	return s
-}
-
-// EpicLandedInto says that the epic is on a branch.
-type EpicLandedInto struct {
-	Branch string `json:"branch" text:"plain"` // that has it
-	Tip    Commit `json:"tip"`                 // of the epic branch
-	Commit Commit `json:"commit,omitempty"`    // where Branch is now
-}
-
-func (f EpicLandedInto) check(_ State, e Event) error {
-	if f.Tip == "" {
-		return forbid(e, "it names no commit")
+// requeueAll does so with all stacks, the oldest first.
+func (s State) requeueAll(at time.Time) State {
+	for len(s.Stacks) > 0 {
+		s = s.requeue(len(s.Stacks)-1, at)
 	}
-	return nil
-}
-
-func (f EpicLandedInto) apply(s State, _ Event) State {
-	s.Into = IntoState{Done: f.Tip, Branch: f.Branch}
-	return s
-}
-
-// EpicNotLanded says that the branch that was asked for could not be given the epic.
-type EpicNotLanded struct{ anyTime }
-
-func (EpicNotLanded) apply(s State, e Event) State {
-	s.Into = IntoState{Why: e.Reason}
 	return s
 }
 
@@ -355,3 +363,36 @@ func FirstOf(files []string) string {
 	}
 	return fmt.Sprintf("%s and %d more", files[0], len(files)-1)
 }
+
+// moves lets a green stack onto the epic branch, one at a time. One that was built on what is
+// not the tip any more, since another has landed, or has failed below it, waits to land anew.
+func moves(s State, _ *clock) []Decision {
+	if !s.settled() || slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving }) {
+		return nil
+	}
+	for _, k := range s.Stacks {
+		if k.green() && (k.Old == s.Tip || k.Old == "") {
+			return one(Move, Event{Fact: MoveStarted{Candidates: k.Candidates}})
+		}
+	}
+	for i, k := range s.Stacks {
+		if k.green() && !slices.ContainsFunc(s.Stacks[:i], func(below Stack) bool { return !below.green() || below.top() == k.Old }) {
+			return one(Nothing, Event{Fact: LandingLost{Tasks: k.Tasks}, Reason: "the epic branch is not where the candidates were built on"})
+		}
+	}
+	return nil
+}
+
+// landings takes from the queue as many candidates as the window lets be gated
+// together. The window grows with green stacks and is halved by a red one.
+func landings(s State, now *clock) []Decision {
+	if s.Run.Kill || !s.settled() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+		return nil
+	}
+	n := min(len(s.Queue), max(1, s.Window))
+	return one(Gate, Event{Fact: LandingStarted{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
+}
+
+// landingFails reports whether landing has failed so often, for reasons that no
+// agent can mend, that a person must look.
+func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }

@@ -36,13 +36,13 @@ func TestLimits(t *testing.T) {
 			limits := testLimits()
 			tt.set(&limits)
 			s := after(t, started(t, limits, one...), tt.events...)
-			ds := Decide(s, noon.Add(time.Minute))
+			ds := decisions(s, noon.Add(time.Minute))
 			require.Len(t, ds, 1)
 			require.Equal(t, DrainStarted{}, ds[0].Fact)
 			require.Equal(t, tt.code, ds[0].Code)
 			require.NotEmpty(t, ds[0].Reason)
 			s = after(t, s, ds[0].Event)
-			for _, d := range Decide(s, noon.Add(time.Hour)) {
+			for _, d := range decisions(s, noon.Add(time.Hour)) {
 				require.NotEqual(t, Start, d.Act)
 			}
 		})
@@ -89,7 +89,7 @@ func TestRepeatedFailuresFileAnIssue(t *testing.T) {
 		Event{Fact: DrainStarted{}, Code: CircuitBreaker, Reason: "1 tasks in a row needed a person"})
 	var filed []string
 	for range 9 {
-		ds := Decide(s, noon.Add(time.Minute))
+		ds := decisions(s, noon.Add(time.Minute))
 		s = after(t, s, ds[0].Event)
 		if ds[0].Act == Finish {
 			break
@@ -124,18 +124,18 @@ func TestBreaker(t *testing.T) {
 	for _, id := range []TaskID{"e.1", "e.2", "e.3", "e.4", "e.5"} {
 		s = after(t, s, startOf(id, 1), endOf(id, 1, bad))
 	}
-	ds := Decide(s, noon.Add(time.Minute))
+	ds := decisions(s, noon.Add(time.Minute))
 	require.IsType(t, BreakerOpened{}, ds[0].Fact)
 	s = after(t, s, ds[0].Event)
 	for _, task := range s.Tasks {
 		require.Zero(t, task.Charged, task.ID)
 	}
 	require.Empty(t, acts(s, ds[0].Fact.(BreakerOpened).Until.Add(-time.Second)), "all wait")
-	require.Equal(t, ds[0].Fact.(BreakerOpened).Until, s.NextWake(ds[0].Fact.(BreakerOpened).Until.Add(-time.Second)))
+	require.Equal(t, ds[0].Fact.(BreakerOpened).Until, wakeOf(s, ds[0].Fact.(BreakerOpened).Until.Add(-time.Second)))
 	probes := acts(s, ds[0].Fact.(BreakerOpened).Until)
 	require.Len(t, probes, 1, "one probes")
 	s = after(t, s, startOf("e.6", 1), endOf("e.6", 1, bad))
-	ds = Decide(s, noon.Add(5*time.Minute))
+	ds = decisions(s, noon.Add(5*time.Minute))
 	require.Equal(t, DrainStarted{}, ds[0].Fact)
 	require.Equal(t, AgentCrashed, ds[0].Code)
 }
@@ -170,7 +170,7 @@ func TestCoolDown(t *testing.T) {
 	require.Equal(t, at.Add(10*time.Minute), s.Cooldown)
 	require.Equal(t, 1, s.Cooled)
 	require.Empty(t, acts(s, at.Add(9*time.Minute)))
-	require.Equal(t, s.Cooldown, s.NextWake(at.Add(9*time.Minute)))
+	require.Equal(t, s.Cooldown, wakeOf(s, at.Add(9*time.Minute)))
 	require.Len(t, acts(s, s.Cooldown), 3)
 	for _, task := range s.Tasks {
 		require.Zero(t, task.Charged)
@@ -212,7 +212,7 @@ func TestFullContext(t *testing.T) {
 	limits.Iterations, limits.Resumes = 2, true
 	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full", Usage: Usage{Tokens: 7}}))
 	require.True(t, s.Task("e.1").Last().Open())
-	ds := Decide(s, noon.Add(time.Second))
+	ds := decisions(s, noon.Add(time.Second))
 	require.Len(t, ds, 1)
 	require.Equal(t, Iterate, ds[0].Act)
 	require.Equal(t, Turn{Iteration: 2, Base: s.Task("e.1").Last().Base}, ds[0].Turn())
@@ -267,7 +267,7 @@ func TestRounds(t *testing.T) {
 		return e
 	}
 	again := func(t *testing.T, s State) State {
-		ds := Decide(s, noon.Add(time.Second))
+		ds := decisions(s, noon.Add(time.Second))
 		require.Len(t, ds, 1)
 		require.Equal(t, Iterate, ds[0].Act, ds[0].Reason)
 		return after(t, s, ds[0].Event)
@@ -304,10 +304,10 @@ func TestRounds(t *testing.T) {
 			require.Equal(t, c.state, s.Task("e.1").State)
 			require.Equal(t, c.code, s.Task("e.1").Last().Failure)
 			if c.code == MaxIterations {
-				require.Contains(t, Decide(s, noon.Add(time.Second))[0].Reason, "still red after 2 iterations: tests: exit 1")
+				require.Contains(t, decisions(s, noon.Add(time.Second))[0].Reason, "still red after 2 iterations: tests: exit 1")
 			}
 			if c.code == CircuitBreaker {
-				ds := Decide(s, noon.Add(time.Second))
+				ds := decisions(s, noon.Add(time.Second))
 				require.Equal(t, TaskParked{}, ds[0].Fact)
 				require.Contains(t, ds[0].Reason, "3 consecutive failures. Last failure: tests: exit 1")
 			}
@@ -347,7 +347,7 @@ func TestTaskBudget(t *testing.T) {
 				limits := testLimits()
 				set(&limits)
 				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), c.end)
-				d := Decide(s, noon.Add(time.Minute))[0]
+				d := decisions(s, noon.Add(time.Minute))[0]
 				require.Equal(t, c.park, d.Fact == (TaskParked{}), d.Reason)
 				if !c.park {
 					continue
@@ -355,7 +355,7 @@ func TestTaskBudget(t *testing.T) {
 				require.Equal(t, Budget, d.Code)
 				require.Contains(t, d.Reason, "for one task")
 				s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
-				require.Equal(t, Start, Decide(s, noon.Add(time.Hour))[0].Act)
+				require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
 			}
 		})
 	}
@@ -374,7 +374,7 @@ func TestAsked(t *testing.T) {
 	limits := testLimits()
 	limits.Resumes, limits.Iterations = true, 4
 	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), nothing)
-	d := Decide(s, noon.Add(time.Second))[0]
+	d := decisions(s, noon.Add(time.Second))[0]
 	require.Equal(t, Iterate, d.Act)
 	require.Contains(t, d.Reason, "asked whether it is done")
 	require.True(t, d.Turn().Resume)

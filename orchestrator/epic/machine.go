@@ -33,4 +33,4 @@ func (s State) machineWorks() State {
 }
 
 // machineWaits reports whether the newest fault of the machine is too young to try again.
-func (s State) machineWaits(now time.Time) bool { return now.Before(s.Run.FaultUntil) }
+func (s State) machineWaits(now *clock) bool { return now.Before(s.Run.FaultUntil) }

@@ -12,7 +12,7 @@ import (
 // under way the differences gather, and the next call takes them all together.
 
 // changes lists what the tracker has to be told by now.
-func (s State) changes(now time.Time) []tracker.Change {
+func (s State) changes(now *clock) []tracker.Change {
 	var out []tracker.Change
 	for _, t := range s.Tasks {
 		if t.Outside || t.Deleted {
@@ -31,7 +31,7 @@ func (s State) changes(now time.Time) []tracker.Change {
 	return out
 }
 
-func (s State) change(t *Task, now time.Time) (tracker.Change, bool) {
+func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
 	switch ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor; {
 	case t.Epic:
@@ -120,12 +120,12 @@ func (s State) surveyDue() time.Time {
 func (s State) writeDue() time.Time { return s.tracker.wrote.Add(writePause) }
 
 // trackerCalls makes the next call to the tracker, one at a time.
-func trackerCalls(s State, now time.Time) []Decision {
+func trackerCalls(s State, now *clock) []Decision {
 	if s.tracker.busy || now.Before(s.tracker.notYet) {
 		return nil
 	}
 	quiet := s.quiet(now)
-	if s.gaveUp() && quiet {
+	if s.trackerGivenUp() && quiet {
 		return nil
 	}
 	changes := s.changes(now)
@@ -138,17 +138,4 @@ func trackerCalls(s State, now time.Time) []Decision {
 		return one(Survey, Event{Fact: TrackerBusy{}}) // nothing is over before the tracker says so
 	}
 	return nil
-}
-
-// gaveUp reports whether the tracker has failed so often that the run ends without it.
-func (s State) gaveUp() bool {
-	return s.tracker.failures >= trackerPatience || s.Run.Kill && s.tracker.failures > 0
-}
-
-// told reports whether nothing is left to say to the tracker, or nobody listens.
-func (s State) told(now time.Time) bool {
-	if s.gaveUp() {
-		return true
-	}
-	return !s.tracker.read.IsZero() && len(s.changes(now)) == 0 && (!s.tracker.stale || s.Run.Drain != "")
 }

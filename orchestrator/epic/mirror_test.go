@@ -12,7 +12,7 @@ import (
 
 // told is what the tracker would be told at a time, as "id status" or "id claim".
 func told(s State, now time.Time) (out []string) {
-	for _, d := range Decide(s, now) {
+	for _, d := range decisions(s, now) {
 		for _, c := range d.Changes {
 			word := string(c.Kind)
 			if c.Kind == tracker.SetStatus {
@@ -94,7 +94,7 @@ func TestTrackerThatDoesNotAnswer(t *testing.T) {
 	since := at
 	var waits []time.Duration
 	for range 40 {
-		ds := Decide(s, at)
+		ds := decisions(s, at)
 		if len(ds) == 1 && ds[0].Act == Finish {
 			sum := Summarize(s, at)
 			require.Equal(t, LoopError, sum.Promise)
@@ -116,7 +116,7 @@ func TestTrackerThatDoesNotAnswer(t *testing.T) {
 			continue
 		}
 		require.Empty(t, ds)
-		at = s.NextWake(at)
+		at = wakeOf(s, at)
 	}
 	t.Fatal("the run does not end")
 }

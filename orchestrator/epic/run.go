@@ -5,6 +5,75 @@ import (
 	"time"
 )
 
+// Limits are the settings that Decide reads. They are written into the journal
+// at each start, so that a replay decides as the run did.
+type Limits struct {
+	MaxParallel    int            `json:"max_parallel"`                // agents at a time
+	Attempts       int            `json:"attempts"`                    // charged attempts before a task is parked
+	Iterations     int            `json:"iterations"`                  // of one attempt, before it is parked
+	ByAgent        map[string]int `json:"by_agent,omitempty"`          // Iterations of tasks whose label names an agent
+	MaxIterations  int            `json:"max_iterations"`              // agents started in one run; 0: 100, or what all attempts may come to where that is more
+	MaxDuration    time.Duration  `json:"max_duration"`                // of one run; 0: none
+	MaxFailures    int            `json:"max_failures"`                // tasks parked in a row before the run stops; 0: none
+	Budget         Usage          `json:"budget,omitzero"`             // of one run; 0: none
+	TaskBudget     Usage          `json:"task_budget,omitzero"`        // of all attempts at one task; 0: none
+	SurveyEvery    time.Duration  `json:"survey_every"`                // how often the tracker is read
+	Resumes        bool           `json:"resumes"`                     // the harness can go on with a conversation
+	AllowRedBase   bool           `json:"allow_red_base"`              // go on although the gate is red on the untouched base
+	TakeOver       bool           `json:"take_over,omitempty"`         // although another clone has claimed the epic
+	Into           string         `json:"into,omitempty" text:"plain"` // branch that the finished epic is landed on
+	Actor          string         `json:"actor" text:"plain"`          // who claims, in the tracker
+	PoolBackOff    time.Duration  `json:"pool_back_off"`               // cool-down when a rate limit names no time
+	CrashBackOff   time.Duration  `json:"crash_back_off"`              // first wait after a crash; doubles
+	BreakerBackOff time.Duration  `json:"breaker_back_off"`            // wait before the probe of an agent that could not start
+}
+
+// iterations is how many one attempt at a task may have.
+func (l Limits) iterations(t *Task) int {
+	if t.Limit > 0 {
+		return t.Limit
+	}
+	if n, ok := l.ByAgent[t.Agent]; ok {
+		return n
+	}
+	return l.Iterations
+}
+
+// Run is one life of the orchestrator.
+type Run struct {
+	Number     int        `json:"number"`               // from 1, over the whole journal
+	Mode       Mode       `json:"mode"`                 // what it is for
+	Started    time.Time  `json:"started"`              // UTC
+	Ended      time.Time  `json:"ended,omitzero"`       // zero while it goes on
+	Limits     Limits     `json:"limits"`               // the settings that it goes by
+	Paused     bool       `json:"paused,omitempty"`     // no agent starts, until a person says go on
+	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
+	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
+	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
+	Iterations int        `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
+	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
+	Usage                 // of all agents
+	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
+	Faults     int        `json:"faults,omitempty"`     // of the machine, in a row
+	FaultWhy   string     `json:"fault_why,omitempty"`  // the newest of them
+	FaultUntil time.Time  `json:"fault_until,omitzero"` // nothing that failed for it is tried before
+	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
+	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
+	Promise    string     `json:"promise,omitempty"`    // how it ended
+
+	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
+}
+
+// Mode says what a run is for.
+type Mode string
+
+// The modes of a run.
+const (
+	Headless Mode = "run"  // orch starts the agents
+	Hand     Mode = "next" // a session's model starts them: only claim, and make worktrees
+	LandOne  Mode = "land" // land what is queued, and start nothing
+)
+
 // RunStarted is the beginning of a run, with all that it goes by.
 type RunStarted struct {
 	Epic     TaskID            `json:"epic"`                           // whose run it is
@@ -43,8 +112,8 @@ func (f RunStarted) apply(s State, e Event) State {
 	}
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
-	s.tracker, s.cleans, s.unclean, s.exited = trackerState{}, nil, nil, nil
-	return s
+	s.tracker = trackerState{}
+	return s.forgetPhases()
 }
 
 // RunEnded is the end of a run, with why in the event's Code and Reason.

@@ -1,6 +1,7 @@
 package epic
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -64,7 +65,7 @@ func (s State) blockedBy(t *Task) []TaskID { return s.unmet(t.Needs) }
 
 // held says why the tracker, rather than a blocker, keeps a waiting task back;
 // "" when it does not.
-func (s State) held(t *Task, now time.Time) string {
+func (s State) held(t *Task, now *clock) string {
 	switch {
 	case t.Deleted:
 		return "deleted from the tracker"
@@ -86,16 +87,18 @@ func (s State) held(t *Task, now time.Time) string {
 
 // IsReady reports whether nothing but a free place, a back-off or a limit keeps
 // an agent from the task.
-func (s State) IsReady(t *Task, now time.Time) bool {
+func (s State) IsReady(t *Task, now time.Time) bool { return s.isReady(t, at(now)) }
+
+func (s State) isReady(t *Task, now *clock) bool {
 	return t.State == Waiting && t.Dispatchable() && s.held(t, now) == "" && s.satisfied(t.Needs)
 }
 
 // ready lists the ready tasks, the one with the longest remaining path first,
 // then by priority, then by age.
-func (s State) ready(now time.Time) []*Task {
+func (s State) ready(now *clock) []*Task {
 	var out []*Task
 	for _, t := range s.Tasks {
-		if s.IsReady(t, now) {
+		if s.isReady(t, now) {
 			out = append(out, t)
 		}
 	}
@@ -179,4 +182,98 @@ func (s State) usual() float64 {
 		return 1
 	}
 	return sum.Minutes() / float64(n)
+}
+
+// iterations starts the agent of an open attempt once more.
+func iterations(s State, now *clock) (ds []Decision) {
+	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != Headless || !s.epicOurs() {
+		return nil
+	}
+	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
+	for _, t := range s.Tasks {
+		a := t.Last()
+		if t.State != Running || a.Phase != BetweenTurns || free <= 0 {
+			continue
+		}
+		free--
+		why := "the agent asked to go on"
+		if a.Feedback == askFeedback {
+			why = "it promised nothing, and is asked whether it is done"
+		}
+		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
+			why = "red: " + a.Rounds[n-1].Failure
+		}
+		if a.Session == "" && s.Run.Limits.Resumes {
+			why = "in a fresh session: the context was full"
+		}
+		if len(a.Files) > 0 {
+			why = "conflict in " + FirstOf(a.Files)
+		}
+		ds = append(ds, Decision{Act: Iterate, Event: Event{Task: t.ID, Attempt: a.Number, Reason: why,
+			Fact: IterationStarted{Turn{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes && a.Session != ""}}}})
+	}
+	return ds
+}
+
+// places is how many more agents may run.
+func (s State) places() int {
+	n := s.Run.Limits.MaxParallel
+	if s.Run.Probing {
+		n = 1
+	}
+	limited := s.Run.Limits.Budget != Usage{} // what an agent used is known when its work is
+	for _, t := range s.Tasks {
+		if a := t.Last(); a.HasAgent() && (limited || a.Phase != Inspecting) {
+			n--
+		}
+	}
+	return max(0, n)
+}
+
+// starts gives ready tasks to agents.
+func starts(s State, now *clock) (ds []Decision) {
+	if s.Run.Drain != "" || s.Run.Paused || s.Run.Mode == LandOne || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
+		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() {
+		return nil
+	}
+	free := min(s.places(), s.iterationLimit()-s.Run.Iterations)
+	if free <= 0 {
+		return nil
+	}
+	for _, t := range s.startOrder(now) {
+		if free == len(ds) {
+			break
+		}
+		if now.Before(t.NotBefore) || t.Charged >= max(1, s.Run.Limits.Attempts) {
+			continue
+		}
+		ds = append(ds, s.start(t))
+	}
+	return ds
+}
+
+// startOrder is the order of dispatch; a probe of the breaker takes the task
+// that has been tried least.
+func (s State) startOrder(now *clock) []*Task {
+	ready := s.ready(now)
+	if s.Run.Probing {
+		slices.SortStableFunc(ready, func(a, b *Task) int { return len(a.Attempts) - len(b.Attempts) })
+	}
+	return ready
+}
+
+func (s State) start(t *Task) Decision {
+	last := t.Last()
+	f := AttemptStarted{Turn: Turn{Iteration: 1, Base: s.Tip}, InSession: s.Run.Mode == Hand}
+	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
+		f.Base, f.Session, f.Resume = last.Head, last.Session, true
+	}
+	why := "ready"
+	if last.Number > 0 {
+		why = fmt.Sprintf("attempt %d", last.Number+1)
+		if last.Failure != "" {
+			why += ", after " + string(last.Failure)
+		}
+	}
+	return Decision{Act: Start, Event: Event{Fact: f, Task: t.ID, Attempt: last.Number + 1, Reason: why}}
 }

@@ -113,7 +113,7 @@ func play(t *testing.T, s State, tasks int) (rounds int) {
 	for landed := 0; landed < tasks; rounds++ {
 		require.Less(t, rounds, tasks+1, "nothing starts any more")
 		var ids []TaskID
-		for _, d := range Decide(s, noon.Add(time.Minute)) {
+		for _, d := range decisions(s, noon.Add(time.Minute)) {
 			if d.Act == Start {
 				ids = append(ids, d.Task)
 				s = after(t, s, d.Event)

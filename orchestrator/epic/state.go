@@ -1,10 +1,43 @@
 package epic
 
 import (
-	"maps"
 	"slices"
 	"time"
 )
+
+// State is what replaying the journal gives. Its tasks are immutable: Apply
+// replaces the one that it changes, so a copy of a State stays as it is.
+type State struct {
+	Epic     TaskID    `json:"epic"`              // whose run it is
+	Tasks    []*Task   `json:"tasks"`             // by id
+	Base     Commit    `json:"base"`              // the epic branch's first commit that is not ours
+	Tip      Commit    `json:"tip"`               // where the last landing, or a person's word, left the epic branch
+	Moved    Moved     `json:"moved,omitzero"`    // where it was found instead, while that is not settled
+	Done     Commit    `json:"done,omitempty"`    // the tip with which a run last ended with all tasks closed
+	Run      Run       `json:"run"`               // the newest one
+	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
+	Stacks   []Stack   `json:"stacks,omitempty"`  // that are between the gate and the epic branch, oldest first
+	Landing  Landing   `json:"landing,omitzero"`  // how landing goes
+	Window   int       `json:"window"`            // candidates that are gated together at most
+	Gate     GateState `json:"gate,omitempty"`    // of the untouched base
+	Cooldown time.Time `json:"cooldown,omitzero"` // no agent starts before
+	Cooling  string    `json:"cooling,omitempty"` // why
+	Cooled   int       `json:"cooled,omitempty"`  // cool-downs in a row
+	Meta     string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
+	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
+
+	index   map[TaskID]int // of Tasks
+	tip     tipState
+	tracker trackerState
+}
+
+// Task returns the task with the id, nil when there is none.
+func (s State) Task(id TaskID) *Task {
+	if i, ok := s.index[id]; ok {
+		return s.Tasks[i]
+	}
+	return nil
+}
 
 // put returns s with t in place of the task of its id.
 func (s State) put(t Task) State {
@@ -38,7 +71,8 @@ func (t *Task) end(code Code, feedback string, at time.Time) {
 		t.Charged++
 	}
 	a := t.last()
-	a.Ended, a.Agent, a.Failure, a.Feedback = at, false, code, feedback
+	a.close(at)
+	a.Failure, a.Feedback = code, feedback
 	if t.State == Skipped {
 		return
 	}
@@ -46,8 +80,11 @@ func (t *Task) end(code Code, feedback string, at time.Time) {
 	t.leave(at)
 }
 
+// close ends an attempt.
+func (a *Attempt) close(at time.Time) { a.Ended, a.Phase = at, Ended }
+
 // reopen makes an attempt that has ended one that may land.
-func (a *Attempt) reopen() { a.Ended = time.Time{} }
+func (a *Attempt) reopen() { a.Ended, a.Phase = time.Time{}, BetweenTurns }
 
 // leave gives up a task that a person closed meanwhile.
 func (t *Task) leave(at time.Time) {
@@ -61,18 +98,4 @@ func (t *Task) leave(at time.Time) {
 func (t *Task) release(at time.Time) {
 	t.Charged, t.Usage, t.Code, t.Why, t.Give, t.NotBefore = 0, Usage{}, "", "", "", time.Time{}
 	t.move(Waiting, at)
-}
-
-// with is a copy of a set that has id too.
-func with(set map[TaskID]bool, id TaskID) map[TaskID]bool {
-	more := map[TaskID]bool{id: true}
-	maps.Copy(more, set)
-	return more
-}
-
-// without is a copy of a set that has not id.
-func without(set map[TaskID]bool, id TaskID) map[TaskID]bool {
-	less := maps.Clone(set)
-	delete(less, id)
-	return less
 }

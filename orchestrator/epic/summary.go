@@ -82,7 +82,7 @@ func Summarize(s State, now time.Time) Summary {
 	c := Count(s, now)
 	sum := Summary{Promise: LoopBlocked, Code: s.Run.Drain, Reason: s.Run.DrainWhy, Counts: c, Took: now.Sub(s.Run.Started)}
 	switch {
-	case s.gaveUp() && !s.Run.Kill:
+	case s.trackerGivenUp() && !s.Run.Kill:
 		sum.Promise, sum.Code, sum.Reason = LoopError, TrackerDown, "the tracker does not answer: "+s.tracker.why
 		if s.tracker.code != "" {
 			sum.Code, sum.Reason = s.tracker.code, s.tracker.why
@@ -123,7 +123,7 @@ type Obstacle struct {
 // ObstacleOf looks for the root of what keeps a waiting task back. Its Code is
 // "" when only time, or work under way, does.
 func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
-	if why := s.held(t, now); why != "" {
+	if why := s.held(t, at(now)); why != "" {
 		return Obstacle{Code: DepExternal, Why: why}
 	}
 	on := s.blockedBy(t)
@@ -147,7 +147,7 @@ func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 				return true
 			}
 			seen[id] = true
-			if why := s.held(b, now); why != "" && b.State == Waiting {
+			if why := s.held(b, at(now)); why != "" && b.State == Waiting {
 				o.Code, o.Why = DepExternal, fmt.Sprintf("waits for %s, %s", id, why)
 				return true
 			}

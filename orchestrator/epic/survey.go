@@ -8,6 +8,32 @@ import (
 	"time"
 )
 
+// trackerState is what a run knows of the tracker; it is not journaled, since a
+// new run reads the tracker anew.
+type trackerState struct {
+	busy     bool          // one call at a time
+	read     time.Time     // the newest survey of this run
+	wrote    time.Time     // the newest answer to a write
+	cost     time.Duration // of the newest survey
+	stale    bool          // something was written, landed or ended since
+	failures int           // in a row
+	notYet   time.Time
+	code     Code // of the newest failure, where it is known
+	claimed  bool // the epic was ours in this run
+	why      string
+	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
+}
+
+// refusal is a kind of change to an issue that the tracker did not make.
+type refusal struct {
+	id   TaskID
+	kind string
+}
+
+// ReadAt is when the tracker's newest reading that differed from what was known
+// came in; zero when it was never read.
+func (s State) ReadAt() time.Time { return s.tracker.read }
+
 // TrackerBusy is the intent to call the tracker.
 type TrackerBusy struct{ anyTime }
 

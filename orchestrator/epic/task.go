@@ -1,6 +1,107 @@
 package epic
 
-import "slices"
+import (
+	"slices"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+// TaskID is the tracker's id of an issue: a task, or an epic.
+type TaskID string
+
+// String is the id as a person is shown it: one line, nothing in it that drives
+// a terminal, not too long.
+func (id TaskID) String() string { return text.Clause(string(id), 64) }
+
+// TaskState says where a task is on its way. The strings are kept in files.
+type TaskState string
+
+// The states, and who moves a task on from each.
+const (
+	Waiting    TaskState = "waiting"    // its blockers, or a free place: Decide
+	Running    TaskState = "running"    // its agent
+	Queued     TaskState = "queued"     // the landing queue
+	Validating TaskState = "validating" // the gate
+	Landed     TaskState = "landed"     // nobody; a person who reopens it
+	Parked     TaskState = "parked"     // a person
+	Skipped    TaskState = "skipped"    // a person
+)
+
+// Ready is how a waiting task is shown when nothing but a free place is missing.
+const Ready TaskState = "ready"
+
+// Node is what the tracker says of one issue, as far as scheduling needs it.
+type Node struct {
+	ID        TaskID     `json:"id"`                               // in the tracker
+	Title     string     `json:"title,omitempty"`                  // one line
+	Epic      bool       `json:"epic,omitempty"`                   // an epic: never dispatched, closed when all below it is done
+	Outside   bool       `json:"outside,omitempty"`                // not below this epic; known because something in it waits for it
+	Held      bool       `json:"held,omitempty"`                   // of a type that no agent works on (a gate, a message), or pinned
+	Parent    TaskID     `json:"parent,omitempty"`                 // the epic that it is directly below
+	Status    string     `json:"status" text:"plain"`              // the tracker's own word
+	Assignee  string     `json:"assignee,omitempty" text:"plain"`  // who has it there; "" nobody
+	Agent     string     `json:"agent,omitempty" text:"plain"`     // from the label agent:<name>
+	Priority  int        `json:"priority"`                         // 0 is most urgent
+	CreatedAt time.Time  `json:"created_at"`                       // UTC
+	Estimate  Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
+	DeferTill time.Time  `json:"defer_until,omitzero"`             // not ready before
+	ClosedAt  time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
+	ClosedBy  string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
+	Needs     [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
+}
+
+// Minutes is a whole number of minutes, the tracker's unit of an estimate.
+type Minutes int
+
+// Task is a node with what orch did about it.
+type Task struct {
+	Node
+	State     TaskState `json:"state"`              // where it is on its way
+	Attempts  []Attempt `json:"attempts,omitempty"` // oldest first; only the last can be open
+	Charged   int       `json:"charged,omitempty"`  // attempts that count against the limit
+	Usage               // since a person last released it
+	NotBefore time.Time `json:"not_before,omitzero"` // back-off
+	Code      Code      `json:"code,omitempty"`      // why it is parked
+	Why       string    `json:"why,omitempty"`       // the same, in one clause
+	Since     time.Time `json:"since,omitzero"`      // when State last changed
+	Commit    Commit    `json:"commit,omitempty"`    // what landed it
+	Told      string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
+	Deleted   bool      `json:"deleted,omitempty"`   // no longer in the tracker
+	Limit     int       `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
+	Doubted   bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
+	Hints     []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
+	Give      string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+}
+
+// Last returns the newest attempt; its Number is 0 when there was none.
+func (t *Task) Last() Attempt {
+	if len(t.Attempts) == 0 {
+		return Attempt{}
+	}
+	return t.Attempts[len(t.Attempts)-1]
+}
+
+// Done reports whether what waits for the task may go on: it landed, or the
+// tracker counts it as done (bd: closed or pinned).
+func (t *Task) Done() bool {
+	return t.State == Landed || t.closed() || t.Status == statusPinned
+}
+
+// closed reports whether the tracker says so and it is believed.
+func (t *Task) closed() bool { return t.Status == statusClosed && !t.Doubted }
+
+// Dispatchable reports whether the issue is one that agents are given at all.
+func (t *Task) Dispatchable() bool { return !t.Epic && !t.Outside && !t.Held }
+
+// The tracker's statuses that the rules here speak of (bd's own words).
+const (
+	statusOpen       = "open"
+	statusInProgress = "in_progress"
+	statusBlocked    = "blocked"
+	statusClosed     = "closed"
+	statusPinned     = "pinned"
+)
 
 // TaskFound says that a commit of the task is on the epic branch, although the journal did
 // not know.
@@ -32,7 +133,7 @@ func checkMovable(s State, e Event) error {
 func (f TaskFound) apply(s State, e Event) State {
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		if t.Last().Open() {
-			t.last().Ended, t.last().Agent = e.At, false
+			t.last().close(e.At)
 		}
 		t.Commit, t.Code, t.Why = f.Commit, "", ""
 		t.move(Landed, e.At)
@@ -50,7 +151,7 @@ func (TaskParked) apply(s State, e Event) State {
 	}
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		if t.Last().Open() {
-			t.last().Ended, t.last().Agent = e.At, false
+			t.last().close(e.At)
 		}
 		t.Code, t.Why = e.Code, e.Reason
 		t.move(Parked, e.At)

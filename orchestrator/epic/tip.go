@@ -2,6 +2,7 @@ package epic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,8 +29,7 @@ func Current(s State, e Event) Event {
 	if !moved {
 		return e
 	}
-	l := s.Landing
-	ours := l.Moving && len(l.Commits) > 0 && f.To == l.Commits[len(l.Commits)-1]
+	ours := slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving && f.To == k.top() })
 	switch {
 	case s.Moved.Pending() && f.To == s.Moved.To:
 		return Event{Fact: TipLookEnded{}} // as is known
@@ -167,7 +167,7 @@ type BranchHeld struct {
 func (f BranchHeld) apply(s State, e Event) State {
 	s = s.hold(f.Dir, e.At)
 	s.Moved.Restoring = false
-	return s.requeue(e.At)
+	return s.requeueAll(e.At)
 }
 
 func (s State) hold(dir string, at time.Time) State {
@@ -253,15 +253,15 @@ func (f BranchRestored) apply(s State, e Event) State {
 }
 
 // tipRules settles where the epic branch is before anything rests on it.
-func tipRules(s State, now time.Time) []Decision {
-	m := s.Moved
+func tipRules(s State, now *clock) []Decision {
+	m, waits := s.Moved, slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
 	switch {
-	case s.tip.held != "" && !s.tip.looking && now.Sub(s.tip.seen) >= heldLook:
+	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
 		return one(LookAtTip, Event{Fact: TipLookStarted{}})
 	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
-	case !s.settled() && len(s.Landing.Commits) > 0 && !s.Landing.Moving:
-		return one(Nothing, Event{Fact: LandingLost{}, Reason: "the epic branch is not where the candidates were built on"})
+	case !s.settled() && waits >= 0:
+		return one(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 	case m.Pending() && !m.Accepted && m.holds():
 		return one(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
 	case m.Pending() && !m.Accepted && len(m.During) > 0,
@@ -281,22 +281,22 @@ const (
 )
 
 // lastLook looks at the epic branch once more before the run ends.
-func lastLook(s State, now time.Time) []Decision {
-	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.quiet(now) || s.busy() || !s.told(now) {
+func lastLook(s State, now *clock) []Decision {
+	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.over(now) {
 		return nil
 	}
 	return one(LookAtTip, Event{Fact: TipLookStarted{}})
 }
 
 // tipStops says why the epic branch ends the run; "" where it does not.
-func tipStops(s State, now time.Time) (Code, string) {
+func tipStops(s State, now *clock) (Code, string) {
 	m := s.Moved
 	switch {
 	case m.Pending() && !m.Accepted && !m.holds() && len(m.During) == 0:
 		return EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return BaseRed, "the gate is red: " + m.String()
-	case s.tip.held != "" && now.Sub(s.tip.since) >= heldPatience && !s.working() && !s.pending(now):
+	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
 		return CheckedOut, "the epic branch is checked out in " + s.tip.held
 	}
 	return "", ""

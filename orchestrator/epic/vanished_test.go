@@ -28,15 +28,15 @@ func TestFailedCleanIsTriedByTheNextRun(t *testing.T) {
 	require.Equal(t, Landed, s.Task("e.1").State)
 	failed := []Event{{Fact: CleanStarted{}, Task: "e.1", Attempt: 1}, {Fact: AttemptCleaned{}, Task: "e.1", Attempt: 1, Reason: "too many open files"}}
 	s = after(t, s, failed...)
-	require.False(t, s.Task("e.1").Last().Cleaned)
-	for _, d := range Decide(s, noon) {
+	require.False(t, s.Task("e.1").Last().Phase == Removed)
+	for _, d := range decisions(s, noon) {
 		require.NotEqual(t, Clean, d.Act, "no second time in one run")
 	}
 	s = after(t, s, Event{Fact: RunEnded{}}, Event{Fact: RunStarted{Epic: s.Epic, Number: s.Run.Number + 1, Mode: s.Run.Mode, Limits: s.Run.Limits}})
 	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.3", Code: Question}, Event{Fact: TaskParked{}, Task: "e.2", Code: Question})
 	cleans := false
 	for range 5 {
-		for _, d := range Decide(s, noon) {
+		for _, d := range decisions(s, noon) {
 			cleans = cleans || d.Act == Clean
 			s = after(t, s, d.Event)
 		}

@@ -164,7 +164,7 @@ func doneText(t *epic.Task) string {
 func (p page) needsYou(b *strings.Builder, now time.Time) {
 	var stuck []*epic.Task
 	for _, t := range p.State.Tasks {
-		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Cleaned) // with nothing left to decide on
+		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Phase == epic.Removed) // with nothing left to decide on
 		if !t.Done() && !deleted && (t.State == epic.Parked || t.State == epic.Skipped) {
 			stuck = append(stuck, t)
 		}

@@ -97,6 +97,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	if err != nil {
 		return w, "", err
 	}
+	t.progress(engine.Progress{Stage: engine.Working})
 	exit := wait(ctx, p)
 	out := reader.Outcome(exit.Code)
 	w = t.classify(exit, out)
@@ -109,11 +110,10 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	return w, out.Text, nil
 }
 
-// activity reports what the agent does, now and each time that it is called and it is another.
+// activity reports what the agent does each time that it is called and it is another.
 func (t *turn) activity(r harness.Reader) (report func()) {
 	var mu sync.Mutex
 	last := ""
-	t.progress(engine.Progress{Stage: engine.Working})
 	return func() {
 		mu.Lock()
 		defer mu.Unlock()
