@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -99,7 +100,7 @@ func (w doctor) checkGit(ctx context.Context) finding {
 }
 
 func (w doctor) checkTracker(ctx context.Context) finding {
-	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wiring.BDTimeout)
 	defer cancel()
 	t, err := w.Tracker(ctx)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
@@ -91,7 +92,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	dir := w.EpicDir(epicID)
 	return orchestrator.Deps{
 		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
-		Engine: local.New(local.Options{
+		Engine: w.engineKind().Open(local.Options{
 			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
 			Hooks: p.Hooks, Redact: w.Redact, Now: w.Now,
 		}),
@@ -105,6 +106,17 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		},
 		Settings: w.Origins.Values(), Limits: w.limits(epicID), Redact: w.Redact, Now: w.Now,
 	}, nil
+}
+
+// engineKind is the kind of engine that the settings name.
+func (w *Workspace) engineKind() wiring.Engine {
+	all := wiring.Engines()
+	for _, e := range all {
+		if e.Name == w.Config.Run.Engine {
+			return e
+		}
+	}
+	return all[0]
 }
 
 func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {
