@@ -168,7 +168,7 @@ func withLastWords(files *private.Dir, reason, log string) string {
 func tokensBefore(t *epic.Task, session string) (n int64) {
 	for _, a := range t.Attempts {
 		if a.Session == session && session != "" {
-			n += a.Counted
+			n += a.SessionTokens
 		}
 	}
 	return n

@@ -234,7 +234,7 @@ func (x *Effects) move(ctx context.Context, s epic.State, d epic.Decision) []epi
 		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"
-	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.KillStarted{}, Reason: why}}
+	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.InterruptStarted{}, Reason: why}}
 }
 
 // mayLand reports whether a look at the epic branch found it where it belongs, and free.

@@ -162,7 +162,7 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
 	exists := fx.Store.Exists(string(t.ID), a.Number)
-	if exists && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.Headless) {
+	if exists && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.ModeRun) {
 		return epic.Event{}, nil
 	}
 	lost := epic.Event{Fact: epic.AttemptLost{Head: a.Head}, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned,
