@@ -50,7 +50,7 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 		return err
 	}
 	var m epic.TipMove
-	_, _, err = driver{w, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	_, _, err = driver{w, a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		m, err = do(o, ctx)
 		return err
 	})

@@ -71,7 +71,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
 	fresh := map[epic.TaskID]bool{}
-	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, epic.Hand, func(e epic.Event, _ epic.State) {
+	s, sum, err := driver{w, a.faults}.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
 		if _, ok := e.Fact.(epic.AttemptHanded); ok {
 			fresh[e.Task] = true
 		}
@@ -198,7 +198,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept {
 		f.allowed = []string{string(task.ID)}
 	}
-	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	s, _, err := driver{p.Workspace, a.faults}.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		if parked {
 			return o.Accept(task.ID)
 		}

@@ -168,7 +168,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	}
 	v := show.NewView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: epic.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Mode: epic.ModeRun, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
 	})
 	if err != nil {
 		return err
@@ -320,7 +320,7 @@ func signals(ctx context.Context) (requests <-chan orchestrator.Request, stop fu
 		for {
 			select {
 			case sig := <-in:
-				e := epic.Event{Fact: epic.KillStarted{}, Reason: "asked twice"}
+				e := epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
 					e = epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by " + sig.String()}

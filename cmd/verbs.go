@@ -137,7 +137,7 @@ func newStopCmd(a *app) *cobra.Command {
 func (a *app) stop(ctx context.Context, args []string, now bool) error {
 	drain := epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by orch stop"}
 	if now {
-		return a.tell(ctx, args, "stops", drain, epic.Event{Fact: epic.KillStarted{}, Reason: "asked by orch stop --now"})
+		return a.tell(ctx, args, "stops", drain, epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked by orch stop --now"})
 	}
 	return a.tell(ctx, args, "stops after what runs now", drain)
 }

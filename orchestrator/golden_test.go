@@ -116,7 +116,7 @@ func begun(facts ...Fact) (events []Event) {
 		e.At = at
 		events = append(events, e)
 	}
-	add(Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: Headless, Tip: "tip0", Limits: Limits{MaxParallel: 1, Attempts: 1, Iterations: 1, Actor: "orch/e"}}})
+	add(Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Tip: "tip0", Limits: Limits{MaxParallel: 1, Attempts: 1, Iterations: 1, Actor: "orch/e"}}})
 	add(Event{Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "open"}, {ID: "e.1", Title: "one", Parent: "e", Status: "open"}}, Took: time.Second}})
 	for _, f := range facts {
 		add(Event{Fact: f, Task: "e.1", Attempt: 1})

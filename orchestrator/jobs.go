@@ -48,7 +48,7 @@ func (x *dispatch) job(s epic.State, d epic.Decision) engine.Job {
 	}
 	for _, a := range t.Attempts {
 		if a.Session == j.Conversation.ID {
-			j.Conversation.Counted += a.Counted
+			j.Conversation.Counted += a.SessionTokens
 		}
 		if a.Number == d.Attempt {
 			continue

@@ -81,7 +81,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			err = l.record(epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Fact: epic.KillStarted{}})
+			err = l.record(epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Fact: epic.InterruptStarted{}})
 		}
 		timer.Stop()
 		if err != nil {
@@ -218,7 +218,7 @@ func (l *Loop) record(events ...epic.Event) error {
 	}
 	l.State = next
 	for i, e := range events {
-		if e.Fact == (epic.KillStarted{}) {
+		if e.Fact == (epic.InterruptStarted{}) {
 			l.giveUp()
 		}
 		if l.Observe != nil {

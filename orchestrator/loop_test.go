@@ -33,7 +33,7 @@ func world1(agent func(ctx context.Context, d Decision) Event) hands {
 		case Write:
 			var f TrackerWritten
 			for _, c := range d.Changes {
-				w := Wrote{ID: TaskID(c.ID), Kind: string(c.Kind), Status: string(c.Status)}
+				w := WriteResult{ID: TaskID(c.ID), Kind: string(c.Kind), Status: string(c.Status)}
 				switch c.Kind {
 				case "close":
 					w.Status = "closed"

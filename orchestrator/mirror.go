@@ -25,7 +25,7 @@ func (x *dispatch) survey(ctx context.Context, s epic.State) []epic.Event {
 	x.mu.Lock()
 	x.index = index
 	x.mu.Unlock()
-	r := epic.Difference(s, index, x.Now().Sub(began))
+	r := epic.Diff(s, index, x.Now().Sub(began))
 	return append([]epic.Event{{Fact: r}}, x.landedBefore(s, r.Nodes)...)
 }
 
@@ -35,7 +35,7 @@ func (x *dispatch) landedBefore(s epic.State, nodes []epic.Node) (events []epic.
 	for _, n := range nodes {
 		commit, landed := x.found[n.ID]
 		believed := n.Status == string(tracker.StatusClosed) && !strings.HasPrefix(n.ClosedBy, epic.ActorPrefix)
-		if landed && s.Task(n.ID) == nil && !n.Epic && !n.Outside && !believed {
+		if landed && s.Task(n.ID) == nil && !n.Epic && !n.External && !believed {
 			events = append(events, epic.Event{Fact: epic.TaskFound{Commit: commit}, Task: n.ID,
 				Reason: "its commit is on the epic branch already"})
 		}
@@ -87,8 +87,8 @@ func metaFiled(o tracker.Outcome) epic.Event {
 	return epic.Event{Fact: epic.MetaFiled{Issue: o.ID}, Reason: "filed " + o.ID + " in the tracker"}
 }
 
-func (x *dispatch) wrote(s epic.State, c tracker.Change, err error) epic.Wrote {
-	w := epic.Wrote{ID: epic.TaskID(c.ID), Kind: string(c.Kind)}
+func (x *dispatch) wrote(s epic.State, c tracker.Change, err error) epic.WriteResult {
+	w := epic.WriteResult{ID: epic.TaskID(c.ID), Kind: string(c.Kind)}
 	var claimed *tracker.ClaimedError
 	switch {
 	case errors.As(err, &claimed):

@@ -164,7 +164,7 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	a, fx := t.Last(), o.fx
 	id := fx.attempt(t.ID, a.Number)
 	there := fx.Engine.Has(ctx, id)
-	if there && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.Headless) {
+	if there && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.ModeRun) {
 		return epic.Event{}, nil
 	}
 	if a.HasAgent() && !a.InSession {

@@ -178,7 +178,7 @@ func (w *world) write(changes []tracker.Change) []Event {
 			continue
 		case tracker.Claim:
 			if n.Assignee != "" && n.Assignee != "orch/e" {
-				written.Wrote = append(written.Wrote, Wrote{ID: id, Refused: "claimed", By: n.Assignee})
+				written.Wrote = append(written.Wrote, WriteResult{ID: id, Refused: "claimed", By: n.Assignee})
 				continue
 			}
 			n.Status, n.Assignee = "in_progress", "orch/e"
@@ -189,7 +189,7 @@ func (w *world) write(changes []tracker.Change) []Event {
 			n.Status, n.Assignee = string(c.Status), ""
 		}
 		w.tracker[id], w.seen[id] = n, n
-		written.Wrote = append(written.Wrote, Wrote{ID: id, Status: n.Status, By: n.Assignee})
+		written.Wrote = append(written.Wrote, WriteResult{ID: id, Status: n.Status, By: n.Assignee})
 	}
 	return append([]Event{{Fact: written}}, filed...)
 }
@@ -316,13 +316,13 @@ func testLimits() Limits {
 }
 
 func started(epic TaskID, limits Limits) State {
-	e := Event{Fact: RunStarted{Epic: epic, Number: 1, Mode: Headless, Limits: limits, Tip: "tip"}, At: time.Now()}
+	e := Event{Fact: RunStarted{Epic: epic, Number: 1, Mode: ModeRun, Limits: limits, Tip: "tip"}, At: time.Now()}
 	return Apply(NewState(), e)
 }
 
 // again is the state at the start of the next run.
 func again(s State) State {
-	return Apply(s, Event{Fact: RunStarted{Epic: s.Epic, Number: s.Run.Number + 1, Mode: Headless, Limits: s.Run.Limits}, At: time.Now()})
+	return Apply(s, Event{Fact: RunStarted{Epic: s.Epic, Number: s.Run.Number + 1, Mode: ModeRun, Limits: s.Run.Limits}, At: time.Now()})
 }
 
 // drive runs the loop in the world to its end, and checks each state on the way.
@@ -485,7 +485,7 @@ func TestLoopDrains(t *testing.T) {
 				<-time.After(time.Minute)
 				requests <- Request{Event: Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}}
 				if kill {
-					requests <- Request{Event: Event{Fact: KillStarted{}}}
+					requests <- Request{Event: Event{Fact: InterruptStarted{}}}
 				}
 			}()
 			began := time.Now()

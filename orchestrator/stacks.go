@@ -106,7 +106,7 @@ func (x *dispatch) leaseLost(ctx context.Context, lost epic.Event) []epic.Event 
 		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"
-	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.KillStarted{}, Reason: why}}
+	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.InterruptStarted{}, Reason: why}}
 }
 
 // mayLand reports whether a look at the epic branch found it where it belongs, and free.

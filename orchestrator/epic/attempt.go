@@ -13,27 +13,27 @@ type Commit = object.Commit
 
 // Attempt is one try at a task, in one worktree, on one branch.
 type Attempt struct {
-	Number    int                     `json:"number"`               // from 1
-	Phase     Phase                   `json:"phase"`                // where it is on its way
-	Iteration int                     `json:"iteration"`            // from 1
-	Base      Commit                  `json:"base"`                 // what it began from
-	Head      Commit                  `json:"head,omitempty"`       // "" until its agent has ended with something to land
-	Started   time.Time               `json:"started"`              // UTC
-	Ended     time.Time               `json:"ended,omitzero"`       // zero while it is open
-	Failure   Code                    `json:"failure,omitempty"`    // "" while it has not failed
-	Feedback  string                  `json:"feedback,omitempty"`   // what the next iteration or attempt is told
-	Why       string                  `json:"why,omitempty"`        // of the failure, in one clause
-	Files     []string                `json:"files,omitempty"`      // in conflict
-	Conflict  Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with
-	Accepted  Commit                  `json:"accepted,omitempty"`   // the Head whose protected paths a person has accepted
-	Session   string                  `json:"session,omitempty"`    // the client's id of the conversation
-	Counted   int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
-	InSession bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
-	Unremoved int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
-	Worked    time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
-	Rounds    []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
-	Gate      []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
-	Usage                             // of its agents
+	Number        int                     `json:"number"`               // from 1
+	Phase         Phase                   `json:"phase"`                // where it is on its way
+	Iteration     int                     `json:"iteration"`            // from 1
+	Base          Commit                  `json:"base"`                 // what it began from
+	Head          Commit                  `json:"head,omitempty"`       // "" until its agent has ended with something to land
+	Started       time.Time               `json:"started"`              // UTC
+	Ended         time.Time               `json:"ended,omitzero"`       // zero while it is open
+	Failure       Code                    `json:"failure,omitempty"`    // "" while it has not failed
+	Feedback      string                  `json:"feedback,omitempty"`   // what the next iteration or attempt is told
+	Why           string                  `json:"why,omitempty"`        // of the failure, in one clause
+	Files         []string                `json:"files,omitempty"`      // in conflict
+	Conflict      Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with
+	Accepted      Commit                  `json:"accepted,omitempty"`   // the Head whose protected paths a person has accepted
+	Session       string                  `json:"session,omitempty"`    // the client's id of the conversation
+	SessionTokens int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
+	InSession     bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
+	Unremoved     int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
+	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
+	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
+	Gate          []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
+	Usage                                 // of its agents
 }
 
 // Usage is what agents used.
@@ -83,7 +83,7 @@ func (AttemptStarted) check(s State, e Event) error {
 }
 
 func (f AttemptStarted) apply(s State, e Event) State {
-	if s.Run.Mode != Hand {
+	if s.Run.Mode != ModeNext {
 		s.Run.Iterations++
 	}
 	return s.edit(e.Task, func(t *Task) {

@@ -66,7 +66,7 @@ func Decide(s State, now time.Time) (ds []Decision, wake time.Time) {
 	return nil, c.wake
 }
 
-func one(act Act, e Event) []Decision { return []Decision{{Event: e, Act: act}} }
+func decideOne(act Act, e Event) []Decision { return []Decision{{Event: e, Act: act}} }
 
 // limits drains the run when one is reached.
 func limits(s State, now *clock) []Decision {
@@ -74,11 +74,11 @@ func limits(s State, now *clock) []Decision {
 		return nil
 	}
 	if code, why := reached(s, now); code != "" {
-		return one(Nothing, Event{Fact: DrainStarted{}, Code: code, Reason: why})
+		return decideOne(Nothing, Event{Fact: DrainStarted{}, Code: code, Reason: why})
 	}
 	if len(s.Run.FastExits) >= breakerExits && !s.Run.Probing {
 		why := fmt.Sprintf("%d agents ended at once, the last: %s", breakerExits, s.Run.FastExits[len(s.Run.FastExits)-1].Why)
-		return one(Nothing, Event{Fact: BreakerOpened{Until: now.now.Add(s.Run.Limits.BreakerBackOff)}, Code: AgentCrashed, Reason: why})
+		return decideOne(Nothing, Event{Fact: BreakerOpened{Until: now.now.Add(s.Run.Limits.BreakerBackOff)}, Code: AgentCrashed, Reason: why})
 	}
 	return nil
 }
@@ -92,7 +92,7 @@ func reached(s State, now *clock) (Code, string) {
 	}
 	l := s.Run.Limits
 	switch {
-	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != LandOne && !s.Moved.Restoring:
+	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode != ModeLand && !s.Moved.Restoring:
 		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
 		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
@@ -138,7 +138,7 @@ func (s State) iterationLimit() int {
 func stops(s State, _ *clock) (ds []Decision) {
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if !a.HasAgent() || a.Phase == Stopping || a.InSession && s.Run.Mode != Headless {
+		if !a.HasAgent() || a.Phase == Stopping || a.InSession && s.Run.Mode != ModeRun {
 			continue
 		}
 		if why := s.mustStop(t); why != "" {
@@ -150,7 +150,7 @@ func stops(s State, _ *clock) (ds []Decision) {
 
 func (s State) mustStop(t *Task) string {
 	switch {
-	case s.Run.Kill:
+	case s.Run.Interrupt:
 		return "interrupted"
 	case s.Run.Drain == RunActive:
 		return s.Run.DrainWhy
@@ -160,7 +160,7 @@ func (s State) mustStop(t *Task) string {
 		return ""
 	case t.Status == statusInProgress && t.Assignee != "" && t.Assignee != s.Run.Limits.Actor:
 		return "claimed by " + t.Assignee
-	case t.Status == t.Told, t.Doubted:
+	case t.Status == t.Written, t.ClosedByAgent:
 		return ""
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"
@@ -177,7 +177,7 @@ func cleans(s State, _ *clock) []Decision {
 	for _, t := range s.Tasks {
 		a := t.Last()
 		if (t.State == Landed || t.State == Skipped) && a.Phase == Ended && a.Unremoved != s.Run.Number {
-			return one(Clean, Event{Fact: CleanStarted{}, Task: t.ID, Attempt: a.Number})
+			return decideOne(Clean, Event{Fact: CleanStarted{}, Task: t.ID, Attempt: a.Number})
 		}
 	}
 	return nil
@@ -185,8 +185,8 @@ func cleans(s State, _ *clock) []Decision {
 
 // meta has an issue filed that tells of repeated failures.
 func meta(s State, _ *clock) []Decision {
-	if s.Run.Drain == CircuitBreaker && s.Meta == "" {
-		return one(Nothing, Event{Fact: MetaWanted{}, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
+	if s.Run.Drain == CircuitBreaker && s.FailureReport == "" {
+		return decideOne(Nothing, Event{Fact: MetaWanted{}, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
 	}
 	return nil
 }

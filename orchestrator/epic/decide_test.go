@@ -31,7 +31,7 @@ func after(t *testing.T, s State, events ...Event) State {
 }
 
 func running(limits Limits) Event {
-	return Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: Headless, Limits: limits, Tip: "tip"}}
+	return Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Limits: limits, Tip: "tip"}}
 }
 
 func readNodes(nodes ...Node) Event {
@@ -121,7 +121,7 @@ func TestDecide(t *testing.T) {
 		{"no change is never done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{})), []string{"start e.1"}},
 		{"a question needs a person", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{Signal: "BLOCKED"})), []string{"task_parked e.1"}},
 		{"a claim refused stops the agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
-			Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e.1", Refused: "claimed", By: "bob"}}}}, busy), []string{"stop e.1"}},
+			Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Refused: "claimed", By: "bob"}}}}, busy), []string{"stop e.1"}},
 		{"a task closed by a person stops its agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "bob"}), busy), []string{"stop e.1"}},
 		{"a task closed by its agent goes on", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
@@ -180,7 +180,7 @@ func TestReopenedTaskStartsAfresh(t *testing.T) {
 		Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}},
 		Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}},
 		Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}},
-		Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e.1", Status: "closed"}}}})
+		Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "closed"}}}})
 	require.Equal(t, Landed, s.Task("e.1").State)
 	s = after(t, s, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}))
 	require.Equal(t, Landed, s.Task("e.1").State, "our own close is no news")

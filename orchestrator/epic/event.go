@@ -53,7 +53,7 @@ func facts() []factRow {
 		{"run_started", RunStarted{}, journaled},
 		{"run_ended", RunEnded{}, journaled},
 		{"drain_started", DrainStarted{}, journaled | requestable},
-		{"kill_started", KillStarted{}, journaled | requestable},
+		{"kill_started", InterruptStarted{}, journaled | requestable},
 		{"run_paused", RunPaused{}, journaled | requestable},
 		{"run_continued", RunContinued{}, journaled | requestable},
 		{"request_refused", RequestRefused{}, journaled},

@@ -22,7 +22,7 @@ func story() []Event {
 		Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}},
 		startOf("e.3", 1), Event{Fact: AttemptStopped{}, Task: "e.3", Attempt: 1}, Event{Fact: AttemptLost{}, Task: "e.3", Attempt: 1},
 		startOf("e.3", 2), endOf("e.3", 2, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: "e.3", Attempt: 2, Code: Question},
-		Event{Fact: TaskRetried{}, Task: "e.3"}, Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e.1", Status: "closed"}}}},
+		Event{Fact: TaskRetried{}, Task: "e.3"}, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "closed"}}}},
 		Event{Fact: BreakerOpened{Until: noon}}, Event{Fact: DrainStarted{}, Code: Interrupted}, Event{Fact: RunEnded{}})
 }
 

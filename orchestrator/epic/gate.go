@@ -60,10 +60,10 @@ const (
 // baseCheck has the gate judge the epic branch as it is before an agent is paid, where it is
 // not known that it passes: at the beginning, and when others have moved it.
 func baseCheck(s State, now *clock) []Decision {
-	if s.Gate != GateUnknown || s.Run.Mode == LandOne && !s.Moved.Accepted || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
+	if s.Gate != GateUnknown || s.Run.Mode == ModeLand && !s.Moved.Accepted || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
 		return nil
 	}
-	return one(CheckBase, Event{Fact: BaseCheckStarted{Commit: s.Tip}})
+	return decideOne(CheckBase, Event{Fact: BaseCheckStarted{Commit: s.Tip}})
 }
 
 // passes reports whether the gate is known to pass on the epic branch, or need not.

@@ -372,12 +372,12 @@ func moves(s State, _ *clock) []Decision {
 	}
 	for _, k := range s.Stacks {
 		if k.green() && (k.Old == s.Tip || k.Old == "") {
-			return one(Move, Event{Fact: MoveStarted{Candidates: k.Candidates}})
+			return decideOne(Move, Event{Fact: MoveStarted{Candidates: k.Candidates}})
 		}
 	}
 	for i, k := range s.Stacks {
 		if k.green() && !slices.ContainsFunc(s.Stacks[:i], func(below Stack) bool { return !below.green() || below.top() == k.Old }) {
-			return one(Nothing, Event{Fact: LandingLost{Tasks: k.Tasks}, Reason: "the epic branch is not where the candidates were built on"})
+			return decideOne(Nothing, Event{Fact: LandingLost{Tasks: k.Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 		}
 	}
 	return nil
@@ -386,11 +386,11 @@ func moves(s State, _ *clock) []Decision {
 // landings takes from the queue as many candidates as the window lets be gated
 // together. The window grows with green stacks and is halved by a red one.
 func landings(s State, now *clock) []Decision {
-	if s.Run.Kill || !s.settled() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+	if s.Run.Interrupt || !s.settled() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
 		return nil
 	}
 	n := min(len(s.Queue), max(1, s.Window))
-	return one(Gate, Event{Fact: LandingStarted{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
+	return decideOne(Gate, Event{Fact: LandingStarted{Tasks: slices.Clone(s.Queue[:n]), Old: s.Tip}})
 }
 
 // landingFails reports whether landing has failed so often, for reasons that no

@@ -105,7 +105,7 @@ func TestRepeatedFailuresFileAnIssue(t *testing.T) {
 			}
 		}
 		if ds[0].Act == Write {
-			s = after(t, s, Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e.1", Status: "blocked"}}}})
+			s = after(t, s, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "blocked"}}}})
 		}
 	}
 	require.Len(t, filed, 1)
@@ -218,7 +218,7 @@ func TestFullContext(t *testing.T) {
 	require.Equal(t, Turn{Iteration: 2, Base: s.Task("e.1").Last().Base}, ds[0].Turn())
 	s = after(t, s, ds[0].Event, endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full too", Usage: Usage{Tokens: 5}}))
 	require.Equal(t, int64(12), s.Task("e.1").Last().Tokens, "of both conversations")
-	require.Equal(t, int64(5), s.Task("e.1").Last().Counted, "of the newest")
+	require.Equal(t, int64(5), s.Task("e.1").Last().SessionTokens, "of the newest")
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 }
 

@@ -77,7 +77,7 @@ func TestOneCallAtATime(t *testing.T) {
 	require.Equal(t, []string{"e.1 claim", "e.2 claim", "e.3 claim"}, told(s, noon.Add(time.Minute)))
 	busy := after(t, s, Event{Fact: TrackerBusy{}})
 	require.Empty(t, told(busy, noon.Add(time.Minute)))
-	answered := after(t, busy, Event{Fact: TrackerWritten{Wrote: []Wrote{
+	answered := after(t, busy, Event{Fact: TrackerWritten{Wrote: []WriteResult{
 		{ID: "e.1", Status: "in_progress", By: "orch/e"}, {ID: "e.2", Refused: "no", Kind: "claim"}, {ID: "e.3", Status: "in_progress", By: "orch/e"}}}})
 	require.Empty(t, told(answered, noon.Add(time.Minute)), "what was refused is not asked again")
 	changed := after(t, answered, readNodes(func() Node { n := open("e.2"); n.Title = "changed"; return n }()))
@@ -131,8 +131,8 @@ func TestTakeOver(t *testing.T) {
 	s := after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, theirs)
 	require.Equal(t, []string{"write e open"}, acts(s, noon.Add(time.Minute)))
 	at := noon.Add(time.Minute)
-	s = after(t, s, Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e", Kind: "status", Status: "open"}}}, At: at},
-		Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e", Kind: "claim", Status: "in_progress", By: "orch/e"}}}, At: at},
+	s = after(t, s, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "status", Status: "open"}}}, At: at},
+		Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "claim", Status: "in_progress", By: "orch/e"}}}, At: at},
 		Event{Fact: TrackerRead{}, At: at})
 	require.NotContains(t, acts(s, at.Add(limits.SurveyEvery)), "start e.1")
 	require.Contains(t, acts(s, at.Add(2*limits.SurveyEvery)), "start e.1")

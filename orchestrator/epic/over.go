@@ -31,7 +31,7 @@ func (s State) over(now *clock) bool {
 func (s State) working() bool {
 	return len(s.Stacks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
 		a := t.Last()
-		return a.HasAgent() && (a.Phase != HandedOver || s.Run.Mode == Headless)
+		return a.HasAgent() && (a.Phase != HandedOver || s.Run.Mode == ModeRun)
 	})
 }
 
@@ -45,18 +45,18 @@ func removing(t *Task) bool { return t.Last().Phase == Removing }
 
 // workLeft reports whether work is left that a timer, not an event, will release.
 func (s State) workLeft(now *clock) bool {
-	if s.Run.Drain != "" || s.Run.Mode == LandOne || s.trackerGivenUp() {
+	if s.Run.Drain != "" || s.Run.Mode == ModeLand || s.trackerGivenUp() {
 		return false
 	}
-	if s.Run.Mode == Hand {
-		return s.tracker.read.IsZero() || !s.epicOurs() && s.places() > 0 && len(s.ready(now)) > 0
+	if s.Run.Mode == ModeNext {
+		return s.tracker.read.IsZero() || !s.epicOurs() && s.slots() > 0 && len(s.ready(now)) > 0
 	}
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return s.isReady(t, now) || t.State == Running })
 }
 
 // queueWaits reports whether something waits to land, and this run will land it.
 func (s State) queueWaits() bool {
-	return len(s.Queue) > 0 && !s.Run.Kill && !s.landingFails() && !s.stuck()
+	return len(s.Queue) > 0 && !s.Run.Interrupt && !s.landingFails() && !s.stuck()
 }
 
 // mirrorSettled reports whether nothing is left to say to the tracker, or it does not listen.
@@ -69,7 +69,7 @@ func (s State) mirrorSettled(now *clock) bool {
 
 // trackerGivenUp reports whether the tracker has failed so often that the run ends without it.
 func (s State) trackerGivenUp() bool {
-	return s.tracker.failures >= trackerPatience || s.Run.Kill && s.tracker.failures > 0
+	return s.tracker.failures >= trackerPatience || s.Run.Interrupt && s.tracker.failures > 0
 }
 
 // finish ends the run.
@@ -78,5 +78,5 @@ func finish(s State, now *clock) []Decision {
 		return nil
 	}
 	sum := Summarize(s, now.now)
-	return one(Finish, Event{Fact: RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
+	return decideOne(Finish, Event{Fact: RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
 }

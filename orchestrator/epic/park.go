@@ -35,7 +35,7 @@ func (s State) mustPark(t *Task) (Code, string) {
 	case unseen && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
 		return a.Failure, a.Why
 	case unseen && a.Failure == MaxIterations:
-		return MaxIterations, wanted(a)
+		return MaxIterations, overLimitReason(a)
 	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
 		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
@@ -46,8 +46,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 	return "", ""
 }
 
-// wanted says why an attempt would have gone on after its last iteration.
-func wanted(a Attempt) string {
+// overLimitReason says why an attempt would have gone on after its last iteration.
+func overLimitReason(a Attempt) string {
 	if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
 		return fmt.Sprintf("still red after %d iterations: %s", a.Iteration, a.Rounds[n-1].Failure)
 	}

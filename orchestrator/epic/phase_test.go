@@ -46,7 +46,7 @@ func TestStoppedAgainInALaterTurn(t *testing.T) {
 	t.Parallel()
 	of := func(f Fact) Event { return Event{Fact: f, Task: "e.1", Attempt: 1} }
 	s := after(t, started(t, testLimits(), open("e.1")), startOf("e.1", 1), of(AttemptStopped{}),
-		endOf("e.1", 1, AgentEnded{Signal: SignalContinue, Changed: true, Head: "h"}), of(IterationStarted{Turn: Turn{Iteration: 2}}), Event{Fact: KillStarted{}})
+		endOf("e.1", 1, AgentEnded{Signal: SignalContinue, Changed: true, Head: "h"}), of(IterationStarted{Turn: Turn{Iteration: 2}}), Event{Fact: InterruptStarted{}})
 	require.Equal(t, []string{"stop e.1"}, acts(s, noon))
 }
 

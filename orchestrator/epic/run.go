@@ -49,7 +49,7 @@ type Run struct {
 	Paused     bool       `json:"paused,omitempty"`     // no agent starts, until a person says go on
 	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
 	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
-	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
+	Interrupt  bool       `json:"kill,omitempty"`       // agents are interrupted too
 	Iterations int        `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
 	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
 	Usage                 // of all agents
@@ -69,9 +69,9 @@ type Mode string
 
 // The modes of a run.
 const (
-	Headless Mode = "run"  // orch starts the agents
-	Hand     Mode = "next" // a session's model starts them: only claim, and make worktrees
-	LandOne  Mode = "land" // land what is queued, and start nothing
+	ModeRun  Mode = "run"  // orch starts the agents
+	ModeNext Mode = "next" // a session's model starts them: only claim, and make worktrees
+	ModeLand Mode = "land" // land what is queued, and start nothing
 )
 
 // RunStarted is the beginning of a run, with all that it goes by.
@@ -140,11 +140,11 @@ func (DrainStarted) apply(s State, e Event) State {
 	return s
 }
 
-// KillStarted says that agents are interrupted.
-type KillStarted struct{ anyTime }
+// InterruptStarted says that agents are interrupted.
+type InterruptStarted struct{ anyTime }
 
-func (KillStarted) apply(s State, _ Event) State {
-	s.Run.Kill = true
+func (InterruptStarted) apply(s State, _ Event) State {
+	s.Run.Interrupt = true
 	return s
 }
 
@@ -182,7 +182,7 @@ func (f BreakerOpened) apply(s State, e Event) State {
 	for _, fast := range s.Run.FastExits {
 		s = s.edit(fast.Task, func(t *Task) {
 			if t.State == Parked && t.Code == AgentCrashed || t.State == Waiting {
-				t.release(e.At)
+				t.resetForRetry(e.At)
 			}
 		})
 	}
@@ -195,7 +195,7 @@ func (f BreakerOpened) apply(s State, e Event) State {
 type MetaWanted struct{ anyTime }
 
 func (MetaWanted) apply(s State, _ Event) State {
-	s.Meta = "wanted"
+	s.FailureReport = "wanted"
 	return s
 }
 
@@ -206,7 +206,7 @@ type MetaFiled struct {
 }
 
 func (f MetaFiled) apply(s State, _ Event) State {
-	s.Meta = f.Issue
+	s.FailureReport = f.Issue
 	return s
 }
 

@@ -8,23 +8,23 @@ import (
 // State is what replaying the journal gives. Its tasks are immutable: Apply
 // replaces the one that it changes, so a copy of a State stays as it is.
 type State struct {
-	Epic     TaskID    `json:"epic"`              // whose run it is
-	Tasks    []*Task   `json:"tasks"`             // by id
-	Base     Commit    `json:"base"`              // the epic branch's first commit that is not ours
-	Tip      Commit    `json:"tip"`               // where the last landing, or a person's word, left the epic branch
-	Moved    Moved     `json:"moved,omitzero"`    // where it was found instead, while that is not settled
-	Done     Commit    `json:"done,omitempty"`    // the tip with which a run last ended with all tasks closed
-	Run      Run       `json:"run"`               // the newest one
-	Queue    []TaskID  `json:"queue,omitempty"`   // next to land first
-	Stacks   []Stack   `json:"stacks,omitempty"`  // that are between the gate and the epic branch, oldest first
-	Landing  Landing   `json:"landing,omitzero"`  // how landing goes
-	Window   int       `json:"window"`            // candidates that are gated together at most
-	Gate     GateState `json:"gate,omitempty"`    // of the untouched base
-	Cooldown time.Time `json:"cooldown,omitzero"` // no agent starts before
-	Cooling  string    `json:"cooling,omitempty"` // why
-	Cooled   int       `json:"cooled,omitempty"`  // cool-downs in a row
-	Meta     string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
-	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
+	Epic          TaskID    `json:"epic"`              // whose run it is
+	Tasks         []*Task   `json:"tasks"`             // by id
+	Base          Commit    `json:"base"`              // the epic branch's first commit that is not ours
+	Tip           Commit    `json:"tip"`               // where the last landing, or a person's word, left the epic branch
+	Moved         Moved     `json:"moved,omitzero"`    // where it was found instead, while that is not settled
+	Done          Commit    `json:"done,omitempty"`    // the tip with which a run last ended with all tasks closed
+	Run           Run       `json:"run"`               // the newest one
+	Queue         []TaskID  `json:"queue,omitempty"`   // next to land first
+	Stacks        []Stack   `json:"stacks,omitempty"`  // that are between the gate and the epic branch, oldest first
+	Landing       Landing   `json:"landing,omitzero"`  // how landing goes
+	Window        int       `json:"window"`            // candidates that are gated together at most
+	Gate          GateState `json:"gate,omitempty"`    // of the untouched base
+	Cooldown      time.Time `json:"cooldown,omitzero"` // no agent starts before
+	Cooling       string    `json:"cooling,omitempty"` // why
+	Cooled        int       `json:"cooled,omitempty"`  // cool-downs in a row
+	FailureReport string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
+	Into          IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
 
 	index   map[TaskID]int // of Tasks
 	tip     tipState
@@ -77,7 +77,7 @@ func (t *Task) end(code Code, feedback string, at time.Time) {
 		return
 	}
 	t.move(Waiting, at)
-	t.leave(at)
+	t.abandon(at)
 }
 
 // close ends an attempt.
@@ -86,16 +86,16 @@ func (a *Attempt) close(at time.Time) { a.Ended, a.Phase = at, Ended }
 // reopen makes an attempt that has ended one that may land.
 func (a *Attempt) reopen() { a.Ended, a.Phase = time.Time{}, BetweenTurns }
 
-// leave gives up a task that a person closed meanwhile.
-func (t *Task) leave(at time.Time) {
-	if t.closed() && t.Told != statusClosed {
+// abandon gives up a task that a person closed meanwhile.
+func (t *Task) abandon(at time.Time) {
+	if t.closed() && t.Written != statusClosed {
 		t.Why = "closed in the tracker by a person"
 		t.move(Skipped, at)
 	}
 }
 
-// release gives a parked or skipped task a fresh start.
-func (t *Task) release(at time.Time) {
-	t.Charged, t.Usage, t.Code, t.Why, t.Give, t.NotBefore = 0, Usage{}, "", "", "", time.Time{}
+// resetForRetry gives a parked or skipped task a fresh start.
+func (t *Task) resetForRetry(at time.Time) {
+	t.Charged, t.Usage, t.Code, t.Why, t.SkipStatus, t.NotBefore = 0, Usage{}, "", "", "", time.Time{}
 	t.move(Waiting, at)
 }

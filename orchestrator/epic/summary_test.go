@@ -50,7 +50,7 @@ func TestCounts(t *testing.T) {
 	t.Parallel()
 	nodes := []Node{
 		open("e.1"), open("e.2"), open("e.3"), open("e.4", "e.3"),
-		{ID: "e.5", Parent: "e", Status: "closed"}, {ID: "e.6", Parent: "e", Status: "open", Held: true}, {ID: "e.7", Parent: "e", Status: "open", Epic: true}, {ID: "x-1", Outside: true, Status: "open"},
+		{ID: "e.5", Parent: "e", Status: "closed"}, {ID: "e.6", Parent: "e", Status: "open", NotForAgents: true}, {ID: "e.7", Parent: "e", Status: "open", Epic: true}, {ID: "x-1", External: true, Status: "open"},
 	}
 	s := after(t, idle(t, nodes...), landedOne...)
 	s = after(t, s, startOf("e.2", 1))
@@ -72,7 +72,7 @@ func TestObstacles(t *testing.T) {
 		"a chain below a parked task": {[]Node{open("e.1"), open("e.2", "e.1"), open("e.3", "e.2")}, parked, "e.3", DepFailed, "waits for e.1, which needs you"},
 		"a circle":                    {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.1")}, nil, "e.1", DepCycle, "waits for itself in a circle"},
 		"a chain into a circle":       {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.2")}, nil, "e.1", "", ""},
-		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", Outside: true, Status: "open"}}, nil, "e.1", DepExternal, "waits for x-1, outside the epic"},
+		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", External: true, Status: "open"}}, nil, "e.1", DepExternal, "waits for x-1, outside the epic"},
 		"another's hands":             {[]Node{open("e.1", "e.2"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, "e.1", DepExternal, "waits for e.2, in progress in the hands of bob"},
 		"only time":                   {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, "e.2", "", ""},
 		"deferred":                    {[]Node{{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}}, nil, "e.1", DepExternal, "deferred until 2026-01-02 13:00:00"},

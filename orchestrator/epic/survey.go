@@ -53,8 +53,8 @@ func (TrackerFailed) apply(s State, e Event) State {
 	return s
 }
 
-// Wrote is the answer to one change that the tracker was asked for.
-type Wrote struct {
+// WriteResult is the answer to one change that the tracker was asked for.
+type WriteResult struct {
 	ID      TaskID `json:"id"`                            // of the issue
 	Kind    string `json:"kind,omitempty" text:"plain"`   // of the change
 	Status  string `json:"status,omitempty" text:"plain"` // which it has now; "" when refused
@@ -65,7 +65,7 @@ type Wrote struct {
 // TrackerWritten says which statuses the tracker has from us.
 type TrackerWritten struct {
 	anyTime
-	Wrote []Wrote `json:"wrote,omitempty"` // a change each
+	Wrote []WriteResult `json:"wrote,omitempty"` // a change each
 }
 
 func (f TrackerWritten) apply(s State, e Event) State {
@@ -75,13 +75,13 @@ func (f TrackerWritten) apply(s State, e Event) State {
 		if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
 			s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
 		}
-		s = wrote(s, w)
+		s = applyWrite(s, w)
 	}
 	return s
 }
 
-// wrote applies the tracker's answer to one change.
-func wrote(s State, w Wrote) State {
+// applyWrite applies the tracker's answer to one change.
+func applyWrite(s State, w WriteResult) State {
 	if s.Task(w.ID) == nil {
 		return s
 	}
@@ -97,7 +97,7 @@ func wrote(s State, w Wrote) State {
 	}
 	return s.edit(w.ID, func(t *Task) {
 		if w.Refused == "" {
-			t.Status, t.Told, t.Assignee, t.Doubted = w.Status, w.Status, w.By, false
+			t.Status, t.Written, t.Assignee, t.ClosedByAgent = w.Status, w.Status, w.By, false
 		} else if w.By != "" {
 			t.Assignee, t.Status = w.By, statusInProgress
 		}
@@ -122,7 +122,7 @@ func (f TrackerRead) apply(s State, e Event) State {
 		i, known := s.index[n.ID]
 		if !known {
 			t := &Task{Node: n, State: Waiting, Since: e.At}
-			t.follow(Node{}, s.Run.Limits.Actor, e.At)
+			t.reconcile(Node{}, s.Run.Limits.Actor, e.At)
 			s.index[n.ID] = len(s.Tasks)
 			s.Tasks = append(s.Tasks, t)
 			continue
@@ -130,7 +130,7 @@ func (f TrackerRead) apply(s State, e Event) State {
 		t := *s.Tasks[i]
 		was := t.Node
 		t.Node, t.Deleted = n, false
-		t.follow(was, s.Run.Limits.Actor, e.At)
+		t.reconcile(was, s.Run.Limits.Actor, e.At)
 		s.Tasks[i] = &t
 	}
 	for _, id := range f.Removed {
@@ -147,27 +147,27 @@ func (f TrackerRead) apply(s State, e Event) State {
 	return s
 }
 
-// follow brings a task's state in line with what a person did in the tracker.
-// What the tracker has from us (Told) is no news.
-func (t *Task) follow(was Node, actor string, at time.Time) {
-	if !t.Dispatchable() || t.Status == t.Told && t.Told != "" {
+// reconcile brings a task's state in line with what a person did in the tracker.
+// What the tracker has from us (Written) is no news.
+func (t *Task) reconcile(was Node, actor string, at time.Time) {
+	if !t.Dispatchable() || t.Status == t.Written && t.Written != "" {
 		return
 	}
 	open := t.Status == statusOpen
-	told := t.Told
-	t.Told = ""
-	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.Give == "" // by whom, the tracker told later
-	t.Doubted = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent(actor)
+	told := t.Written
+	t.Written = ""
+	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == "" // by whom, the tracker told later
+	t.ClosedByAgent = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent(actor)
 	switch {
-	case t.State == Skipped && t.Doubted:
-		t.release(at) // no person closed it after all
+	case t.State == Skipped && t.ClosedByAgent:
+		t.resetForRetry(at) // no person closed it after all
 	case t.State == Waiting || t.State == Parked && t.closed():
-		t.leave(at)
+		t.abandon(at)
 	case t.State == Skipped && open && was.Status != statusOpen:
-		t.release(at)
+		t.resetForRetry(at)
 	case t.State == Landed && open && told == statusClosed,
 		t.State == Parked && open && told == statusBlocked:
-		t.release(at) // reopened
+		t.resetForRetry(at) // reopened
 	}
 }
 

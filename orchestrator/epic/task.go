@@ -33,22 +33,22 @@ const Ready TaskState = "ready"
 
 // Node is what the tracker says of one issue, as far as scheduling needs it.
 type Node struct {
-	ID        TaskID     `json:"id"`                               // in the tracker
-	Title     string     `json:"title,omitempty"`                  // one line
-	Epic      bool       `json:"epic,omitempty"`                   // an epic: never dispatched, closed when all below it is done
-	Outside   bool       `json:"outside,omitempty"`                // not below this epic; known because something in it waits for it
-	Held      bool       `json:"held,omitempty"`                   // of a type that no agent works on (a gate, a message), or pinned
-	Parent    TaskID     `json:"parent,omitempty"`                 // the epic that it is directly below
-	Status    string     `json:"status" text:"plain"`              // the tracker's own word
-	Assignee  string     `json:"assignee,omitempty" text:"plain"`  // who has it there; "" nobody
-	Agent     string     `json:"agent,omitempty" text:"plain"`     // from the label agent:<name>
-	Priority  int        `json:"priority"`                         // 0 is most urgent
-	CreatedAt time.Time  `json:"created_at"`                       // UTC
-	Estimate  Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
-	DeferTill time.Time  `json:"defer_until,omitzero"`             // not ready before
-	ClosedAt  time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
-	ClosedBy  string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
-	Needs     [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
+	ID           TaskID     `json:"id"`                               // in the tracker
+	Title        string     `json:"title,omitempty"`                  // one line
+	Epic         bool       `json:"epic,omitempty"`                   // an epic: never dispatched, closed when all below it is done
+	External     bool       `json:"outside,omitempty"`                // not below this epic; known because something in it waits for it
+	NotForAgents bool       `json:"held,omitempty"`                   // of a type that no agent works on (a gate, a message), or pinned
+	Parent       TaskID     `json:"parent,omitempty"`                 // the epic that it is directly below
+	Status       string     `json:"status" text:"plain"`              // the tracker's own word
+	Assignee     string     `json:"assignee,omitempty" text:"plain"`  // who has it there; "" nobody
+	Agent        string     `json:"agent,omitempty" text:"plain"`     // from the label agent:<name>
+	Priority     int        `json:"priority"`                         // 0 is most urgent
+	CreatedAt    time.Time  `json:"created_at"`                       // UTC
+	Estimate     Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
+	DeferTill    time.Time  `json:"defer_until,omitzero"`             // not ready before
+	ClosedAt     time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
+	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
+	Needs        [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
 }
 
 // Minutes is a whole number of minutes, the tracker's unit of an estimate.
@@ -57,21 +57,21 @@ type Minutes int
 // Task is a node with what orch did about it.
 type Task struct {
 	Node
-	State     TaskState `json:"state"`              // where it is on its way
-	Attempts  []Attempt `json:"attempts,omitempty"` // oldest first; only the last can be open
-	Charged   int       `json:"charged,omitempty"`  // attempts that count against the limit
-	Usage               // since a person last released it
-	NotBefore time.Time `json:"not_before,omitzero"` // back-off
-	Code      Code      `json:"code,omitempty"`      // why it is parked
-	Why       string    `json:"why,omitempty"`       // the same, in one clause
-	Since     time.Time `json:"since,omitzero"`      // when State last changed
-	Commit    Commit    `json:"commit,omitempty"`    // what landed it
-	Told      string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
-	Deleted   bool      `json:"deleted,omitempty"`   // no longer in the tracker
-	Limit     int       `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
-	Doubted   bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
-	Hints     []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
-	Give      string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+	State         TaskState `json:"state"`              // where it is on its way
+	Attempts      []Attempt `json:"attempts,omitempty"` // oldest first; only the last can be open
+	Charged       int       `json:"charged,omitempty"`  // attempts that count against the limit
+	Usage                   // since a person last released it
+	NotBefore     time.Time `json:"not_before,omitzero"` // back-off
+	Code          Code      `json:"code,omitempty"`      // why it is parked
+	Why           string    `json:"why,omitempty"`       // the same, in one clause
+	Since         time.Time `json:"since,omitzero"`      // when State last changed
+	Commit        Commit    `json:"commit,omitempty"`    // what landed it
+	Written       string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
+	Deleted       bool      `json:"deleted,omitempty"`   // no longer in the tracker
+	Limit         int       `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
+	ClosedByAgent bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
+	Hints         []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
+	SkipStatus    string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
 }
 
 // Last returns the newest attempt; its Number is 0 when there was none.
@@ -89,10 +89,10 @@ func (t *Task) Done() bool {
 }
 
 // closed reports whether the tracker says so and it is believed.
-func (t *Task) closed() bool { return t.Status == statusClosed && !t.Doubted }
+func (t *Task) closed() bool { return t.Status == statusClosed && !t.ClosedByAgent }
 
 // Dispatchable reports whether the issue is one that agents are given at all.
-func (t *Task) Dispatchable() bool { return !t.Epic && !t.Outside && !t.Held }
+func (t *Task) Dispatchable() bool { return !t.Epic && !t.External && !t.NotForAgents }
 
 // The tracker's statuses that the rules here speak of (bd's own words).
 const (
@@ -175,7 +175,7 @@ func (TaskRetried) check(s State, e Event) error {
 
 func (f TaskRetried) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
-		t.release(e.At)
+		t.resetForRetry(e.At)
 		if f.Hint != "" {
 			t.Hints = append(slices.Clone(t.Hints), f.Hint)
 		}
@@ -191,7 +191,7 @@ func (TaskSkipped) check(s State, e Event) error { return checkMovable(s, e) }
 
 func (f TaskSkipped) apply(s State, e Event) State {
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
-		t.Give, t.Code, t.Why = f.Status, "", e.Reason
+		t.SkipStatus, t.Code, t.Why = f.Status, "", e.Reason
 		t.move(Skipped, e.At)
 	})
 }

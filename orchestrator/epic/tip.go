@@ -214,8 +214,8 @@ func (f BranchAccepted) apply(s State, e Event) State {
 		}
 		s = s.edit(id, func(t *Task) {
 			t.Commit = ""
-			t.Doubted = t.Status == statusClosed // the tracker is told that it is open
-			t.release(e.At)
+			t.ClosedByAgent = t.Status == statusClosed // the tracker is told that it is open
+			t.resetForRetry(e.At)
 		})
 	}
 	return s
@@ -257,18 +257,18 @@ func tipRules(s State, now *clock) []Decision {
 	m, waits := s.Moved, slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
 	switch {
 	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
-		return one(LookAtTip, Event{Fact: TipLookStarted{}})
+		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
 	case !s.settled() && waits >= 0:
-		return one(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
+		return decideOne(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 	case m.Pending() && !m.Accepted && m.holds():
-		return one(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
+		return decideOne(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
 	case m.Pending() && !m.Accepted && len(m.During) > 0,
 		m.Pending() && m.Accepted && len(m.During) > 0 && s.Gate == GateRed:
-		return one(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: Tampered})
+		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: Tampered})
 	case s.tip.gone && !m.Pending() && s.Run.Drain == "" && len(s.ready(now)) > 0:
-		return one(LookAtTip, Event{Fact: TipLookStarted{}})
+		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func lastLook(s State, now *clock) []Decision {
 	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.over(now) {
 		return nil
 	}
-	return one(LookAtTip, Event{Fact: TipLookStarted{}})
+	return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 }
 
 // tipStops says why the epic branch ends the run; "" where it does not.

@@ -56,7 +56,7 @@ func TestMovedBranch(t *testing.T) {
 // TestAcceptedBranchOpensWhatItLost: only then, and the tracker is told.
 func TestAcceptedBranchOpensWhatItLost(t *testing.T) {
 	t.Parallel()
-	s := onBranch(t, Event{Fact: TrackerWritten{Wrote: []Wrote{{ID: "e.1", Kind: "close", Status: "closed"}}}}, moved("x", "e.1"))
+	s := onBranch(t, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Kind: "close", Status: "closed"}}}}, moved("x", "e.1"))
 	require.Equal(t, Landed, s.Task("e.1").State)
 	require.Equal(t, LoopBlocked, Summarize(s, noon).Promise)
 	s = after(t, s, Event{Fact: BranchAccepted{TipMove: TipMove{From: "c", To: "x", Lost: []TaskID{"e.1"}}}})

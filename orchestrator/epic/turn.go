@@ -124,7 +124,7 @@ func (f AgentEnded) apply(s State, e Event) State {
 		s.Run.GoodEnds++
 		s.Run.FastExits, s.Run.Probing, s.Cooled = nil, false, 0
 	}
-	s = f.cool(s, e)
+	s = f.applyCooldown(s, e)
 	if f.Fast && (s.Run.GoodEnds == 0 || f.End == EndedNoStart) {
 		s = s.fastExit(e)
 	}
@@ -139,9 +139,9 @@ func (f AgentEnded) apply(s State, e Event) State {
 	return s
 }
 
-// cool lets the whole pool wait when the client's service asks for it. Agents
-// that were told so at the same time make one cool-down, not several.
-func (f AgentEnded) cool(s State, e Event) State {
+// applyCooldown lets the whole pool wait when the client's service asks for it. Agents
+// that were told so at the same time make one applyCooldown-down, not several.
+func (f AgentEnded) applyCooldown(s State, e Event) State {
 	if f.End != EndedLimit && f.End != EndedUsage {
 		return s
 	}
@@ -167,9 +167,9 @@ func (f AgentEnded) note(t *Task, e Event) {
 	}
 	a.Why = e.Reason
 	if f.Session != "" && f.Session != a.Session {
-		a.Session, a.Counted = f.Session, 0
+		a.Session, a.SessionTokens = f.Session, 0
 	}
-	a.Counted += f.Tokens
+	a.SessionTokens += f.Tokens
 	a.add(f.Usage)
 	t.add(f.Usage)
 	if f.Round != nil {
@@ -198,13 +198,13 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 	case f.Signal == SignalBlocked, f.Signal == SignalEscalate:
 		t.end(Question, f.Said, e.At)
 	case f.Round != nil && !f.Round.Passed:
-		f.goOn(t, e, limits)
+		f.continueTurn(t, e, limits)
 	case t.over(limits.TaskBudget) != "" && (f.Signal == SignalContinue || f.Signal == SignalFresh):
 		t.end(Budget, f.Said, e.At)
 	case f.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = f.Said // stays open; Decide starts the next iteration
 	case f.Signal == SignalFresh && a.Iteration < limits.iterations(t):
-		a.Feedback, a.Session, a.Counted = freshFeedback, "", 0
+		a.Feedback, a.Session, a.SessionTokens = freshFeedback, "", 0
 	case f.Signal == SignalContinue, f.Signal == SignalFresh:
 		t.end(MaxIterations, "", e.At)
 	case len(f.Unmerged) > 0:
@@ -212,16 +212,16 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 		t.end(MergeConflict, f.Said, e.At)
 	case !f.Changed:
 		t.end(NoChange, f.Said, e.At)
-	case limits.asks(t, f.Signal):
+	case limits.needsPromise(t, f.Signal):
 		a.Feedback = askFeedback
 	default:
 		t.move(Queued, e.At)
 	}
 }
 
-// goOn gives an agent the feedback of its rules, for another turn of the same attempt; a
+// continueTurn gives an agent the feedback of its rules, for another turn of the same attempt; a
 // guard ends one that does not get better.
-func (f AgentEnded) goOn(t *Task, e Event, limits Limits) {
+func (f AgentEnded) continueTurn(t *Task, e Event, limits Limits) {
 	a, r := t.last(), f.Round
 	guard, why := iteration.Trip(a.Rounds, iteration.DefaultThreshold)
 	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
@@ -239,9 +239,9 @@ func (f AgentEnded) goOn(t *Task, e Event, limits Limits) {
 	}
 }
 
-// asks reports whether an agent that ended a turn is asked whether it is done: one that
+// needsPromise reports whether an agent that ended a turn is asked whether it is done: one that
 // promised nothing, in a conversation that can go on, once in a row.
-func (l Limits) asks(t *Task, signal string) bool {
+func (l Limits) needsPromise(t *Task, signal string) bool {
 	a := t.Last()
 	return l.Resumes && signal == "" && !a.InSession && a.Feedback != askFeedback && a.Iteration < l.iterations(t) && t.over(l.TaskBudget) == ""
 }

@@ -18,7 +18,7 @@ type flatEvent struct {
 	Run     RunStarted        `json:"run"`
 	Epic    TaskID            `json:"epic"`
 	Read    TrackerRead       `json:"read"`
-	Wrote   []Wrote           `json:"wrote"`
+	Wrote   []WriteResult     `json:"wrote"`
 	Land    flatLand          `json:"land"`
 	Agent   flatAgent         `json:"agent"`
 	Round   *Round            `json:"round"`

@@ -74,7 +74,7 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"paused", "", cmp.Or(e.Reason, "by a person") + "; what runs goes on to its end", true}, true
 	case epic.RunContinued:
 		return line{"go on", "", cmp.Or(e.Reason, "by a person"), false}, true
-	case epic.KillStarted:
+	case epic.InterruptStarted:
 		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
 	case epic.BreakerOpened:
 		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.Span(f.Until.Sub(e.At))), true}, true

@@ -24,7 +24,7 @@ func played(t *testing.T, events ...epic.Event) epic.State {
 
 func begun(nodes ...epic.Node) []epic.Event {
 	return []epic.Event{
-		{Fact: epic.RunStarted{Epic: "e", Number: 1, Mode: epic.Headless, Limits: epic.Limits{MaxParallel: 4, Attempts: 3, Iterations: 9, Actor: "orch/e", Into: "main"}, Tip: "tip"}},
+		{Fact: epic.RunStarted{Epic: "e", Number: 1, Mode: epic.ModeRun, Limits: epic.Limits{MaxParallel: 4, Attempts: 3, Iterations: 9, Actor: "orch/e", Into: "main"}, Tip: "tip"}},
 		{Fact: epic.BaseCheckStarted{}}, {Fact: epic.BaseChecked{Verdict: epic.Verdict{Passed: true}}},
 		{Fact: epic.TrackerRead{Nodes: append([]epic.Node{{ID: "e", Title: "The epic", Epic: true, Status: "open"}}, nodes...)}},
 	}
@@ -73,11 +73,11 @@ func TestLines(t *testing.T) {
 		{epic.Event{Fact: epic.BaseChecked{Verdict: epic.Verdict{Passed: true}}}, "", false},
 		{epic.Event{Fact: epic.BaseChecked{}}, "base red: the gate fails before any agent has worked", true},
 		{epic.Event{Fact: epic.DrainStarted{}, Reason: "asked by interrupt"}, "drain: asked by interrupt; no new work is started", true},
-		{epic.Event{Fact: epic.KillStarted{}}, "stop: agents are interrupted; their work is kept", true},
+		{epic.Event{Fact: epic.InterruptStarted{}}, "stop: agents are interrupted; their work is kept", true},
 		{epic.Event{Fact: epic.BreakerOpened{Until: time.Time{}.Add(10 * time.Second)}, Reason: "5 agents ended at once"}, "pause: 5 agents ended at once; one agent tries again in 10s", true},
 		{epic.Event{Fact: epic.TrackerFailed{}, Reason: "timeout"}, "tracker: no answer: timeout", true},
-		{epic.Event{Fact: epic.TrackerWritten{Wrote: []epic.Wrote{{ID: "e.1", Status: "closed"}}}}, "", false},
-		{epic.Event{Fact: epic.TrackerWritten{Wrote: []epic.Wrote{{ID: "e.1", Refused: "claimed by bob"}}}}, "tracker e.1: claimed by bob", true},
+		{epic.Event{Fact: epic.TrackerWritten{Wrote: []epic.WriteResult{{ID: "e.1", Status: "closed"}}}}, "", false},
+		{epic.Event{Fact: epic.TrackerWritten{Wrote: []epic.WriteResult{{ID: "e.1", Refused: "claimed by bob"}}}}, "tracker e.1: claimed by bob", true},
 		{epic.Event{Fact: epic.TrackerRead{}}, "", false},
 		{epic.Event{Fact: epic.MetaFiled{}, Reason: "filed x-9 in the tracker"}, "filed: filed x-9 in the tracker", true},
 		{epic.Event{Fact: epic.EpicLandedInto{Branch: "main", Commit: "0123456789abcdef"}}, "into: main is at 0123456789ab now", false},

@@ -108,7 +108,7 @@ func Document(a *cli.App, s epic.State, sum epic.Summary) map[string]any {
 	}
 	tasks := []task{}
 	for _, t := range s.Tasks {
-		if t.Epic || t.Outside || t.Deleted {
+		if t.Epic || t.External || t.Deleted {
 			continue
 		}
 		row := task{ID: t.ID, Title: t.Title, State: t.State, Tracker: t.Status, Reason: t.Code, Why: t.Why, Since: t.Since, Attempts: len(t.Attempts), Commit: t.Commit}

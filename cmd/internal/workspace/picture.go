@@ -182,5 +182,5 @@ func (p *Picture) Refresh(ctx context.Context) {
 		return
 	}
 	p.Read = p.Now()
-	p.State = epic.Compare(p.State, issues, p.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Now())
 }

@@ -39,8 +39,23 @@ func (e *Engine) turn(j engine.Job, progress func(engine.Progress)) (*turn, erro
 	if err != nil {
 		return nil, err
 	}
-	return &turn{Job: j, e: e, files: files, progress: progress,
+	return &turn{Job: j, e: e, files: files, progress: inTurn(progress),
 		dir: epicdir.Attempt(e.Dir, j.Task, j.Number), names: e.Bench.Name(string(j.Task), j.Number)}, nil
+}
+
+// inTurn has a function called once at a time, and not again after it was told that the process
+// has exited: the output of a process comes beside what waits for its end.
+func inTurn(progress func(engine.Progress)) func(engine.Progress) {
+	var mu sync.Mutex
+	exited := false
+	return func(p engine.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !exited {
+			exited = p.Stage == engine.Exited
+			progress(p)
+		}
+	}
 }
 
 // prepare writes the brief and gathers what the agent's process is given.
