@@ -9,6 +9,7 @@ import (
 // flatEvent is an event of versions 1 and 2, in which all kinds shared their fields. Nothing
 // writes it; journals that hold it are read for ever.
 type flatEvent struct {
+	V       int               `json:"v"`
 	Kind    Kind              `json:"kind"`
 	At      time.Time         `json:"at"`
 	Task    TaskID            `json:"task"`
@@ -54,11 +55,12 @@ func (a flatAgent) turn() Turn {
 	return Turn{Iteration: a.Iteration, Base: a.Base, Session: a.Session, Resume: a.Resume}
 }
 
-// upgrade reads an event of version 1 or 2. It fails for a kind that these did not have.
-func upgrade(b []byte) (Event, error) {
+// upgrade reads an event of version 1 or 2, and says which version it calls itself: 0, since it
+// does not, or a later one, which then is none of these. It fails for a kind that they did not have.
+func upgrade(b []byte) (e Event, version int, err error) {
 	var f flatEvent
-	if err := json.Unmarshal(b, &f); err != nil {
-		return Event{}, err
+	if err := json.Unmarshal(b, &f); err != nil || f.V >= shape {
+		return Event{}, f.V, err
 	}
 	fact, text := f.runFact()
 	if fact == nil {
@@ -68,9 +70,9 @@ func upgrade(b []byte) (Event, error) {
 		fact, text = f.landingFact()
 	}
 	if fact == nil {
-		return Event{}, fmt.Errorf("no kind of event was called %q", f.Kind)
+		return Event{}, f.V, fmt.Errorf("no kind of event was called %q", f.Kind)
 	}
-	e := Event{At: f.At, Task: f.Task, Attempt: f.Attempt, Code: f.Code, Reason: f.Reason, Fact: fact}
+	e = Event{At: f.At, Task: f.Task, Attempt: f.Attempt, Code: f.Code, Reason: f.Reason, Fact: fact}
 	for name, hash := range f.Kept { // the texts have names of their own now
 		switch {
 		case name == "text" && text != "":
@@ -79,7 +81,7 @@ func upgrade(b []byte) (Event, error) {
 			e.keep("round.feedback", hash)
 		}
 	}
-	return e, nil
+	return e, f.V, nil
 }
 
 func (e *Event) keep(name, hash string) {

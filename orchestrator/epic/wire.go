@@ -55,24 +55,27 @@ func plainJSON(v any) ([]byte, error) {
 // UnmarshalJSON reads an event of this version or of any before. It fails for a kind, or a
 // version, that it does not know.
 func (e *Event) UnmarshalJSON(b []byte) error {
-	var head struct {
-		V int `json:"v"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return err
-	}
-	switch {
-	case head.V > shape:
-		return fmt.Errorf("the event has version %d, and this orch knows up to %d", head.V, shape)
-	case head.V < shape:
-		old, err := upgrade(b)
-		if err == nil {
-			*e = old
+	if !bytes.HasPrefix(b, []byte(`{"v":`)) { // as upgrade reads most: each is decoded once
+		old, v, err := upgrade(b)
+		if v < shape {
+			if err == nil {
+				*e = old
+			}
+			return err
 		}
-		return err
 	}
 	var w wireEvent
 	if err := json.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	switch {
+	case w.V > shape:
+		return fmt.Errorf("the event has version %d, and this orch knows up to %d", w.V, shape)
+	case w.V < shape:
+		old, _, err := upgrade(b)
+		if err == nil {
+			*e = old
+		}
 		return err
 	}
 	fact, err := readFact(w.Kind, w.Data)
