@@ -28,7 +28,7 @@ func TestDifferential(t *testing.T) {
 	if n, err := strconv.Atoi(os.Getenv("ORCH_TEST_OPS")); err == nil {
 		ops = n
 	}
-	file := filePlace(t).anyTracker.(*beads.File)
+	file := filePlace(t).Tracker.(*beads.File)
 	d := &differential{t: t, rnd: rand.New(rand.NewPCG(1, 2)), bd: bd, run: run, file: file}
 	d.populate(24)
 	const batch = 50 // operations between two comparisons

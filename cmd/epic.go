@@ -55,7 +55,7 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 		return cli.Usage("%s is a task; name its epic", task.ID)
 	}
 	var m epic.TipMove
-	_, _, err = driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.Settle, nil, func(o *orchestrator.Orchestrator) error {
+	_, _, err = driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.ModeSettle, nil, func(o *orchestrator.Orchestrator) error {
 		m, err = do(o, ctx)
 		return err
 	})

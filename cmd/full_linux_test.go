@@ -110,7 +110,7 @@ func nobodyCharged(t *testing.T, f *fixture) {
 	for _, r := range rec.Records {
 		var e epic.Event
 		require.NoError(t, json.Unmarshal(r.Event, &e))
-		switch e.Kind {
+		switch e.Fact.(type) {
 		case epic.AgentEnded:
 			require.Contains(t, []epic.Code{"", epic.Machine}, e.Code, e.Reason)
 		case epic.TaskParked, epic.TamperingFound:

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 )
 
 // next and land are the verbs of a session whose own model is the orchestrator:
@@ -64,8 +64,8 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
 	fresh := map[epic.TaskID]bool{}
-	s, sum, err := driver{Workspace: w, faults: a.faults}.brief(ctx, epicID, f, epic.Hand, func(e epic.Event, _ epic.State) {
-		if e.Kind == epic.AttemptHanded {
+	s, sum, err := driver{Workspace: w, faults: a.faults}.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
+		if _, ok := e.Fact.(epic.AttemptHanded); ok {
 			fresh[e.Task] = true
 		}
 	}, nil)
@@ -84,7 +84,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		}
 		n := store.Name(string(t.ID), at.Number)
 		tasks = append(tasks, document.Handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
-			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epicID), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
+			Brief: epicdir.Brief(epicdir.Attempt(w.EpicDir(epicID), t.ID, at.Number), 1), New: fresh[t.ID]})
 	}
 	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
 	if a.JSON {
@@ -189,7 +189,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept {
 		f.allowed = []string{string(task.ID)}
 	}
-	s, _, err := driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, p.State.Epic, f, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
+	s, _, err := driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		if parked {
 			return o.Accept(task.ID)
 		}

@@ -132,7 +132,7 @@ func (a *app) note(ctx context.Context, what string) error {
 		if _, held, heldErr := orchestrator.HeldBy(dir); heldErr != nil || !held {
 			continue
 		}
-		if err := orchestrator.Ask(dir, epic.Event{Kind: epic.RequestRefused, Reason: what}, a.Now()); err != nil {
+		if err := orchestrator.Ask(dir, epic.Event{Fact: epic.RequestRefused{}, Reason: what}, a.Now()); err != nil {
 			return err
 		}
 	}

@@ -26,7 +26,6 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
@@ -180,7 +179,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err != nil {
 		return out, err
 	}
-	if s.deps.Harness, err = w.Harness(); err != nil {
+	if err := w.CheckHarness(); err != nil {
 		return out, err
 	}
 	if change != nil {
@@ -189,12 +188,12 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	dir := w.EpicDir(epicID)
 	told := watch.NewPublisher(dir, w.Redact, w.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: epic.Headless, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
 	})
 	if err != nil {
 		return out, err
 	}
-	if err := acceptAllowed(o, s.deps.AllowProtected); err != nil {
+	if err := acceptAllowed(o, s.allowed); err != nil {
 		return out, errors.Join(err, w.GiveBack(ctx, o))
 	}
 	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
@@ -264,6 +263,8 @@ type prepared struct {
 	epic tracker.Issue
 	deps orchestrator.Deps
 	base epic.Commit
+	// allowed are globs of protected paths that a task may change.
+	allowed map[epic.TaskID][]string
 	// locked forgets what was read of the tracker when another run has written since.
 	locked func()
 }
@@ -280,25 +281,22 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 	if err != nil {
 		return prepared{}, err
 	}
-	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
-	deps, err := w.Deps(ctx, epicID, ahead)
+	allowed, err := allowances(f.allowed)
 	if err != nil {
 		return prepared{}, err
 	}
-	f.apply(&deps.Limits)
-	deps.Withheld, deps.Protect, deps.Settings = f.withheld, w.Config.Protect, w.Origins.Values()
-	if deps.AllowProtected, err = allowances(f.allowed); err != nil {
-		return prepared{}, err
-	}
-	for id := range deps.AllowProtected {
+	for id := range allowed {
 		if _, known := tracker.NewIndex(found.Issues).Issue(string(id)); !known {
 			return prepared{}, cli.Usage("--allow-protected names %s, and there is no such task", id)
 		}
 	}
-	deps.Hooks = func(ctx context.Context, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
-		return hooks.Decide(ctx, w.Workspace, task, n, v, said, files)
+	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
+	deps, err := w.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.Workspace)})
+	if err != nil {
+		return prepared{}, err
 	}
-	return prepared{epic: found.Issue, deps: deps, base: base, locked: func() {
+	f.apply(&deps.Limits)
+	return prepared{epic: found.Issue, deps: deps, base: base, allowed: allowed, locked: func() {
 		if journal.Size(w.EpicDir(epicID)) != size {
 			ahead.forget()
 		}
@@ -386,10 +384,10 @@ func signals(ctx context.Context, deaf bool) (requests <-chan orchestrator.Reque
 				if deaf && sig == syscall.SIGHUP {
 					continue
 				}
-				e := epic.Event{Kind: epic.KillStarted, Reason: "asked twice"}
+				e := epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
-					e = epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "asked by " + sig.String()}
+					e = epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by " + sig.String()}
 				}
 				select {
 				case out <- orchestrator.Request{Event: e}:

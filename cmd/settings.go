@@ -65,10 +65,10 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 	if maps.Equal(now, known) {
 		return nil, known
 	}
-	e = &epic.Event{Kind: epic.SettingsChanged}
+	e = &epic.Event{Fact: epic.SettingsChanged{}}
 	switch {
 	case err != nil:
-		e.Reason, e.Text = "the settings were edited, and cannot be read now; this run goes on by those that it began with", err.Error()
+		e.Reason, e.Fact = "the settings were edited, and cannot be read now; this run goes on by those that it began with", epic.SettingsChanged{Difference: err.Error()}
 		return e, now
 	case maps.Equal(now, began):
 		e.Reason = "the settings are again those that this run began with"
@@ -83,7 +83,7 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 		}
 	}
 	e.Reason = fmt.Sprintf("%s %s edited; this run goes on by what it began with, the next one takes it", text.Clause(strings.Join(keys, ", "), 120), cli.Plural(len(keys), "was", "were"))
-	e.Text = body.String()
+	e.Fact = epic.SettingsChanged{Difference: body.String()}
 	return e, now
 }
 

@@ -32,10 +32,10 @@ func TestSettingsEvent(t *testing.T) {
 	e, known := settingsEvent(began, began, read("# new\nworkflow: {gate: [{name: a, type: command, command: strict}], run: {attempts: 2}}"))
 	require.Nil(t, e, "it says the same")
 	e, known = settingsEvent(began, known, read("workflow: {run: {attempts: 3}, gate: [{name: a, type: command, command: weak}]}"))
-	require.Equal(t, epic.SettingsChanged, e.Kind)
+	difference := e.Fact.(epic.SettingsChanged).Difference
 	require.Contains(t, e.Reason, "gate, run.attempts were edited")
-	require.Contains(t, e.Text, `+ gate: [{"name":"a","type":"command","command":"weak"}]`)
-	require.Contains(t, e.Text, "- run.attempts: 2\n+ run.attempts: 3")
+	require.Contains(t, difference, `+ gate: [{"name":"a","type":"command","command":"weak"}]`)
+	require.Contains(t, difference, "- run.attempts: 2\n+ run.attempts: 3")
 	again, known := settingsEvent(began, known, read("workflow: {run: {attempts: 3}, gate: [{name: a, type: command, command: weak}]}"))
 	require.Nil(t, again, "it is said once")
 	e, known = settingsEvent(began, known, func() (config.Origins, error) { return nil, errors.New("broken") })

@@ -22,7 +22,7 @@ func newRetryCmd(a *app) *cobra.Command {
 		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
 		Args:    cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.ask(c.Context(), args[0], epic.Event{Kind: epic.TaskRetried, Text: hint, Reason: "asked by a person"}, "is tried again")
+			return a.ask(c.Context(), args[0], epic.Event{Fact: epic.TaskRetried{Hint: hint}, Reason: "asked by a person"}, "is tried again")
 		},
 	}
 	c.Flags().StringVarP(&hint, "message", "m", "", "advice for the next attempt")
@@ -39,7 +39,7 @@ func newAnswerCmd(a *app) *cobra.Command {
 			if strings.TrimSpace(args[1]) == "" {
 				return cli.Usage("the answer is empty")
 			}
-			return a.ask(c.Context(), args[0], epic.Event{Kind: epic.TaskRetried, Text: args[1], Reason: "answered by a person"}, "goes on with the answer")
+			return a.ask(c.Context(), args[0], epic.Event{Fact: epic.TaskRetried{Hint: args[1]}, Reason: "answered by a person"}, "goes on with the answer")
 		},
 	}
 }
@@ -55,10 +55,11 @@ waits for it waits on; with --close it is closed, and what waits for it goes on
 without its work. orch retry takes it up again.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			e := epic.Event{Kind: epic.TaskSkipped, Text: "blocked", Reason: "skipped by a person"}
+			f := epic.TaskSkipped{Status: "blocked"}
 			if closeIt {
-				e.Text = "closed"
+				f.Status = "closed"
 			}
+			e := epic.Event{Fact: f, Reason: "skipped by a person"}
 			if reason != "" {
 				e.Reason += ": " + reason
 			}
@@ -81,7 +82,7 @@ func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) err
 	}
 	e.Task = task.ID
 	if err := epic.Check(p.State, e); err != nil {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind)+": "), ": "+epic.ErrForbidden.Error())),
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind())+": "), ": "+epic.ErrForbidden.Error())),
 			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
 	if err := orchestrator.Ask(p.Folder, orchestrator.WithoutSecrets(a.Redact, e), a.Now()); err != nil {
@@ -106,7 +107,7 @@ func newPauseCmd(a *app) *cobra.Command {
 		Short: "start no agent in the run that goes on, until orch continue; what runs goes on to its end",
 		Args:  cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.tell(c.Context(), args, "is paused", epic.Event{Kind: epic.RunPaused, Reason: "asked by orch pause"})
+			return a.tell(c.Context(), args, "is paused", epic.Event{Fact: epic.RunPaused{}, Reason: "asked by orch pause"})
 		},
 	}
 }
@@ -117,7 +118,7 @@ func newContinueCmd(a *app) *cobra.Command {
 		Short: "let a run that was paused go on",
 		Args:  cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.tell(c.Context(), args, "goes on", epic.Event{Kind: epic.RunContinued, Reason: "asked by orch continue"})
+			return a.tell(c.Context(), args, "goes on", epic.Event{Fact: epic.RunContinued{}, Reason: "asked by orch continue"})
 		},
 	}
 }
@@ -135,9 +136,9 @@ func newStopCmd(a *app) *cobra.Command {
 }
 
 func (a *app) stop(ctx context.Context, args []string, now bool) error {
-	drain := epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "asked by orch stop"}
+	drain := epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by orch stop"}
 	if now {
-		return a.tell(ctx, args, "stops", drain, epic.Event{Kind: epic.KillStarted, Reason: "asked by orch stop --now"})
+		return a.tell(ctx, args, "stops", drain, epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked by orch stop --now"})
 	}
 	return a.tell(ctx, args, "stops after what runs now", drain)
 }

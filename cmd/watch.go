@@ -150,7 +150,7 @@ func (v *viewer) ended() error {
 	if !v.JSON {
 		fmt.Fprintf(v.Stdout, "run %d of %s has ended: %s\n", v.run, s.Epic, s.Run.Promise)
 	}
-	if s.Run.Mode != epic.Headless {
+	if s.Run.Mode != epic.ModeRun {
 		return nil // a short command, which says itself what it did
 	}
 	return cli.ExitWith(exitOf(s, epic.Summarize(s, s.Run.Ended), 0))

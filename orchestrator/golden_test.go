@@ -2,10 +2,12 @@ package orchestrator_test
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -59,28 +61,145 @@ func standingOf(s State) standing {
 // that reads one of them differently breaks the epics that people have under way.
 func TestGoldenJournals(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(filepath.Join("testdata", "journals", "v1-*.jsonl"))
+	for name, events := range written(t) {
+		if file := filepath.Join(journals, name+".jsonl"); *update && !exists(file) {
+			writeJournal(t, file, events)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(journals, "v*.jsonl"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	seen := map[string]bool{}
+	seen := map[string]bool{} // by version and kind
 	for _, file := range files {
-		rec := readJournal(t, file)
-		for _, r := range rec.Records {
-			var e Event
-			require.NoError(t, json.Unmarshal(r.Event, &e))
-			seen[string(e.Kind)] = true
+		for _, e := range eventsOf(t, file) {
+			seen[filepath.Base(file)[:2]+" "+string(e.Kind())] = true
 		}
-		s, err := Replay(rec.Records)
+		s, err := Replay(readJournal(t, file).Records)
 		require.NoError(t, err, file)
 		got, err := json.MarshalIndent(standingOf(s), "", "  ")
 		require.NoError(t, err)
-		want, err := os.ReadFile(strings.TrimSuffix(file, "jsonl") + "json")
+		state := strings.TrimSuffix(file, "jsonl") + "json"
+		if *update && !exists(state) {
+			require.NoError(t, os.WriteFile(state, append(got, '\n'), 0o600))
+		}
+		want, err := os.ReadFile(state)
 		require.NoError(t, err)
 		require.Equal(t, string(want), string(got)+"\n", file)
 	}
 	for _, kind := range kindsOfVersion1() {
-		require.True(t, seen[kind], "no golden journal has %s", kind)
+		require.True(t, seen["v1 "+kind], "no golden journal of version 1 has %s", kind)
 	}
+	for kind := range Facts() {
+		require.True(t, seen["v3 "+string(kind)], "no golden journal has %s: see written, then go test -run Golden ./orchestrator -update", kind)
+	}
+}
+
+const journals = "testdata/journals"
+
+// update has the journals written that are missing; those that are there are never changed.
+var update = flag.Bool("update", false, "write golden journals that are missing")
+
+// written are the journals that this version has written, by name. A new kind of event has one
+// of its own: a start with what it needs, and the event.
+func written(t *testing.T) map[string][]Event {
+	return map[string][]Event{
+		"v3-every-kind":    eventsOf(t, filepath.Join(journals, "v2-every-kind.jsonl")), // the same epic, in the other shape
+		"v3-agent-started": begun(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}, AgentStarted{}),
+	}
+}
+
+// begun is the start of an epic with one task, e.1, and what happens to its first attempt then.
+func begun(facts ...Fact) (events []Event) {
+	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+	add := func(e Event) {
+		at = at.Add(time.Second)
+		e.At = at
+		events = append(events, e)
+	}
+	add(Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Tip: "tip0", Limits: Limits{MaxParallel: 1, Attempts: 1, Iterations: 1, Actor: "orch/e"}}})
+	add(Event{Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "open"}, {ID: "e.1", Title: "one", Parent: "e", Status: "open"}}, Took: time.Second}})
+	for _, f := range facts {
+		add(Event{Fact: f, Task: "e.1", Attempt: 1})
+	}
+	return events
+}
+
+// TestShapesSayTheSame: what was written in both shapes is the same, event by event, and every
+// event of before can be written in the shape of now.
+func TestShapesSayTheSame(t *testing.T) {
+	t.Parallel()
+	for name, events := range written(t) {
+		require.Equal(t, events, eventsOf(t, filepath.Join(journals, name+".jsonl")))
+	}
+	files, err := filepath.Glob(filepath.Join(journals, "v[12]*.jsonl"))
+	require.NoError(t, err)
+	for _, file := range files {
+		for _, e := range eventsOf(t, file) {
+			b, err := json.Marshal(e)
+			require.NoError(t, err)
+			var again Event
+			require.NoError(t, json.Unmarshal(b, &again))
+			require.Equal(t, e, again)
+		}
+	}
+}
+
+// TestJournalOfBothShapes: an epic is upgraded in the middle of its life.
+func TestJournalOfBothShapes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	old, err := os.ReadFile(filepath.Join(journals, "v1-every-kind.jsonl"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, journal.File), old, 0o600))
+	more := eventsOf(t, filepath.Join(journals, "v3-every-kind.jsonl"))[len(eventsOf(t, filepath.Join(journals, "v1-every-kind.jsonl"))):]
+	j, _, err := journal.Open(dir, time.Now)
+	require.NoError(t, err)
+	for _, e := range more {
+		_, err := j.Append(e)
+		require.NoError(t, err)
+	}
+	require.NoError(t, j.Close())
+	rec, err := journal.Read(dir)
+	require.NoError(t, err)
+	got, err := Replay(rec.Records)
+	require.NoError(t, err)
+	want, err := Replay(readJournal(t, filepath.Join(journals, "v3-every-kind.jsonl")).Records)
+	require.NoError(t, err)
+	require.Equal(t, want, got)
+}
+
+func exists(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+func writeJournal(t *testing.T, file string, events []Event) {
+	t.Helper()
+	dir := t.TempDir()
+	require.NoError(t, os.Chmod(dir, 0o700))
+	clock := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
+	j, _, err := journal.Open(dir, func() time.Time { clock = clock.Add(time.Second); return clock })
+	require.NoError(t, err)
+	for _, e := range events {
+		_, err := j.Append(e)
+		require.NoError(t, err)
+	}
+	require.NoError(t, j.Close())
+	data, err := os.ReadFile(filepath.Join(dir, journal.File))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(file, data, 0o600))
+}
+
+// eventsOf are the events of a journal in a file.
+func eventsOf(t *testing.T, file string) (events []Event) {
+	t.Helper()
+	for _, r := range readJournal(t, file).Records {
+		var e Event
+		require.NoError(t, json.Unmarshal(r.Event, &e), file)
+		events = append(events, e)
+	}
+	return events
 }
 
 // readJournal reads a journal from a file of any name.

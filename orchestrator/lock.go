@@ -13,6 +13,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
@@ -67,7 +68,7 @@ type epicLock struct {
 
 // lock takes the epic's lock. It fails with *HeldError.
 func lock(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, error) {
-	files, err := openFiles(dir)
+	files, err := epicdir.Open(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ const holderFile = "holder.json"
 
 // writeHolder says who holds the epic, for others to see.
 func writeHolder(dir string, me Holder) error {
-	files, err := openFiles(dir)
+	files, err := epicdir.Open(dir)
 	if err != nil {
 		return err
 	}

@@ -79,11 +79,11 @@ func (l *Loop) Run(ctx context.Context) error {
 	defer end(errRunOver)
 	stop := ctx.Done()
 	for {
-		over, err := l.decide(inner)
+		over, wake, err := l.decide(inner)
 		if over || err != nil {
 			return err
 		}
-		timer := time.NewTimer(l.untilWake())
+		timer := time.NewTimer(l.until(wake))
 		select {
 		case a := <-l.answers:
 			for i, e := range a.events {
@@ -96,7 +96,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			err = l.record(epic.Event{Kind: epic.DrainStarted, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Kind: epic.KillStarted})
+			err = l.record(epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Fact: epic.InterruptStarted{}})
 		}
 		timer.Stop()
 		if err != nil {
@@ -120,32 +120,32 @@ func (l *Loop) drainAnswers() {
 	}
 }
 
-// untilWake is how long nothing can change by itself.
-func (l *Loop) untilWake() time.Duration {
-	now := l.Now()
-	if at := l.State.NextWake(now); !at.IsZero() {
-		return max(at.Sub(now), time.Millisecond)
+// until is how long to wait for an event, where Decide wants to be asked again at wake.
+func (l *Loop) until(wake time.Time) time.Duration {
+	if wake.IsZero() {
+		return time.Hour
 	}
-	return time.Hour
+	return max(wake.Sub(l.Now()), time.Millisecond)
 }
 
-// decide acts on decisions until there are none.
-func (l *Loop) decide(ctx context.Context) (over bool, err error) {
+// decide acts on decisions until there are none, and says when there may be some though nothing
+// happens.
+func (l *Loop) decide(ctx context.Context) (over bool, wake time.Time, err error) {
 	for {
-		ds := epic.Decide(l.State, l.Now())
+		ds, wake := epic.Decide(l.State, l.Now())
 		if len(ds) == 0 {
-			return false, nil
+			return false, wake, nil
 		}
 		intents := make([]epic.Event, len(ds))
 		for i, d := range ds {
 			intents[i] = d.Event
 		}
 		if err := l.record(intents...); err != nil { // write it down,
-			return false, err
+			return false, wake, err
 		}
 		for _, d := range ds { // then do it
 			if d.Act == epic.Finish {
-				return true, nil
+				return true, wake, nil
 			}
 			l.act(ctx, d)
 		}
@@ -179,7 +179,7 @@ func (l *Loop) act(ctx context.Context, d epic.Decision) {
 func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			events = append(fallback(d), epic.Event{Kind: epic.WorkerPanicked, Reason: fmt.Sprintf("%s: %v", d.Act, p), Text: string(debug.Stack())})
+			events = append(fallback(d), epic.Event{Fact: epic.WorkerPanicked{Trace: string(debug.Stack())}, Reason: fmt.Sprintf("%s: %v", d.Act, p)})
 		}
 	}()
 	return l.Executor.Execute(ctx, s, d, func(e epic.Event) bool {
@@ -194,19 +194,19 @@ func fallback(d epic.Decision) []epic.Event {
 	const why = "a bug in orch; its trace is in the journal"
 	switch d.Act {
 	case epic.Start, epic.Iterate:
-		return []epic.Event{{Kind: epic.AgentEnded, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why, Agent: &epic.Agent{End: epic.EndedCrash}}}
+		return []epic.Event{{Fact: epic.AgentEnded{End: epic.EndedCrash}, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why}}
 	case epic.Gate, epic.Move:
-		return []epic.Event{{Kind: epic.LandingLost, Reason: why}}
+		return []epic.Event{{Fact: epic.LandingLost{}, Reason: why}}
 	case epic.Survey, epic.Write:
-		return []epic.Event{{Kind: epic.TrackerFailed, Reason: why}}
+		return []epic.Event{{Fact: epic.TrackerFailed{}, Reason: why}}
 	case epic.CheckBase:
-		return []epic.Event{{Kind: epic.BaseChecked, Land: &epic.Land{}, Text: why}}
+		return []epic.Event{{Fact: epic.BaseChecked{Output: why}}}
 	case epic.Clean:
-		return []epic.Event{{Kind: epic.AttemptCleaned, Task: d.Task, Attempt: d.Attempt, Reason: why}}
+		return []epic.Event{{Fact: epic.AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt, Reason: why}}
 	case epic.Into:
-		return []epic.Event{{Kind: epic.EpicNotLanded, Reason: why}}
+		return []epic.Event{{Fact: epic.EpicNotLanded{}, Reason: why}}
 	case epic.LookAtTip, epic.RestoreTip:
-		return []epic.Event{{Kind: epic.MachineFailed, Code: epic.Machine, Reason: why}}
+		return []epic.Event{{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: why}}
 	}
 	return nil
 }
@@ -227,7 +227,7 @@ func (l *Loop) record(events ...epic.Event) error {
 		}
 		next = epic.Apply(next, events[i])
 		states[i] = next
-		if events[i].Kind.Journaled() {
+		if events[i].Journaled() {
 			lines = append(lines, events[i])
 		}
 	}
@@ -238,7 +238,7 @@ func (l *Loop) record(events ...epic.Event) error {
 	}
 	l.State = next
 	for i, e := range events {
-		if e.Kind == epic.KillStarted {
+		if e.Fact == (epic.InterruptStarted{}) {
 			l.giveUp()
 		}
 		if l.Observe != nil {
@@ -261,7 +261,7 @@ func (l *Loop) giveUp() {
 func (l *Loop) request(r Request) error {
 	e := r.Event
 	if err := epic.Check(l.State, e); err != nil {
-		e = epic.Event{Kind: epic.RequestRefused, Reason: err.Error()}
+		e = epic.Event{Fact: epic.RequestRefused{}, Reason: err.Error()}
 	}
 	err := l.record(e)
 	if r.Done != nil && err == nil {

@@ -25,41 +25,41 @@ func world1(agent func(ctx context.Context, d Decision) Event) hands {
 	return func(ctx context.Context, s State, d Decision, _ func(Event) bool) []Event {
 		switch d.Act {
 		case Survey:
-			r := &Reading{}
+			var r TrackerRead
 			if s.Task("e") == nil {
 				r.Nodes = []Node{{ID: "e", Epic: true, Status: "open"}, {ID: "e.1", Title: "one", Parent: "e", Status: "open"}}
 			}
-			return []Event{{Kind: TrackerRead, Read: r}}
+			return []Event{{Fact: r}}
 		case Write:
-			e := Event{Kind: TrackerWritten}
+			var f TrackerWritten
 			for _, c := range d.Changes {
-				w := Wrote{ID: TaskID(c.ID), Kind: string(c.Kind), Status: string(c.Status)}
+				w := WriteResult{ID: TaskID(c.ID), Kind: string(c.Kind), Status: string(c.Status)}
 				switch c.Kind {
 				case "close":
 					w.Status = "closed"
 				case "claim":
 					w.Status, w.By = "in_progress", s.Run.Limits.Actor
 				}
-				e.Wrote = append(e.Wrote, w)
+				f.Wrote = append(f.Wrote, w)
 			}
-			return []Event{e}
+			return []Event{{Fact: f}}
 		case CheckBase:
-			return []Event{{Kind: BaseChecked, Land: &Land{Passed: true}}}
+			return []Event{{Fact: BaseChecked{Verdict: Verdict{Passed: true}}}}
 		case Gate:
-			return []Event{{Kind: CandidateJudged, Land: &Land{Tasks: d.Land.Tasks, Commits: []Commit{"c"}, Passed: true}}}
+			return []Event{{Fact: CandidateJudged{Candidates: Candidates{Tasks: d.Fact.(LandingStarted).Tasks, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}}}
 		case Move:
-			return []Event{{Kind: TaskLanded, Land: d.Land}}
+			return []Event{{Fact: TaskLanded{Candidates: d.Fact.(MoveStarted).Candidates}}}
 		case LookAtTip:
-			return []Event{{Kind: TipSeen}}
+			return []Event{{Fact: TipSeen{}}}
 		case Clean:
-			return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}}
+			return []Event{{Fact: AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt}}
 		}
 		return []Event{agent(ctx, d)}
 	}
 }
 
 func good(_ context.Context, d Decision) Event {
-	return Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Agent: &Agent{End: EndedItself, Changed: true, Head: "h"}}
+	return Event{Fact: AgentEnded{End: EndedItself, Changed: true, Head: "h"}, Task: d.Task, Attempt: d.Attempt}
 }
 
 // TestNothingIsDoneBeforeItIsWritten: each decision's event is durable when the
@@ -71,7 +71,7 @@ func TestNothingIsDoneBeforeItIsWritten(t *testing.T) {
 	l := &Loop{State: started("e", testLimits()), Now: time.Now,
 		Append: func(events ...Event) error { written.Add(int64(len(events))); return nil }}
 	l.Executor = hands(func(ctx context.Context, s State, d Decision, tell func(Event) bool) []Event {
-		if d.Kind.Journaled() {
+		if d.Journaled() {
 			require.Positive(t, written.Load(), d.Act)
 		}
 		return inner(ctx, s, d, tell)
@@ -117,8 +117,8 @@ func TestAWorkerThatPanics(t *testing.T) {
 			return good(context.Background(), d)
 		}),
 		Observe: func(e Event, _ State) {
-			if e.Kind == WorkerPanicked {
-				traces = append(traces, e.Reason+e.Text)
+			if f, ok := e.Fact.(WorkerPanicked); ok {
+				traces = append(traces, e.Reason+f.Trace)
 			}
 		}}
 	require.NoError(t, l.Run(t.Context()))
@@ -139,7 +139,7 @@ func TestContextEndsTheRun(t *testing.T) {
 			cancel()
 			<-agent.Done()
 			ended = true
-			return Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Agent: &Agent{End: EndedStopped}}
+			return Event{Fact: AgentEnded{End: EndedStopped}, Task: d.Task, Attempt: d.Attempt}
 		})}
 	require.NoError(t, l.Run(ctx))
 	require.True(t, ended)
@@ -156,14 +156,14 @@ func TestRequests(t *testing.T) {
 	done := 0
 	l := &Loop{State: started("e", testLimits()), Now: time.Now, Append: func(...Event) error { return nil }, Requests: requests,
 		Observe: func(e Event, _ State) {
-			if e.Kind == RequestRefused {
+			if e.Fact == (RequestRefused{}) {
 				refused = append(refused, e.Reason)
 			}
 		},
 		Executor: world1(func(_ context.Context, d Decision) Event {
-			requests <- Request{Event: Event{Kind: TaskRetried, Task: d.Task}, Done: func() { done++ }}
-			requests <- Request{Event: Event{Kind: TaskSkipped, Task: "e.99"}}
-			requests <- Request{Event: Event{Kind: DrainStarted, Code: Interrupted, Reason: "asked"}, Done: func() { done++ }}
+			requests <- Request{Event: Event{Fact: TaskRetried{}, Task: d.Task}, Done: func() { done++ }}
+			requests <- Request{Event: Event{Fact: TaskSkipped{}, Task: "e.99"}}
+			requests <- Request{Event: Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}, Done: func() { done++ }}
 			return good(context.Background(), d)
 		})}
 	require.NoError(t, l.Run(t.Context()))

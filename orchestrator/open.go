@@ -100,7 +100,7 @@ func (o *Orchestrator) openJournal(ctx context.Context, me Holder) (rec journal.
 
 // cutTail says what was found behind the last record; ok is false where nothing was.
 func cutTail(rec journal.Recovery) (e epic.Event, ok bool) {
-	e.Kind = epic.LeftoverFound
+	e.Fact = epic.LeftoverFound{}
 	switch {
 	case rec.Repeated > 0:
 		e.Reason = fmt.Sprintf("the journal said its last record again; %d bytes were cut and kept beside it", rec.TornBytes)

@@ -6,23 +6,25 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // Orchestrator holds one epic: its lock, its lease, its journal.
 type Orchestrator struct {
-	fx      *Effects
+	fx      *dispatch
 	loop    *Loop
 	lock    *epicLock
 	journal *journal.Journal
 	base    epic.Commit
-	pinned  epic.Commit         // what the tip reference was at when this run began; "" for none
-	named   map[string]bool     // what could not be removed, and was said to be
-	left    []worktree.Leftover // what Close could not remove
+	pinned  epic.Commit       // what the tip reference was at when this run began; "" for none
+	named   map[string]bool   // what could not be removed, and was said to be
+	left    []engine.Leftover // what Close could not remove
 
 	remembered string // how the repository was when the run began, as a digest
 }
@@ -59,11 +61,12 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if deps.Redact != nil {
 		deps.Tracker = cleanTracker{deps.Tracker, deps.Redact}
 	}
-	files, err := openFiles(deps.Dir)
+	files, err := epicdir.Open(deps.Dir)
 	if err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &Effects{Deps: deps, files: files, activity: map[epic.TaskID]func() string{}}}
+	o := &Orchestrator{lock: l, base: opt.Base, fx: &dispatch{Deps: deps, files: files, activity: map[epic.TaskID]string{}}}
+	o.fx.tip = o.fx.branch()
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
 		o.loop.Redact = func(e epic.Event) epic.Event { return WithoutSecrets(deps.Redact, e) }
@@ -104,14 +107,16 @@ func (o *Orchestrator) Activity(id epic.TaskID) string { return o.fx.Activity(id
 // journal cannot be written, and with *FencedError when the epic was taken away.
 func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	inner, end := context.WithCancel(ctx)
-	defer end()
 	ctx, fence := context.WithCancel(ctx)
 	defer fence()
-	go o.guardHold(inner, fence)
 	requests := make(chan Request)
 	o.loop.Requests = requests
-	go takeRequests(inner, o.fx.Dir, requests)
-	go pass(inner, signals, requests)
+	var beside sync.WaitGroup
+	defer beside.Wait() // nothing of a run outlives it
+	defer end()
+	beside.Go(func() { o.guardHold(inner, fence) })
+	beside.Go(func() { takeRequests(inner, o.fx.Dir, requests) })
+	beside.Go(func() { pass(inner, signals, requests) })
 	return o.loop.Run(ctx)
 }
 
@@ -137,18 +142,18 @@ func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
 // agent had just ended. It fails when no attempt of the task is open.
 func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
 	t := o.loop.State.Task(id)
-	if t == nil || !t.Last().Open() || !t.Last().Agent {
+	if t == nil || !t.Last().HasAgent() {
 		return fmt.Errorf("no attempt of %s is under way: %w", id, epic.ErrForbidden)
 	}
-	d := epic.Decision{Event: epic.Event{Task: id, Attempt: t.Last().Number, Agent: &epic.Agent{Iteration: t.Last().Iteration}}}
-	e := epic.Event{Kind: epic.AgentEnded, Task: id, Attempt: t.Last().Number, Agent: &epic.Agent{End: epic.EndedItself, Iteration: t.Last().Iteration}}
-	return o.loop.record(o.fx.harvest(ctx, o.loop.State, d, e))
+	a := t.Last()
+	w, err := o.fx.Engine.Collect(ctx, engine.Job{AttemptID: o.fx.attempt(id, a.Number), Turn: a.Iteration, Base: a.Base, Limits: o.fx.Agents.Limits})
+	return o.loop.record(ended(id, a.Number, a.Iteration, answered(w, err)))
 }
 
 // Accept has the loop land what a parked task has done although it changes protected paths.
 // It fails where the task is not parked for these.
 func (o *Orchestrator) Accept(id epic.TaskID) error {
-	e := epic.Event{Kind: epic.TaskAccepted, Task: id, Reason: "a person has accepted its changes of protected paths"}
+	e := epic.Event{Fact: epic.TaskAccepted{}, Task: id, Reason: "a person has accepted its changes of protected paths"}
 	if err := epic.Check(o.loop.State, e); err != nil {
 		return err
 	}
@@ -250,8 +255,8 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
 	number := s.Run.Number + 1
-	if mode == epic.Settle {
+	if mode == epic.ModeSettle {
 		number = max(1, s.Run.Number)
 	}
-	return epic.Event{Kind: epic.RunStarted, Epic: o.fx.Epic, Land: &epic.Land{Commits: []epic.Commit{tip}}, Run: &epic.Run{Number: number, Mode: mode, Limits: limits, Settings: o.fx.Settings}, Text: o.remembered}
+	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
 }

@@ -133,7 +133,7 @@ func (p Purge) texts(records []journal.Record) (hashes []string, inline int, err
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return nil, 0, fmt.Errorf("journal record %d: %w", r.Seq, err)
 		}
-		goes := (p.Task == "" || e.Task == p.Task || e.Land != nil && slices.Contains(e.Land.Tasks, p.Task)) && (p.Before.IsZero() || e.At.Before(p.Before))
+		goes := (p.Task == "" || e.About(p.Task)) && (p.Before.IsZero() || e.At.Before(p.Before))
 		for _, hash := range e.Kept {
 			if goes {
 				hashes = append(hashes, hash)
@@ -141,11 +141,12 @@ func (p Purge) texts(records []journal.Record) (hashes []string, inline int, err
 				stay[hash] = true
 			}
 		}
-		for name, text := range longTexts(&e) {
-			if goes && e.Kept[name] == "" && len(*text) > maxInline {
+		e.EditTexts(func(t epic.Text) string {
+			if goes && t.Long && e.Kept[t.Name] == "" && len(t.Body) > maxInline {
 				inline++
 			}
-		}
+			return t.Body
+		})
 	}
 	slices.Sort(hashes)
 	return slices.DeleteFunc(slices.Compact(hashes), func(hash string) bool { return stay[hash] }), inline, nil

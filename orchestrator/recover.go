@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -30,7 +31,7 @@ func reap(ctx context.Context, marker string) ([]epic.Event, error) {
 	}
 	var events []epic.Event
 	for _, pid := range alive {
-		events = append(events, epic.Event{Kind: epic.LeftoverFound, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+		events = append(events, epic.Event{Fact: epic.LeftoverFound{}, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
 	}
 	return events, nil
 }
@@ -55,7 +56,7 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error
 		if err != nil {
 			return fmt.Errorf("looking at attempt %d of %s: %w", t.Last().Number, t.ID, err)
 		}
-		if e.Kind == "" {
+		if e.Fact == nil {
 			continue
 		}
 		if err := o.loop.record(e); err != nil {
@@ -65,33 +66,45 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error
 	return nil
 }
 
-// finishLanding settles a landing that was under way: it either moved the branch or did not.
-// The tip reference tells, which moves in the same transaction; where there is none, the branch.
+// finishLanding settles the landings that were under way: each either moved the branch or did
+// not. The tip reference tells, which moves in the same transaction; where there is none, the
+// branch.
 func (o *Orchestrator) finishLanding(ctx context.Context) error {
-	fx, l := o.fx, o.loop.State.Landing
-	if len(l.Tasks) == 0 {
-		return nil
-	}
-	if len(l.Commits) > 0 {
-		top, at := l.Commits[len(l.Commits)-1], o.pinned
-		if at == "" {
-			var err error
-			if at, err = fx.tip(ctx, fx.Store.EpicBranch()); err != nil {
-				return fmt.Errorf("asking whether a landing was finished: %w", err)
-			}
-		}
-		on, err := at == top, error(nil)
-		if at != "" && !on {
-			on, err = fx.Repo.IsAncestor(ctx, top, at)
-		}
-		if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+	for _, k := range o.loop.State.GreenStacks() {
+		on, err := o.isOn(ctx, k.Commits[len(k.Commits)-1])
+		if err != nil {
 			return fmt.Errorf("asking whether a landing was finished: %w", err)
 		}
-		if on {
-			return o.loop.record(epic.Event{Kind: epic.TaskLanded, Reason: "found on the epic branch", Land: &epic.Land{Tasks: l.Tasks, Commits: l.Commits, Old: l.Old}})
+		if !on {
+			continue
+		}
+		if err := o.loop.record(epic.Event{Fact: epic.TaskLanded{Candidates: k.Candidates}, Reason: "found on the epic branch"}); err != nil {
+			return err
 		}
 	}
-	return o.loop.record(epic.Event{Kind: epic.LandingLost, Reason: "orch was stopped while it landed"})
+	if len(o.loop.State.Stacks) == 0 {
+		return nil
+	}
+	return o.loop.record(epic.Event{Fact: epic.LandingLost{}, Reason: "orch was stopped while it landed"})
+}
+
+// isOn reports whether the epic branch, as this run found it, has a commit.
+func (o *Orchestrator) isOn(ctx context.Context, c epic.Commit) (bool, error) {
+	at := o.pinned
+	if at == "" {
+		var err error
+		if at, err = o.fx.branch().at(ctx, o.fx.Store.EpicBranch()); err != nil {
+			return false, err
+		}
+	}
+	if at == "" || at == c {
+		return at == c, nil
+	}
+	on, err := o.fx.Repo.IsAncestor(ctx, c, at)
+	if errors.Is(err, git.ErrNoSuchRef) {
+		return false, nil
+	}
+	return on, err
 }
 
 // findLanded asks the epic branch, by its trailers, for landings that the journal does not
@@ -125,7 +138,7 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 			fx.found[id] = commit // when the tracker names it
 			continue
 		}
-		if err := o.loop.record(epic.Event{Kind: epic.TaskFound, Task: id, Reason: "its commit is on the epic branch already", Land: &epic.Land{Commits: []epic.Commit{commit}}}); err != nil {
+		if err := o.loop.record(epic.Event{Fact: epic.TaskFound{Commit: commit}, Task: id, Reason: "its commit is on the epic branch already"}); err != nil {
 			return err
 		}
 	}
@@ -145,33 +158,35 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 	return epic.Commit(base)
 }
 
-// settle decides what became of an open attempt. An event without a kind means
+// settle decides what became of an open attempt. An event without a fact means
 // that it goes on as it is.
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
-	exists := fx.Store.Exists(string(t.ID), a.Number)
-	if exists && (!a.Agent || a.Handed && mode != epic.Headless) {
+	id := fx.attempt(t.ID, a.Number)
+	there := fx.Engine.Has(ctx, id)
+	if there && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.ModeRun) {
 		return epic.Event{}, nil
 	}
-	lost := epic.Event{Kind: epic.AttemptLost, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Agent: &epic.Agent{Head: a.Head},
-		Reason: "orch was stopped while the agent worked"}
+	if a.HasAgent() && !a.InSession {
+		w, err := fx.Engine.Attach(ctx, id, func(engine.Progress) {})
+		if !errors.Is(err, engine.ErrGone) {
+			return ended(t.ID, a.Number, a.Iteration, answered(w, err)), nil
+		}
+	}
+	f, why := epic.AttemptLost{Head: a.Head}, "orch was stopped while the agent worked"
 	if a.InSession {
-		lost.Reason = "it was a session's; orch run takes over"
+		why = "it was a session's; orch run takes over"
 	}
-	if !exists {
-		lost.Reason += "; its worktree is gone"
-		return lost, nil
+	if !there {
+		why += "; its worktree is gone"
+	} else {
+		w, err := fx.Engine.Collect(ctx, engine.Job{AttemptID: id, Turn: a.Iteration, Base: a.Base, Abandon: true})
+		if err != nil && w.Head == "" {
+			return epic.Event{}, err
+		}
+		f.Head, f.Salvaged = w.Head, w.Salvaged
 	}
-	d := epic.Decision{Event: epic.Event{Task: t.ID, Attempt: a.Number}}
-	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
-	if err != nil {
-		return epic.Event{}, err
-	}
-	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
-	if w.Head != a.Base {
-		err = fx.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
-	}
-	return lost, err
+	return epic.Event{Fact: f, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Reason: why}, nil
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -33,7 +34,7 @@ func Ask(dir string, e epic.Event, now time.Time) error {
 	if err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
 	}
-	files, err := openFiles(dir)
+	files, err := epicdir.Open(dir)
 	if err != nil {
 		return fmt.Errorf("leaving the request: %w", err)
 	}
@@ -48,7 +49,7 @@ func Ask(dir string, e epic.Event, now time.Time) error {
 // files. A file that is no request is passed over.
 func Asked(dir string) (events []epic.Event, files []string, err error) {
 	folder := filepath.Join(dir, requestDir)
-	below, err := openFiles(dir)
+	below, err := epicdir.Open(dir)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the requests: %w", err)
 	}
@@ -69,7 +70,7 @@ func Asked(dir string) (events []epic.Event, files []string, err error) {
 		}
 		var e epic.Event
 		b, err := below.ReadFile(path, maxRequest)
-		if err != nil || json.Unmarshal(b, &e) != nil || !e.Kind.Personal() && e.Kind != epic.RequestRefused {
+		if err != nil || json.Unmarshal(b, &e) != nil || !e.Requestable() && e.Fact != (epic.RequestRefused{}) {
 			continue
 		}
 		events, files = append(events, e), append(files, path)

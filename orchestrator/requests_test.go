@@ -19,9 +19,9 @@ func TestAskedInOrder(t *testing.T) {
 	dir := t.TempDir()
 	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 	want := []Event{
-		{Kind: TaskSkipped, Task: "e.1", Text: "closed", Reason: "not needed"},
-		{Kind: TaskRetried, Task: "e.2", Text: "a hint\nof two lines"},
-		{Kind: DrainStarted, Code: Interrupted, Reason: "asked"},
+		{Fact: TaskSkipped{Status: "closed"}, Task: "e.1", Reason: "not needed"},
+		{Fact: TaskRetried{Hint: "a hint\nof two lines"}, Task: "e.2"},
+		{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"},
 	}
 	for i, e := range want {
 		require.NoError(t, Ask(dir, e, at.Add(time.Duration(i)*time.Millisecond)))
@@ -56,7 +56,7 @@ func TestAskedPassesOverTheRest(t *testing.T) {
 }
 
 func FuzzAsked(f *testing.F) {
-	whole, err := json.Marshal(Event{Kind: TaskRetried, Task: "e.1", Text: "x"})
+	whole, err := json.Marshal(Event{Fact: TaskRetried{Hint: "x"}, Task: "e.1"})
 	require.NoError(f, err)
 	f.Add(whole)
 	f.Add([]byte(`{"kind":"kill_started"}`))
@@ -67,7 +67,7 @@ func FuzzAsked(f *testing.F) {
 		got, _, err := Asked(dir)
 		require.NoError(t, err)
 		for _, e := range got {
-			require.True(t, e.Kind.Personal() || e.Kind == RequestRefused)
+			require.True(t, e.Requestable() || e.Fact == (RequestRefused{}))
 		}
 	})
 }

@@ -81,18 +81,18 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 		return w.write(d.Changes)
 	case CheckBase:
 		if w.locked(20) {
-			return []Event{{Kind: MachineFailed, Code: Machine, Reason: "no space left"}}
+			return []Event{{Fact: MachineFailed{}, Code: Machine, Reason: "no space left"}}
 		}
-		return []Event{{Kind: BaseChecked, Land: &Land{Passed: true}}}
+		return []Event{{Fact: BaseChecked{Verdict: Verdict{Passed: true}}}}
 	case LookAtTip:
 		return []Event{w.look(s)}
 	case PinTip:
 		return nil
 	case RestoreTip:
 		if w.locked(4) {
-			return []Event{{Kind: MachineFailed, Code: Machine, Reason: "cannot lock ref"}}
+			return []Event{{Fact: MachineFailed{}, Code: Machine, Reason: "cannot lock ref"}}
 		}
-		return []Event{{Kind: BranchRestored, Code: d.Code, Tip: &TipMove{From: d.Tip.From, To: d.Tip.To}}}
+		return []Event{{Fact: BranchRestored{TipMove: TipMove{From: d.Fact.(RestoreStarted).From, To: d.Fact.(RestoreStarted).To}}, Code: d.Code}}
 	case Start, Iterate:
 		return []Event{w.agent(ctx, s, d, tell)}
 	case Gate:
@@ -100,7 +100,7 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 	case Move:
 		return w.move(s, d)
 	case Clean:
-		return []Event{{Kind: AttemptCleaned, Task: d.Task, Attempt: d.Attempt}}
+		return []Event{{Fact: AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt}}
 	}
 	panic(d.Act)
 }
@@ -114,9 +114,9 @@ func (w *world) look(s State) Event {
 	switch {
 	case s.Moved.Pending() || w.others == 0 || !w.chance(w.others):
 		if w.chance(3) && w.others > 0 {
-			return Event{Kind: TipSeen, Reason: "/elsewhere"}
+			return Event{Fact: TipSeen{Held: "/elsewhere"}}
 		}
-		return Event{Kind: TipSeen}
+		return Event{Fact: TipSeen{}}
 	case w.chance(2):
 		m.Forward, m.Foreign = true, []string{"abc a commit"}
 	case w.chance(2):
@@ -126,7 +126,7 @@ func (w *world) look(s State) Event {
 			m.Lost = append(m.Lost, id)
 		}
 	}
-	return Event{Kind: BranchMoved, Code: EpicMoved, Reason: m.String(), Tip: m}
+	return Event{Fact: BranchMoved{TipMove: *m}, Code: EpicMoved, Reason: m.String()}
 }
 
 func (w *world) call() func() {
@@ -143,9 +143,9 @@ func (w *world) survey() []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.chance(10) || w.mute >= 0 && len(w.landed) >= w.mute {
-		return []Event{{Kind: TrackerFailed, Reason: "no answer"}}
+		return []Event{{Fact: TrackerFailed{}, Reason: "no answer"}}
 	}
-	r := &Reading{}
+	var r TrackerRead
 	for i := range len(w.tracker) {
 		id := TaskID("e")
 		if i > 0 {
@@ -157,7 +157,7 @@ func (w *world) survey() []Event {
 			w.seen[id] = n
 		}
 	}
-	return []Event{{Kind: TrackerRead, Read: r}}
+	return []Event{{Fact: r}}
 }
 
 func (w *world) write(changes []tracker.Change) []Event {
@@ -165,20 +165,20 @@ func (w *world) write(changes []tracker.Change) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.chance(10) || w.mute >= 0 && len(w.landed) >= w.mute {
-		return []Event{{Kind: TrackerFailed, Reason: "no answer"}}
+		return []Event{{Fact: TrackerFailed{}, Reason: "no answer"}}
 	}
-	e := Event{Kind: TrackerWritten}
+	var written TrackerWritten
 	var filed []Event
 	for _, c := range changes {
 		id := TaskID(c.ID)
 		n := w.tracker[id]
 		switch c.Kind {
 		case tracker.Create:
-			filed = append(filed, Event{Kind: MetaFiled, Text: "m-1"})
+			filed = append(filed, Event{Fact: MetaFiled{Issue: "m-1"}})
 			continue
 		case tracker.Claim:
 			if n.Assignee != "" && n.Assignee != "orch/e" {
-				e.Wrote = append(e.Wrote, Wrote{ID: id, Refused: "claimed", By: n.Assignee})
+				written.Wrote = append(written.Wrote, WriteResult{ID: id, Refused: "claimed", By: n.Assignee})
 				continue
 			}
 			n.Status, n.Assignee = "in_progress", "orch/e"
@@ -189,9 +189,9 @@ func (w *world) write(changes []tracker.Change) []Event {
 			n.Status, n.Assignee = string(c.Status), ""
 		}
 		w.tracker[id], w.seen[id] = n, n
-		e.Wrote = append(e.Wrote, Wrote{ID: id, Status: n.Status, By: n.Assignee})
+		written.Wrote = append(written.Wrote, WriteResult{ID: id, Status: n.Status, By: n.Assignee})
 	}
-	return append([]Event{e}, filed...)
+	return append([]Event{{Fact: written}}, filed...)
 }
 
 func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event) bool) Event {
@@ -206,37 +206,39 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 	}
 	w.mu.Unlock()
 	defer func() { w.mu.Lock(); delete(w.running, d.Task); w.mu.Unlock() }()
-	e := Event{Kind: AgentEnded, Task: d.Task, Attempt: d.Attempt, Agent: &Agent{End: EndedItself, Changed: true, Head: Commit("h-" + string(d.Task)), Took: took}}
+	e, f := Event{Task: d.Task, Attempt: d.Attempt}, AgentEnded{End: EndedItself, Changed: true, Head: Commit("h-" + string(d.Task)), Took: took}
 	select {
 	case <-time.After(took):
 	case <-ctx.Done():
-		e.Agent.End = EndedStopped
+		f.End = EndedStopped
+		e.Fact = f
 		return e
 	}
 	switch fate {
 	case 0:
-		e.Agent.End, e.Reason = EndedCrash, "exit 1"
+		f.End, e.Reason = EndedCrash, "exit 1"
 	case 1:
-		e.Agent.Changed = false
+		f.Changed = false
 	case 2:
-		e.Agent.Signal, e.Text = "BLOCKED", "which?"
+		f.Signal, f.Said = "BLOCKED", "which?"
 	case 3:
-		e.Agent.End, e.Code, e.Agent.RetryAfter = EndedLimit, UsageLimit, 5*time.Minute
+		f.End, e.Code, f.RetryAfter = EndedLimit, UsageLimit, 5*time.Minute
 	case 4:
-		e.Agent.Signal = "CONTINUE"
+		f.Signal = "CONTINUE"
 	case 6:
-		e.Agent.End, e.Code, e.Reason = EndedMachine, Machine, "no processes"
+		f.End, e.Code, e.Reason = EndedMachine, Machine, "no processes"
 	case 5:
-		e.Agent.End, e.Agent.Fast, e.Reason = EndedCrash, true, "exit 1"
+		f.End, f.Fast, e.Reason = EndedCrash, true, "exit 1"
 	}
-	if e.Agent.End == EndedItself {
+	if f.End == EndedItself {
 		w.mu.Lock()
 		delete(w.running, d.Task)
 		w.mu.Unlock()
-		tell(Event{Kind: AgentExited, Task: d.Task, Attempt: d.Attempt})
+		tell(Event{Fact: AgentExited{}, Task: d.Task, Attempt: d.Attempt})
 		w.pause(time.Minute)
-		e.Round = w.round(d)
+		f.Round = w.round(d)
 	}
+	e.Fact = f
 	return e
 }
 
@@ -260,7 +262,7 @@ func (w *world) round(d Decision) *Round {
 		score = 100 - w.quality[d.Task]
 	}
 	w.quality[d.Task] = score
-	r := &Round{Entry: iteration.Entry{Iteration: d.Agent.Iteration, ValidationScore: score, Passed: score == 100}}
+	r := &Round{Entry: iteration.Entry{Iteration: d.Turn().Iteration, ValidationScore: score, Passed: score == 100}}
 	if !r.Passed {
 		r.FirstUnmet = []string{"tests", "lint"}[w.rnd.IntN(2)]
 		r.Failure, r.Feedback = r.FirstUnmet+": exit 1", "mend "+r.FirstUnmet
@@ -272,11 +274,11 @@ func (w *world) gate(s State, d Decision) (events []Event) {
 	w.pause(time.Minute)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	l := &Land{Old: "tip", Passed: !w.chance(4)}
-	for i, id := range d.Land.Tasks {
+	l := CandidateJudged{Candidates: Candidates{Old: s.Tip}, Verdict: Verdict{Passed: !w.chance(4)}, Output: "gate says no"}
+	for i, id := range d.Fact.(LandingStarted).Tasks {
 		if w.chance(5) {
 			if len(l.Tasks) == 0 {
-				events = append(events, Event{Kind: LandingConflicted, Task: id, Attempt: s.Task(id).Last().Number, Files: []string{"f"}, Land: &Land{Old: "tip"}})
+				events = append(events, Event{Fact: LandingConflicted{Old: s.Tip, Files: []string{"f"}}, Task: id, Attempt: s.Task(id).Last().Number})
 			}
 			continue
 		}
@@ -285,25 +287,27 @@ func (w *world) gate(s State, d Decision) (events []Event) {
 	if len(l.Tasks) == 0 {
 		return events
 	}
-	return append(events, Event{Kind: CandidateJudged, Land: l, Text: "gate says no"})
+	return append(events, Event{Fact: l})
 }
 
 func (w *world) move(s State, d Decision) []Event {
-	if e := w.look(s); e.Kind == BranchMoved {
-		return []Event{{Kind: LandingLost, Reason: "moved"}, e}
-	} else if e.Reason != "" {
-		return []Event{{Kind: BranchHeld, Code: CheckedOut, Reason: e.Reason}}
+	e := w.look(s)
+	if seen, ok := e.Fact.(TipSeen); !ok {
+		return []Event{{Fact: LandingLost{}, Reason: "moved"}, e}
+	} else if seen.Held != "" {
+		return []Event{{Fact: BranchHeld{Dir: seen.Held}, Code: CheckedOut}}
 	}
+	l := d.Fact.(MoveStarted).Candidates
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.chance(8) {
-		return []Event{{Kind: LandingLost, Reason: "moved"}}
+		return []Event{{Fact: LandingLost{}, Reason: "moved"}}
 	}
-	for _, id := range d.Land.Tasks {
+	for _, id := range l.Tasks {
 		w.landed[id]++
 		require.Equal(w.t, 1, w.landed[id], "%s landed twice", id)
 	}
-	return []Event{{Kind: TaskLanded, Land: d.Land}}
+	return []Event{{Fact: TaskLanded{Candidates: l}}}
 }
 
 func testLimits() Limits {
@@ -312,13 +316,13 @@ func testLimits() Limits {
 }
 
 func started(epic TaskID, limits Limits) State {
-	e := Event{Kind: RunStarted, At: time.Now(), Epic: epic, Run: &Run{Number: 1, Mode: Headless, Limits: limits}, Land: &Land{Commits: []Commit{"tip"}}}
+	e := Event{Fact: RunStarted{Epic: epic, Number: 1, Mode: ModeRun, Limits: limits, Tip: "tip"}, At: time.Now()}
 	return Apply(NewState(), e)
 }
 
 // again is the state at the start of the next run.
 func again(s State) State {
-	return Apply(s, Event{Kind: RunStarted, At: time.Now(), Epic: s.Epic, Run: &Run{Number: s.Run.Number + 1, Mode: Headless, Limits: s.Run.Limits}})
+	return Apply(s, Event{Fact: RunStarted{Epic: s.Epic, Number: s.Run.Number + 1, Mode: ModeRun, Limits: s.Run.Limits}, At: time.Now()})
 }
 
 // drive runs the loop in the world to its end, and checks each state on the way.
@@ -479,9 +483,9 @@ func TestLoopDrains(t *testing.T) {
 			requests := make(chan Request)
 			go func() {
 				<-time.After(time.Minute)
-				requests <- Request{Event: Event{Kind: DrainStarted, Code: Interrupted, Reason: "asked"}}
+				requests <- Request{Event: Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}}
 				if kill {
-					requests <- Request{Event: Event{Kind: KillStarted}}
+					requests <- Request{Event: Event{Fact: InterruptStarted{}}}
 				}
 			}()
 			began := time.Now()

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // clearStrays removes worktrees and branches that nothing will need: those of attempts which the
@@ -28,14 +28,14 @@ func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 		if known && !over {
 			continue
 		}
-		found := epic.Event{Kind: epic.LeftoverFound, Reason: "attempt " + fmt.Sprint(e.Attempt) + " at " + e.Task + ", which the journal does not know, is gone; its work is kept below refs/orch",
-			Text: strings.TrimSpace(e.Dir + " " + e.Branch)}
+		found := epic.Event{Reason: "attempt " + fmt.Sprint(e.Attempt) + " at " + e.Task + ", which the journal does not know, is gone; its work is kept below refs/orch",
+			Fact: epic.LeftoverFound{Path: strings.TrimSpace(e.Dir + " " + e.Branch)}}
 		if known {
 			found.Reason = fmt.Sprintf("attempt %d at %s was over, and is removed now", e.Attempt, e.Task)
 		}
 		if err := o.fx.Store.Drop(ctx, e); err != nil {
 			found.Reason = fmt.Sprintf("%s: attempt %d at %s: %v", Unremoved, e.Attempt, e.Task, err)
-			if o.named[found.Text] {
+			if o.named[leftAt(found)] {
 				continue
 			}
 		}
@@ -49,7 +49,7 @@ func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 func (o *Orchestrator) neededBranches() map[string]bool {
 	out := map[string]bool{}
 	for _, t := range o.loop.State.Tasks {
-		over := (t.State == epic.Landed || t.State == epic.Skipped) && t.Last().Cleaned
+		over := (t.State == epic.Landed || t.State == epic.Skipped) && t.Last().Phase == epic.Removed
 		for _, a := range t.Attempts {
 			out[o.fx.Store.Name(string(t.ID), a.Number).Branch] = over
 		}
@@ -62,24 +62,30 @@ const Unremoved = "could not be removed"
 
 // leftovers are the events that say what of a killed run was found, but for what an earlier run
 // has named already: it could not be removed, and still cannot.
-func (o *Orchestrator) leftovers(found []worktree.Leftover) (events []epic.Event) {
+func (o *Orchestrator) leftovers(found []engine.Leftover) (events []epic.Event) {
 	for _, l := range found {
-		if e := leftoverEvent(l); !o.named[e.Text] {
+		if e := leftoverEvent(l); !o.named[leftAt(e)] {
 			events = append(events, e)
 		}
 	}
 	return events
 }
 
-func leftoverEvent(l worktree.Leftover) epic.Event {
-	return epic.Event{Kind: epic.LeftoverFound, Reason: l.What + ": " + l.Fix, Text: strings.TrimSpace(l.Path + " " + l.Ref)}
+// leftAt is what a leftover_found names; "" for other events.
+func leftAt(e epic.Event) string {
+	f, _ := e.Fact.(epic.LeftoverFound)
+	return f.Path
+}
+
+func leftoverEvent(l engine.Leftover) epic.Event {
+	return epic.Event{Fact: epic.LeftoverFound{Path: strings.TrimSpace(l.Path + " " + l.Ref)}, Reason: l.What + ": " + l.Fix}
 }
 
 // nameUnremoved learns from the journal what could not be removed.
 func (o *Orchestrator) nameUnremoved(records []journal.Record) {
 	o.named = map[string]bool{}
 	for _, e := range UnremovedIn(records) {
-		o.named[e.Text] = true
+		o.named[leftAt(e)] = true
 	}
 }
 
@@ -87,7 +93,10 @@ func (o *Orchestrator) nameUnremoved(records []journal.Record) {
 func UnremovedIn(records []journal.Record) (events []epic.Event) {
 	for _, r := range records {
 		var e epic.Event
-		if json.Unmarshal(r.Event, &e) == nil && e.Kind == epic.LeftoverFound && strings.HasPrefix(e.Reason, Unremoved) {
+		if json.Unmarshal(r.Event, &e) != nil {
+			continue
+		}
+		if _, ok := e.Fact.(epic.LeftoverFound); ok && strings.HasPrefix(e.Reason, Unremoved) {
 			events = append(events, e)
 		}
 	}
@@ -98,14 +107,14 @@ func UnremovedIn(records []journal.Record) (events []epic.Event) {
 // for those who ask: nothing is lost by it, and the run is no worse for it.
 func (o *Orchestrator) closeStore(ctx context.Context) error {
 	err := o.fx.Store.Close(ctx)
-	var left *worktree.LeftError
+	var left *engine.LeftError
 	if !errors.As(err, &left) {
 		return err
 	}
 	var events []epic.Event
 	for _, l := range left.Left {
-		e := epic.Event{Kind: epic.LeftoverFound, At: o.fx.Now().UTC(), Reason: Unremoved + ": " + l.What + ": " + l.Fix, Text: l.Path}
-		if o.named[e.Text] {
+		e := epic.Event{Fact: epic.LeftoverFound{Path: l.Path}, At: o.fx.Now().UTC(), Reason: Unremoved + ": " + l.What + ": " + l.Fix}
+		if o.named[leftAt(e)] {
 			continue
 		}
 		o.left, events = append(o.left, l), append(events, e)
@@ -117,4 +126,4 @@ func (o *Orchestrator) closeStore(ctx context.Context) error {
 }
 
 // Left is what closing could not remove and no run has named yet.
-func (o *Orchestrator) Left() []worktree.Leftover { return o.left }
+func (o *Orchestrator) Left() []engine.Leftover { return o.left }

@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tamper"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // startsOthers reports whether doing a decision runs programs that orch does not know.
@@ -68,7 +69,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil || s.Run.Number == 0 || !s.Run.Ended.IsZero() {
 		return nil, err
 	}
-	files, err := openFiles(deps.Dir)
+	files, err := epicdir.Open(deps.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +122,11 @@ func noteBefore(deps Deps, e epic.Event) error {
 func lastRemembered(records []journal.Record) string {
 	for _, r := range slices.Backward(records) {
 		var e epic.Event
-		if json.Unmarshal(r.Event, &e) == nil && e.Kind == epic.RunStarted {
-			return e.Text
+		if json.Unmarshal(r.Event, &e) != nil {
+			continue
+		}
+		if f, ok := e.Fact.(epic.RunStarted); ok {
+			return f.Guarded
 		}
 	}
 	return ""
@@ -134,7 +138,7 @@ var errNotWritten = errors.New("the journal was not written")
 // inspect compares the repository with how it was when the run began, has the journal say what
 // has one right value and will be put back, puts it back, and answers with what it could not
 // say before. Of agents that run at a time each may have done it.
-func (x *Effects) inspect(ctx context.Context, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
+func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
 	if x.guard == nil {
 		return nil
 	}
@@ -155,7 +159,7 @@ func (x *Effects) inspect(ctx context.Context, d epic.Decision, tell func(epic.E
 		return nil
 	}
 	found, err := x.guard.Check(ctx, say)
-	mended, mendErr := x.Store.Mend(ctx, func(all []worktree.Leftover) error { return say(pointers(all)) })
+	mended, mendErr := x.Store.Mend(ctx, func(all []engine.Leftover) error { return say(pointers(all)) })
 	found = append(found, pointers(mended)...)
 	lease, leaseErr := x.keepLease(ctx, say)
 	found = append(found, lease...)
@@ -173,7 +177,7 @@ func (x *Effects) inspect(ctx context.Context, d epic.Decision, tell func(epic.E
 }
 
 // pointers are files of worktrees as changes.
-func pointers(all []worktree.Leftover) (changes []tamper.Change) {
+func pointers(all []engine.Leftover) (changes []tamper.Change) {
 	for _, m := range all {
 		changes = append(changes, tamper.Change{Path: m.Path, What: m.What, Restored: true})
 	}
@@ -181,7 +185,7 @@ func pointers(all []worktree.Leftover) (changes []tamper.Change) {
 }
 
 // gates counts the gates that run.
-func (x *Effects) gates(is bool, n int) {
+func (x *dispatch) gates(is bool, n int) {
 	if is {
 		x.mu.Lock()
 		x.gating += n
@@ -190,7 +194,7 @@ func (x *Effects) gates(is bool, n int) {
 }
 
 // ran says who may have done what was found.
-func (x *Effects) ran(d epic.Decision) string {
+func (x *dispatch) ran(d epic.Decision) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var who []string
@@ -209,12 +213,12 @@ func (x *Effects) ran(d epic.Decision) string {
 
 // tampering is the event for what was found.
 func tampering(found []tamper.Change, when string) epic.Event {
-	e := epic.Event{Kind: epic.TamperingFound, Code: epic.Tampered, Reason: found[0].String()}
+	e, f := epic.Event{Code: epic.Tampered, Reason: found[0].String()}, epic.TamperingFound{}
 	var text strings.Builder
 	for _, c := range found {
 		fmt.Fprintln(&text, c)
-		if len(e.Files) < maxFiles {
-			e.Files = append(e.Files, c.Path)
+		if len(f.Files) < engine.MaxFiles {
+			f.Files = append(f.Files, c.Path)
 		}
 	}
 	const named = 5
@@ -224,13 +228,14 @@ func tampering(found []tamper.Change, when string) epic.Event {
 	if len(found) > named {
 		e.Reason += fmt.Sprintf("; and %d more", len(found)-named)
 	}
-	e.Reason, e.Text = when+": "+e.Reason, text.String()
+	f.Changes = text.String()
+	e.Reason, e.Fact = when+": "+e.Reason, f
 	return e
 }
 
 // keepLease makes the lease anew that somebody has deleted: while this process has the epic's
 // lock, nobody else may take the epic over.
-func (x *Effects) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Change, error) {
+func (x *dispatch) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Change, error) {
 	if x.lease.Name == "" {
 		return nil, nil
 	}
@@ -251,7 +256,7 @@ func (x *Effects) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Chang
 
 // TamperedIn are the events of a journal, in an epic's folder, that tell what others changed of the
 // repository: since the newest run of orch run began, and while the one before was killed. What
-// each says in full is its Text, a line a change.
+// each says in full is in its fact.
 func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 	over := false // the run before ended by itself
 	for _, r := range records {
@@ -259,12 +264,14 @@ func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 		if json.Unmarshal(r.Event, &e) != nil {
 			continue
 		}
-		switch {
-		case e.Kind == epic.RunStarted && e.Run != nil && e.Run.Mode == epic.Headless && over:
-			events, over = nil, false
-		case e.Kind == epic.RunEnded:
+		switch f := e.Fact.(type) {
+		case epic.RunStarted:
+			if f.Mode == epic.ModeRun && over {
+				events, over = nil, false
+			}
+		case epic.RunEnded:
 			over = true
-		case e.Kind == epic.TamperingFound:
+		case epic.TamperingFound:
 			events = append(events, unshelve(dir, e))
 		}
 	}

@@ -30,57 +30,47 @@ const (
 // purged is what the state has in place of a text that was forgotten, behind its first clause.
 const purged = " [purged]"
 
-// longTexts are the texts of an event that may be long, by name.
-func longTexts(e *epic.Event) map[string]*string {
-	texts := map[string]*string{"text": &e.Text}
-	if e.Round != nil {
-		texts["feedback"] = &e.Round.Feedback
-	}
-	return texts
-}
-
 // shelve puts the long texts of an event into files, and gives the event as the journal has
 // it. It fails when a file cannot be written.
 func shelve(dir string, e epic.Event) (epic.Event, error) {
-	if e.Round != nil {
-		round := *e.Round
-		e.Round = &round
-	}
-	e.Kept = nil
-	for name, body := range longTexts(&e) {
-		if len(*body) <= maxInline {
-			continue
+	kept := map[string]string{}
+	var errs []error
+	e = e.EditTexts(func(t epic.Text) string {
+		if !t.Long || len(t.Body) <= maxInline {
+			return t.Body
 		}
-		sum := sha256.Sum256([]byte(*body))
+		sum := sha256.Sum256([]byte(t.Body))
 		hash := hex.EncodeToString(sum[:])
-		if err := keepText(dir, hash, *body); err != nil {
-			return e, fmt.Errorf("keeping a text: %w", err)
+		if err := keepText(dir, hash, t.Body); err != nil {
+			errs = append(errs, fmt.Errorf("keeping a text: %w", err))
 		}
-		if e.Kept == nil {
-			e.Kept = map[string]string{}
-		}
-		e.Kept[name], *body = hash, text.Clause(*body, maxInline)
+		kept[t.Name] = hash
+		return text.Clause(t.Body, maxInline)
+	})
+	if e.Kept = nil; len(kept) > 0 {
+		e.Kept = kept
 	}
-	return e, nil
+	return e, errors.Join(errs...)
 }
 
 // unshelve gives an event of the journal its texts back. What was forgotten, or is not what
 // was kept, stays a clause that says so.
 func unshelve(dir string, e epic.Event) epic.Event {
-	texts := longTexts(&e)
-	for name, hash := range e.Kept {
-		body := texts[name]
-		if body == nil {
-			continue
-		}
-		if full, err := readText(dir, hash); err == nil {
-			*body = full
-		} else {
-			*body += purged
-		}
+	kept := e.Kept
+	if e.Kept = nil; len(kept) == 0 {
+		return e
 	}
-	e.Kept = nil
-	return e
+	return e.EditTexts(func(t epic.Text) string {
+		hash, ok := kept[t.Name]
+		if !ok {
+			return t.Body
+		}
+		full, err := readText(dir, hash)
+		if err != nil {
+			return t.Body + purged
+		}
+		return full
+	})
 }
 
 // errText says that a file does not hold the text that it is named by.

@@ -13,7 +13,7 @@ import (
 )
 
 func longEvent() epic.Event {
-	return epic.Event{Kind: epic.AgentEnded, Text: strings.Repeat("last words ", 40), Round: &epic.Round{Feedback: strings.Repeat("feedback ", 40)}, Agent: &epic.Agent{}}
+	return epic.Event{Fact: epic.AgentEnded{Said: strings.Repeat("last words ", 40), Round: &epic.Round{Feedback: strings.Repeat("feedback ", 40)}}}
 }
 
 // journaled is an event as the journal has it, read back.
@@ -25,12 +25,15 @@ func journaled(t *testing.T, e epic.Event) (out epic.Event) {
 	return out
 }
 
+func saidIn(e epic.Event) string     { return e.Fact.(epic.AgentEnded).Said }
+func feedbackIn(e epic.Event) string { return e.Fact.(epic.AgentEnded).Round.Feedback }
+
 func TestLongTextsAreKeptBesideTheJournal(t *testing.T) {
 	dir, e := t.TempDir(), longEvent()
 	kept, err := shelve(dir, e)
 	require.NoError(t, err)
 	require.Len(t, kept.Kept, 2)
-	require.Less(t, len(kept.Text)+len(kept.Round.Feedback), 2*maxInline+8)
+	require.Less(t, len(saidIn(kept))+len(feedbackIn(kept)), 2*maxInline+8)
 	require.Equal(t, longEvent(), e, "the event itself stays as it was")
 	require.Equal(t, e, unshelve(dir, journaled(t, kept)))
 	again, err := shelve(dir, e)
@@ -49,8 +52,8 @@ func TestForgottenAndChangedTexts(t *testing.T) {
 	kept, err := shelve(dir, longEvent())
 	require.NoError(t, err)
 	outside := filepath.Join(t.TempDir(), "outside")
-	require.NoError(t, os.WriteFile(outside, []byte(longEvent().Text), 0o600))
-	path := filepath.Join(dir, textFolder, kept.Kept["text"])
+	require.NoError(t, os.WriteFile(outside, []byte(saidIn(longEvent())), 0o600))
+	path := filepath.Join(dir, textFolder, kept.Kept["said"])
 	for name, spoil := range map[string]func() error{
 		"changed": func() error { return os.WriteFile(path, []byte("something else"), 0o600) },
 		"gone":    func() error { return os.Remove(path) },
@@ -58,19 +61,19 @@ func TestForgottenAndChangedTexts(t *testing.T) {
 	} {
 		require.NoError(t, os.RemoveAll(path))
 		if name != "a link" {
-			require.NoError(t, os.WriteFile(path, []byte(longEvent().Text), 0o600))
+			require.NoError(t, os.WriteFile(path, []byte(saidIn(longEvent())), 0o600))
 		}
 		require.NoError(t, spoil())
 		got := unshelve(dir, journaled(t, kept))
-		require.Equal(t, kept.Text+purged, got.Text, name)
-		require.Equal(t, longEvent().Round.Feedback, got.Round.Feedback, name)
+		require.Equal(t, saidIn(kept)+purged, saidIn(got), name)
+		require.Equal(t, feedbackIn(longEvent()), feedbackIn(got), name)
 	}
 }
 
 // A journal of an orch that kept all texts in it is read as it is.
 func TestInlineTextsStay(t *testing.T) {
 	require.Equal(t, longEvent(), unshelve(t.TempDir(), journaled(t, longEvent())))
-	short := epic.Event{Kind: epic.TaskRetried, Text: "a hint"}
+	short := epic.Event{Fact: epic.TaskRetried{Hint: "a hint"}}
 	kept, err := shelve(t.TempDir(), short)
 	require.NoError(t, err)
 	require.Equal(t, short, kept)
@@ -78,13 +81,13 @@ func TestInlineTextsStay(t *testing.T) {
 
 // FuzzUnshelve holds that nothing that a journal names is read from elsewhere.
 func FuzzUnshelve(f *testing.F) {
-	f.Add("text", "../secret")
-	f.Add("feedback", strings.Repeat("a", 64))
+	f.Add("hint", "../secret")
+	f.Add("hint", strings.Repeat("a", 64))
 	dir := f.TempDir()
 	require.NoError(f, os.WriteFile(filepath.Join(dir, "secret"), []byte("from elsewhere"), 0o600))
 	f.Fuzz(func(t *testing.T, name, hash string) {
-		e := unshelve(dir, epic.Event{Text: "clause", Kept: map[string]string{name: hash}})
-		require.NotContains(t, e.Text, "elsewhere")
+		e := unshelve(dir, epic.Event{Fact: epic.TaskRetried{Hint: "clause"}, Kept: map[string]string{name: hash}})
+		require.NotContains(t, e.Fact.(epic.TaskRetried).Hint, "elsewhere")
 		require.Nil(t, e.Kept)
 	})
 }

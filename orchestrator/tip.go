@@ -11,24 +11,37 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
-	"github.com/beadsorch/orch/worktree"
 )
 
+// epicBranch is the branch that the epic's tasks land on.
+type epicBranch struct {
+	repo  *git.Repo
+	epic  string
+	name  string
+	lease *git.Ref // of the run
+}
+
+func (x *dispatch) branch() epicBranch {
+	return epicBranch{repo: x.Repo, epic: string(x.Epic), name: x.Store.EpicBranch(), lease: &x.lease}
+}
+
 // look sees whether the epic branch is where it was left, and who has it checked out.
-func (x *Effects) look(ctx context.Context, s epic.State) epic.Event {
-	e, err := x.compare(ctx, s)
+func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
+	e, err := b.compare(ctx, s)
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
-	if e.Kind != epic.TipSeen {
+	seen, ok := e.Fact.(epic.TipSeen)
+	if !ok {
 		return e
 	}
-	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
+	at, held, err := b.repo.CheckedOut(b.name)
 	if err != nil {
 		return machineFailed("looking for work trees", err)
 	}
 	if held {
-		e.Reason = heldBy(at)
+		seen.Held = heldBy(at)
+		e.Fact = seen
 	}
 	return e
 }
@@ -43,22 +56,22 @@ func heldBy(at git.Checkout) string {
 
 // compare answers with TipSeen, or with BranchMoved and what it says of the landed work. What
 // the branch no longer has is kept by a reference.
-func (x *Effects) compare(ctx context.Context, s epic.State) (epic.Event, error) {
-	m, err := CompareTip(ctx, x.Repo, x.Store.EpicBranch(), s)
+func (b epicBranch) compare(ctx context.Context, s epic.State) (epic.Event, error) {
+	m, err := CompareTip(ctx, b.repo, b.name, s)
 	switch {
 	case err != nil:
 		return epic.Event{}, err
 	case m.From == "":
-		return epic.Event{Kind: epic.TipSeen}, nil
+		return epic.Event{Fact: epic.TipSeen{}}, nil
 	case m.To == "" && s.Ended():
-		return epic.Event{Kind: epic.TipSeen, Code: epic.EpicMoved}, nil
+		return epic.Event{Fact: epic.TipSeen{Gone: true}}, nil
 	}
 	if !m.Forward {
-		if kept, err := land.Keep(ctx, x.Repo, string(s.Epic), m.From); err == nil { // else it has been collected
+		if kept, err := land.Keep(ctx, b.repo, string(s.Epic), m.From); err == nil { // else it has been collected
 			m.Kept = kept
 		}
 	}
-	return epic.Event{Kind: epic.BranchMoved, Code: epic.EpicMoved, Reason: m.String(), Tip: &m}, nil
+	return epic.Event{Fact: epic.BranchMoved{TipMove: m}, Code: epic.EpicMoved, Reason: m.String()}, nil
 }
 
 // CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.
@@ -85,39 +98,46 @@ func landings(s epic.State) map[string]git.Commit {
 }
 
 // pin has the tip reference follow the state.
-func (x *Effects) pin(ctx context.Context, s epic.State) []epic.Event {
-	if err := land.Pin(ctx, x.Repo, string(s.Epic), s.Tip); err != nil {
+func (b epicBranch) pin(ctx context.Context, s epic.State) []epic.Event {
+	if err := land.Pin(ctx, b.repo, string(s.Epic), s.Tip); err != nil {
 		return []epic.Event{machineFailed("keeping the tip of the epic branch", err)}
 	}
 	return nil
 }
 
+// landed reports whether the last landing left the branch at a commit: the tip reference moves in
+// the same transaction as the branch.
+func (b epicBranch) landed(ctx context.Context, c epic.Commit) bool {
+	at, err := b.at(ctx, land.TipRef(b.epic))
+	return err == nil && at == c
+}
+
 // restore puts the epic branch back where it was left. What was there is kept by a reference.
-func (x *Effects) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
-	at, held, err := x.Repo.CheckedOut(x.Store.EpicBranch())
+func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
+	at, held, err := b.repo.CheckedOut(b.name)
 	switch {
 	case err != nil:
 		return machineFailed("looking for work trees", err)
 	case held:
-		return epic.Event{Kind: epic.BranchHeld, Code: epic.CheckedOut, Reason: heldBy(at)}
+		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: epic.CheckedOut, Reason: heldBy(at)}
 	}
-	now, err := x.tip(ctx, x.Store.EpicBranch())
+	now, err := b.at(ctx, b.name)
 	if err == nil && now == m.From { // an older look said that it was elsewhere
-		return epic.Event{Kind: epic.TipSeen}
+		return epic.Event{Fact: epic.TipSeen{}}
 	}
 	if err == nil && now == "" {
-		err = errors.Join(land.Clear(ctx, x.Repo, x.Store.EpicBranch()), land.Clear(ctx, x.Repo, land.TipRef(string(s.Epic))))
+		err = errors.Join(land.Clear(ctx, b.repo, b.name), land.Clear(ctx, b.repo, land.TipRef(string(s.Epic))))
 	}
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
 	kept := ""
 	if m.To != "" {
-		if kept, err = land.Keep(ctx, x.Repo, string(s.Epic), m.To); err != nil {
+		if kept, err = land.Keep(ctx, b.repo, string(s.Epic), m.To); err != nil {
 			return machineFailed("keeping what the epic branch had", err)
 		}
 	}
-	err = land.Move(ctx, x.Repo, land.Step{Branch: x.Store.EpicBranch(), From: m.To, To: m.From, Lease: x.lease, Pin: land.TipRef(string(s.Epic))})
+	err = land.Move(ctx, b.repo, land.Step{Branch: b.name, From: m.To, To: m.From, Lease: *b.lease, Pin: land.TipRef(string(s.Epic))})
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
@@ -125,7 +145,7 @@ func (x *Effects) restore(ctx context.Context, s epic.State, m epic.TipMove, cod
 	if kept != "" {
 		reason += ", and what was there is kept at " + kept
 	}
-	return epic.Event{Kind: epic.BranchRestored, Code: code, Reason: reason, Tip: &epic.TipMove{From: m.From, To: m.To, Forward: m.Forward, Lost: m.Lost, Foreign: m.Foreign, Kept: kept}}
+	return epic.Event{Fact: epic.BranchRestored{TipMove: epic.TipMove{From: m.From, To: m.To, Forward: m.Forward, Lost: m.Lost, Foreign: m.Foreign, Kept: kept}}, Code: code, Reason: reason}
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.
@@ -134,11 +154,11 @@ func machineFailed(what string, err error) epic.Event {
 	if !ok {
 		why = err.Error()
 	}
-	return epic.Event{Kind: epic.MachineFailed, Code: epic.Machine, Reason: what + ": " + why}
+	return epic.Event{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: what + ": " + why}
 }
 
 // leftAt says where the epic branch was left, and makes it at the base where there is nothing to
-// lose. It fails with a [*worktree.CheckedOutError], which moving the branch would leave stale,
+// lose. It fails with a [*git.CheckedOutError], which moving the branch would leave stale,
 // and as git does.
 func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 	fx, s := o.fx, o.loop.State
@@ -147,20 +167,20 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 		return "", err
 	}
 	if held {
-		return "", &worktree.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
+		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
 	}
-	seen, err := fx.tip(ctx, fx.Store.EpicBranch())
+	seen, err := fx.branch().at(ctx, fx.Store.EpicBranch())
 	if err != nil {
 		return "", err
 	}
-	if o.pinned, err = fx.tip(ctx, land.TipRef(string(fx.Epic))); err != nil {
+	if o.pinned, err = fx.branch().at(ctx, land.TipRef(string(fx.Epic))); err != nil {
 		return "", err
 	}
 	landed := s.Landings()
 	switch {
 	case len(landed) > 0 && o.pinned == "": // an older orch wrote the journal, or the reference is lost
 		return o.newest(ctx, landed)
-	case len(landed) == 0 && len(s.Landing.Commits) == 0 && seen == "" && (o.pinned == "" || s.Run.Number > 0):
+	case len(landed) == 0 && len(s.GreenStacks()) == 0 && seen == "" && (o.pinned == "" || s.Run.Number > 0):
 		return fx.Store.EnsureEpic(ctx, o.base)
 	case s.Tip != "":
 		return s.Tip, nil
@@ -173,18 +193,17 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 // checkTip records where the epic branch is now.
 func (o *Orchestrator) checkTip(ctx context.Context) error {
 	fx, s := o.fx, o.loop.State
-	e, err := fx.compare(ctx, s)
+	e, err := fx.branch().compare(ctx, s)
 	if err != nil {
 		return fmt.Errorf("looking at the epic branch: %w", err)
 	}
-	if o.pinned == "" && e.Kind == epic.BranchMoved && e.Tip.Forward && len(s.Landings()) > 0 {
+	if f, ok := e.Fact.(epic.BranchMoved); ok && o.pinned == "" && f.Forward && len(s.Landings()) > 0 {
 		// As an older orch left it, which had no reference for the tip: all landings hold.
 		e.Reason = "first run with a reference for the tip: " + e.Reason
 	}
-	if e.Kind == epic.TipSeen && e.Code != "" { // gone, and not needed: what it had is kept, where it is there still
-		_ = land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip)
-	} else if e.Kind == epic.TipSeen {
-		if err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip); err != nil {
+	if f, ok := e.Fact.(epic.TipSeen); ok {
+		err := land.Pin(ctx, fx.Repo, string(fx.Epic), s.Tip)
+		if err != nil && !f.Gone { // gone, and not needed: what it had is kept, where it is there still
 			return fmt.Errorf("keeping the tip of the epic branch: %w", err)
 		}
 	}
@@ -192,15 +211,15 @@ func (o *Orchestrator) checkTip(ctx context.Context) error {
 }
 
 // tip is what a reference points at; empty when there is none.
-func (x *Effects) tip(ctx context.Context, ref string) (epic.Commit, error) {
+func (b epicBranch) at(ctx context.Context, ref string) (epic.Commit, error) {
 	if strings.HasSuffix(ref, "/lease") { // which is no commit
-		c, err := x.Repo.Resolve(ctx, ref)
+		c, err := b.repo.Resolve(ctx, ref)
 		if errors.Is(err, git.ErrNoSuchRef) {
 			return "", nil
 		}
 		return c, err
 	}
-	return land.Tip(ctx, x.Repo, ref)
+	return land.Tip(ctx, b.repo, ref)
 }
 
 // newest is the commit that landed last: the one that no other has among its ancestors.
@@ -232,20 +251,20 @@ func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) 
 	}
 	m := o.loop.State.Moved.TipMove
 	if !o.loop.State.Moved.Pending() {
-		at, err := o.fx.tip(ctx, o.fx.Store.EpicBranch())
+		at, err := o.fx.branch().at(ctx, o.fx.Store.EpicBranch())
 		if err != nil || at != "" {
 			return epic.TipMove{}, errors.Join(err, ErrInPlace)
 		}
 		m = epic.TipMove{From: o.loop.State.Tip} // gone after all was done
 	}
-	e := o.fx.restore(ctx, o.loop.State, m, "")
-	if e.Kind == epic.TipSeen {
+	e := o.fx.branch().restore(ctx, o.loop.State, m, "")
+	switch f := e.Fact.(type) {
+	case epic.TipSeen:
 		return m, errors.Join(o.loop.record(e), ErrInPlace)
+	case epic.BranchRestored:
+		return f.TipMove, o.loop.record(e)
 	}
-	if e.Kind != epic.BranchRestored {
-		return epic.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
-	}
-	return *e.Tip, o.loop.record(e)
+	return epic.TipMove{}, errors.Join(errors.New(e.Reason), o.loop.record(e))
 }
 
 // AcceptBranch takes the epic branch as it is, or where it is gone makes it at the base, as a person
@@ -272,7 +291,7 @@ func (o *Orchestrator) AcceptBranch(ctx context.Context) (epic.TipMove, error) {
 			m.Lost = append(m.Lost, epic.TaskID(id))
 		}
 	}
-	if err := o.loop.record(epic.Event{Kind: epic.BranchAccepted, Reason: "by a person: " + m.String(), Tip: &m}); err != nil {
+	if err := o.loop.record(epic.Event{Fact: epic.BranchAccepted{TipMove: m}, Reason: "by a person: " + m.String()}); err != nil {
 		return m, err
 	}
 	return m, land.Pin(ctx, o.fx.Repo, string(o.fx.Epic), m.To)

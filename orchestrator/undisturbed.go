@@ -5,44 +5,59 @@ import (
 	"slices"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/tamper"
-	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // patientMoves is how often the epic branch may move forward in gates, with no candidate judged in peace
 // between them, before that is taken for the gate's own doing: a person may commit there at any time.
 const patientMoves = 3
 
-// undisturbed has the gate judge by way of judge, and looks then whether the epic branch is
-// still where the state has it. Where the gate has moved it, it is put back, and the gate asked again; a gate that
-// does it twice has not passed. own are the commits that only a gate or an agent would put there.
-// The events say what was put back.
-func (x *Effects) undisturbed(ctx context.Context, s epic.State, d epic.Decision, own []epic.Commit, judge func() (validation.Verdict, string, error)) (v validation.Verdict, tree string, events []epic.Event, err error) {
+// undisturbed has the lander judge a stack, and looks then whether the epic branch is still where the
+// state has it. Where the gate has moved it, it is put back, and the gate asked again; a gate that
+// does it twice has not passed. The events say what was put back, and what the gate has left.
+func (x *dispatch) undisturbed(ctx context.Context, s epic.State, d epic.Decision, st land.Stack) (j land.Judgement, events []epic.Event, err error) {
 	for again := false; ; again = true {
-		v, tree, err = judge()
-		found, restored := x.afterGate(context.WithoutCancel(ctx), s, own)
+		j, err = x.Lander.Judge(ctx, st)
+		events = append(events, survived(j.Survivors, "the gate")...)
+		found, restored := x.afterGate(context.WithoutCancel(ctx), s, ownOf(st, j))
 		if len(found) > 0 {
 			events = append(events, tampering(found, x.ran(d)))
 		}
 		if restored == nil {
-			return v, tree, events, err
+			return j, events, err
 		}
 		events = append(events, *restored)
 		if err != nil || ctx.Err() != nil {
-			return v, tree, events, err
+			return j, events, err
 		}
 		if again {
-			v.Passed = false
-			v.Checks = append([]validation.Check{{Rule: "epic branch", Why: "the gate moved the epic branch, each time that it ran: " + restored.Tip.String()}}, v.Checks...)
-			return v, tree, events, err
+			j.Passed, j.Why = false, "the gate moved the epic branch, each time that it ran: "+restored.Fact.(epic.BranchRestored).String()
+			j.Feedback = j.Why
+			j.Rules = append([]iteration.RuleOutcome{{Rule: "epic branch"}}, j.Rules...)
+			return j, events, err
 		}
 	}
 }
 
+// ownOf are the commits of a stack that only a gate or an agent would put onto the epic branch.
+func ownOf(st land.Stack, j land.Judgement) (own []epic.Commit) {
+	for _, b := range j.Built {
+		own = append(own, b.Candidate)
+	}
+	for _, t := range st.Tasks {
+		own = append(own, t.Head)
+	}
+	return own
+}
+
 // afterGate puts back the epic branch and its tip reference, where the gate has moved them. What of
 // that failed is seen by the next look at the branch.
-func (x *Effects) afterGate(ctx context.Context, s epic.State, own []epic.Commit) (found []tamper.Change, restored *epic.Event) {
+func (x *dispatch) afterGate(ctx context.Context, s epic.State, own []epic.Commit) (found []tamper.Change, restored *epic.Event) {
+	if x.Repo == nil {
+		return nil, nil
+	}
 	m, err := CompareTip(ctx, x.Repo, x.Store.EpicBranch(), s)
 	switch {
 	case err != nil || m.To == "" && s.Ended():
@@ -55,15 +70,15 @@ func (x *Effects) afterGate(ctx context.Context, s epic.State, own []epic.Commit
 	case m.Forward && !x.among(ctx, own, m.To) && x.gateMoves.Add(1) < patientMoves:
 		return nil, nil // it may be a person's, and is judged
 	}
-	e := x.restore(ctx, s, m, epic.Tampered)
-	if e.Kind != epic.BranchRestored {
+	e := x.tip.restore(ctx, s, m, epic.Tampered)
+	if _, ok := e.Fact.(epic.BranchRestored); !ok {
 		return nil, nil
 	}
 	return []tamper.Change{{Path: x.Store.EpicBranch(), What: e.Reason, Restored: true}}, &e
 }
 
 // among reports whether a commit has one of own among its ancestors.
-func (x *Effects) among(ctx context.Context, own []epic.Commit, c epic.Commit) bool {
+func (x *dispatch) among(ctx context.Context, own []epic.Commit, c epic.Commit) bool {
 	return slices.ContainsFunc(own, func(o epic.Commit) bool {
 		yes, err := x.Repo.IsAncestor(ctx, o, c)
 		return err == nil && yes
@@ -72,9 +87,9 @@ func (x *Effects) among(ctx context.Context, own []epic.Commit, c epic.Commit) b
 
 // keepTip puts the tip reference back; where a person's word on the branch is being written there, it
 // is left alone.
-func (x *Effects) keepTip(ctx context.Context, s epic.State) []tamper.Change {
+func (x *dispatch) keepTip(ctx context.Context, s epic.State) []tamper.Change {
 	ref := land.TipRef(string(s.Epic))
-	if now, err := x.tip(ctx, ref); err != nil || now == s.Tip || s.Moved.Pending() {
+	if now, err := x.branch().at(ctx, ref); err != nil || now == s.Tip || s.Moved.Pending() {
 		return nil
 	}
 	err := land.Pin(ctx, x.Repo, string(s.Epic), s.Tip)

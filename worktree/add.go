@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -47,7 +48,7 @@ func (s *Store) Add(ctx context.Context, task string, n int, base git.Commit) er
 }
 
 // startBranch puts the branch at base; where it was, if it was anywhere, is kept.
-func (s *Store) startBranch(ctx context.Context, names Names, base git.Commit) error {
+func (s *Store) startBranch(ctx context.Context, names engine.Names, base git.Commit) error {
 	create := git.RefChange{Name: names.Branch, New: base}
 	if err := s.repo.UpdateRefs(ctx, []git.RefChange{create}); !errors.Is(err, git.ErrRefMoved) {
 		return err
@@ -74,7 +75,7 @@ func (s *Store) tip(ctx context.Context, ref string) (git.Commit, error) {
 }
 
 // vacate removes what stands where a worktree is to be made.
-func (s *Store) vacate(ctx context.Context, l linked, names Names, base git.Commit) error {
+func (s *Store) vacate(ctx context.Context, l linked, names engine.Names, base git.Commit) error {
 	owner := l.owner()
 	switch {
 	case owner != "" && owner != names.Branch && !sameTask(owner, names.Branch):
@@ -105,10 +106,10 @@ func sameTask(a, b string) bool {
 }
 
 // namesOf are the names that go with an attempt's branch.
-func (s *Store) namesOf(branch string) Names {
+func (s *Store) namesOf(branch string) engine.Names {
 	rest := strings.TrimPrefix(branch, s.attempts())
 	slug, _, _ := strings.Cut(rest, "/")
-	return Names{Dir: filepath.Join(s.root, dirPrefix+slug), Branch: branch, Attic: s.attic() + rest}
+	return engine.Names{Dir: filepath.Join(s.root, dirPrefix+slug), Branch: branch, Attic: s.attic() + rest}
 }
 
 // attemptOf takes an attempt's branch apart; ok is false when it is none of this epic's.

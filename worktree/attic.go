@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -30,7 +31,7 @@ func (s *Store) Attic(ctx context.Context, task string, n int, tip git.Commit) e
 
 // keep is the change, if one is needed, that makes tips reachable from the attic. Those
 // that are reachable from head or from a reference other than the attempt's branch need nothing.
-func (s *Store) keep(ctx context.Context, names Names, head git.Commit, tips ...git.Commit) ([]git.RefChange, error) {
+func (s *Store) keep(ctx context.Context, names engine.Names, head git.Commit, tips ...git.Commit) ([]git.RefChange, error) {
 	lost, err := s.unreachable(ctx, names.Branch, head, tips)
 	if err != nil || len(lost) == 0 {
 		return nil, err

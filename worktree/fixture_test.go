@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/git/gittest"
 	"github.com/beadsorch/orch/worktree"
@@ -58,7 +59,7 @@ type agent struct {
 	world       // its worktree
 	user  world // the person's checkout
 	store *worktree.Store
-	names worktree.Names
+	names engine.Names
 	base  git.Commit
 }
 
@@ -79,7 +80,7 @@ func (w world) agent(task string) agent {
 	return a
 }
 
-func (a agent) harvest() worktree.Work {
+func (a agent) harvest() engine.Harvest {
 	a.T.Helper()
 	work, err := a.store.Harvest(a.T.Context(), "t", 1, a.base, "salvaged")
 	require.NoError(a.T, err)

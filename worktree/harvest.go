@@ -6,28 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
-
-// Work is what an agent left.
-type Work struct {
-	// Head is its newest work, which the attempt's branch now points at; the base when there is none.
-	Head git.Commit
-	// Salvaged says that uncommitted work was committed by orch.
-	Salvaged bool
-	// Unmerged are paths with conflict entries, with conflict markers while a merge is under
-	// way, or whose uncommitted content does not fit Head. What was uncommitted is then in the
-	// attic, and not in Head.
-	Unmerged []string
-	// Ignored counts ignored files, which go with the worktree; an ignored directory is one.
-	Ignored int
-	// Nested are git repositories below the worktree, submodules among them. Their content is not in Head.
-	Nested []string
-	// Unread are paths that git would not take, for their names or since it may not read them.
-	Unread []string
-	// Large are, of Unread, those that are over a limit of size, each with its size.
-	Large []string
-}
 
 // Harvest finds what an agent left in the worktree of attempt n at task, wherever HEAD is:
 // on another branch, detached, reset, in the middle of a merge or a rebase. What is not
@@ -38,16 +19,16 @@ type Work struct {
 //
 // It may be called again at any time while no process works in the worktree. It fails with
 // [git.ErrRefMoved] when one does, or as git does.
-func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit, message string) (Work, error) {
+func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit, message string) (engine.Harvest, error) {
 	names := s.Name(task, n)
 	l := s.linked(names.Dir)
 	v, err := s.look(ctx, l, names)
 	if err != nil {
-		return Work{}, err
+		return engine.Harvest{}, err
 	}
 	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message}
 	if h.work.Head, err = s.newest(ctx, v, base); err != nil {
-		return Work{}, err
+		return engine.Harvest{}, err
 	}
 	if !l.hasAdmin() || !l.hasDir() {
 		return h.work, h.publish(ctx)
@@ -61,10 +42,10 @@ type harvest struct {
 	s       *Store
 	l       linked
 	v       view
-	names   Names
+	names   engine.Names
 	base    git.Commit
 	message string
-	work    Work
+	work    engine.Harvest
 	spare   []git.Commit // made by orch, for the attic
 	scratch string
 }

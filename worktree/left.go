@@ -6,31 +6,16 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
-// LeftError says what was to be deleted and could not be. Nothing of it is needed any more.
-type LeftError struct {
-	// Left are the things, each with the reason and what a person can do.
-	Left []Leftover
-}
-
-// Error names the things.
-func (e *LeftError) Error() string {
-	var parts []string
-	for _, l := range e.Left {
-		parts = append(parts, l.Path+": "+l.What)
-	}
-	return "could not be removed: " + strings.Join(parts, "; ")
-}
-
 // leftOf is what an error of a removal says of path.
-func leftOf(path string, err error) Leftover {
-	l := Leftover{Path: path, What: err.Error(), Fix: "rm -r " + text.Shell(path)}
+func leftOf(path string, err error) engine.Leftover {
+	l := engine.Leftover{Path: path, What: err.Error(), Fix: "rm -r " + text.Shell(path)}
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		l.What = fmt.Sprintf("%s: %v", at.Path, at.Err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/worktree"
+	"github.com/beadsorch/orch/orchestrator/engine"
 )
 
 // What is mounted in a worktree is left alone, and named; what is around it goes.
@@ -30,7 +30,7 @@ func TestCloseNamesAMount(t *testing.T) {
 	a.Write("build/mnt/precious", "1")
 	a.Write("build/rest", "1")
 	require.NoError(t, a.store.Remove(t.Context(), "t", 1, ""))
-	var left *worktree.LeftError
+	var left *engine.LeftError
 	require.ErrorAs(t, a.store.Close(t.Context()), &left)
 	require.Len(t, left.Left, 1)
 	require.Contains(t, left.Left[0].What, "something is mounted at")

@@ -12,35 +12,17 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/engine"
 )
-
-// Entry is an attempt of which something is there.
-type Entry struct {
-	// Task is the slug of the task's id.
-	Task string
-	// Attempt is its number.
-	Attempt int
-	// Branch is its name, "refs/heads/...", whether it is there or not.
-	Branch string
-	// Dir is where its worktree is, or would be.
-	Dir string
-	// HasDir says that the worktree is there and whole.
-	HasDir bool
-	// HasBranch says that the branch is there.
-	HasBranch bool
-	// Head is the branch's tip, empty without a branch.
-	Head git.Commit
-}
 
 // List is every attempt of the epic that has a worktree or a branch, in order of task and
 // number. It fails as git does, or when a directory cannot be read.
-func (s *Store) List(ctx context.Context) ([]Entry, error) {
+func (s *Store) List(ctx context.Context) ([]engine.Found, error) {
 	refs, err := s.repo.Refs(ctx, s.attempts())
 	if err != nil {
 		return nil, err
 	}
-	found := map[string]Entry{}
+	found := map[string]engine.Found{}
 	for _, r := range refs {
 		if e, ok := s.entry(r.Name); ok {
 			e.HasBranch, e.Head = true, r.Commit
@@ -62,19 +44,19 @@ func (s *Store) List(ctx context.Context) ([]Entry, error) {
 		e.HasDir = true
 		found[l.owner()] = e
 	}
-	var all []Entry
+	var all []engine.Found
 	for _, e := range found {
 		all = append(all, e)
 	}
-	slices.SortFunc(all, func(a, b Entry) int {
+	slices.SortFunc(all, func(a, b engine.Found) int {
 		return cmp.Or(strings.Compare(a.Task, b.Task), cmp.Compare(a.Attempt, b.Attempt))
 	})
 	return all, nil
 }
 
-func (s *Store) entry(branch string) (Entry, bool) {
+func (s *Store) entry(branch string) (engine.Found, bool) {
 	slug, n, ok := s.attemptOf(branch)
-	return Entry{Task: slug, Attempt: n, Branch: branch, Dir: filepath.Join(s.root, dirPrefix+slug)}, ok
+	return engine.Found{Task: slug, Attempt: n, Branch: branch, Dir: filepath.Join(s.root, dirPrefix+slug)}, ok
 }
 
 // admins are the worktrees below Root, by their admin directories.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -26,7 +27,7 @@ type view struct {
 }
 
 // look reads the references; none of the agent's files.
-func (s *Store) look(ctx context.Context, l linked, names Names) (v view, err error) {
+func (s *Store) look(ctx context.Context, l linked, names engine.Names) (v view, err error) {
 	if v.branch, err = s.tip(ctx, names.Branch); err != nil || !l.hasAdmin() {
 		return v, err
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -16,7 +17,7 @@ func (s *Store) AtticPrefix() string { return s.attic() }
 // Mend puts back the files that lead from the epic's worktrees to the repository and back, which
 // have one right value, and tells which were changed. A .git that is a folder stays: it may
 // be somebody's work, and orch's own git does not read it. It fails when a file cannot be written.
-func (s *Store) Mend(ctx context.Context, say func([]Leftover) error) (found []Leftover, err error) {
+func (s *Store) Mend(ctx context.Context, say func([]engine.Leftover) error) (found []engine.Leftover, err error) {
 	entries, err := s.files.ReadDir(s.root)
 	var unsafe *private.UnsafeError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &unsafe) {
@@ -35,9 +36,9 @@ func (s *Store) Mend(ctx context.Context, say func([]Leftover) error) (found []L
 		}
 		err = errors.Join(err, s.locked(ctx, func() error { // or it is being made or removed
 			wrong := l.wrong()
-			var all []Leftover
+			var all []engine.Leftover
 			for _, p := range wrong {
-				all = append(all, Leftover{Path: p.path, What: p.what, Fixed: true})
+				all = append(all, engine.Leftover{Path: p.path, What: p.what, Fixed: true})
 			}
 			if len(all) > 0 && say != nil {
 				if err := say(all); err != nil {

@@ -3,42 +3,26 @@ package worktree
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
-
-// UnsavedError says that a worktree has something that no reference can be made to keep. The worktree is as it was.
-type UnsavedError struct {
-	// Dir is the worktree.
-	Dir string
-	// Paths are, below it, git repositories whose remotes have not all of them, and files that cannot be read.
-	Paths []string
-	// Large says that some of them are over a limit of size.
-	Large bool
-}
-
-// Error names the worktree and the paths.
-func (e *UnsavedError) Error() string {
-	return fmt.Sprintf("%s has what is saved nowhere: %s", e.Dir, strings.Join(e.Paths, ", "))
-}
 
 // Remove takes the worktree of attempt n at task away, with its branch. What is in it, what was
 // ever committed in it, and keep (which may be empty) are made reachable from the attic first,
 // unless another reference leads to them. Ignored files go with the worktree. It does nothing when there is
-// nothing, so a call that was cut short may be repeated. It fails with an [*UnsavedError], with
+// nothing, so a call that was cut short may be repeated. It fails with an [*engine.UnsavedError], with
 // [git.ErrRefMoved] when some process still commits there, or as git does.
 func (s *Store) Remove(ctx context.Context, task string, n int, keep git.Commit) error {
 	return s.remove(ctx, s.Name(task, n), keep)
 }
 
 // Drop is Remove for an attempt that List names.
-func (s *Store) Drop(ctx context.Context, e Entry) error {
+func (s *Store) Drop(ctx context.Context, e engine.Found) error {
 	return s.remove(ctx, s.namesOf(e.Branch), "")
 }
 
-func (s *Store) remove(ctx context.Context, names Names, keep git.Commit) error {
+func (s *Store) remove(ctx context.Context, names engine.Names, keep git.Commit) error {
 	l := s.linked(names.Dir)
 	if l.owner() != names.Branch {
 		l = linked{repo: s.repo} // another attempt's, or none
@@ -54,7 +38,7 @@ func (s *Store) remove(ctx context.Context, names Names, keep git.Commit) error 
 }
 
 // release is Remove for a caller that has the lock.
-func (s *Store) release(ctx context.Context, l linked, names Names) error {
+func (s *Store) release(ctx context.Context, l linked, names engine.Names) error {
 	branch, err := s.save(ctx, l, names, "")
 	if err == nil && l.admin != "" {
 		err = s.discard(l)
@@ -67,7 +51,7 @@ func (s *Store) release(ctx context.Context, l linked, names Names) error {
 
 // save makes everything of an attempt, and keep, reachable from elsewhere than its branch,
 // which it returns the tip of.
-func (s *Store) save(ctx context.Context, l linked, names Names, keep git.Commit) (branch git.Commit, err error) {
+func (s *Store) save(ctx context.Context, l linked, names engine.Names, keep git.Commit) (branch git.Commit, err error) {
 	v, err := s.look(ctx, l, names)
 	if err != nil {
 		return "", err
@@ -87,7 +71,7 @@ func (s *Store) save(ctx context.Context, l linked, names Names, keep git.Commit
 	return v.branch, s.repo.UpdateRefs(ctx, changes)
 }
 
-func (s *Store) dropBranch(ctx context.Context, names Names, tip git.Commit) error {
+func (s *Store) dropBranch(ctx context.Context, names engine.Names, tip git.Commit) error {
 	if tip == "" {
 		return nil
 	}
@@ -139,7 +123,7 @@ func (l linked) saved(ctx context.Context, snap snapshot) error {
 		}
 	}
 	if len(paths) > 0 {
-		return &UnsavedError{Dir: l.dir, Paths: paths, Large: len(snap.large) > 0}
+		return &engine.UnsavedError{Dir: l.dir, Paths: paths, Large: len(snap.large) > 0}
 	}
 	return nil
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/worktree"
 )
 
 func TestRemoveOfWhatHasLanded(t *testing.T) {
@@ -97,7 +97,7 @@ func TestRemoveRefusesWhatItCannotKeep(t *testing.T) {
 				require.NoDirExists(t, a.Dir)
 				return
 			}
-			var unsaved *worktree.UnsavedError
+			var unsaved *engine.UnsavedError
 			require.ErrorAs(t, err, &unsaved)
 			require.Equal(t, tt.paths, unsaved.Paths)
 			require.Equal(t, a.Dir, unsaved.Dir)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -21,27 +22,13 @@ const (
 	lockOld  = 60 * time.Second // whatever runs: no lock is held so long
 )
 
-// Leftover is something that a crash left behind.
-type Leftover struct {
-	// Path is the file or directory, empty for a reference.
-	Path string
-	// Ref is the reference, empty for a file.
-	Ref string
-	// What says what it is, in a clause.
-	What string
-	// Fixed says that it is gone, or as it should be.
-	Fixed bool
-	// Fix is what a person can do about it, when it is not fixed.
-	Fix string
-}
-
 // Repair mends what a crash of orch or of git left: worktrees that were not finished, that lost
 // their directory or their admin directory; locks and empty references in the epic's
 // namespaces; and what would block the whole repository, an admin directory that git half made
 // (moved to <common>/orch/damaged) and locks of packed-refs. Of the rest it only reports the locks. The
 // caller holds the epic's run lock, and no process of an earlier run is alive. It fails as git
 // does, or when a file cannot be read or removed.
-func (s *Store) Repair(ctx context.Context) ([]Leftover, error) {
+func (s *Store) Repair(ctx context.Context) ([]engine.Leftover, error) {
 	r := repair{Store: s, common: s.repo.CommonDir()}
 	err := s.locked(ctx, func() error {
 		var err error
@@ -68,11 +55,11 @@ type repair struct {
 	common  string
 	running []int // gits at work in the repository
 	known   bool  // running is all of them
-	found   []Leftover
+	found   []engine.Leftover
 }
 
 func (r *repair) fixed(path, what string) {
-	r.found = append(r.found, Leftover{Path: path, What: what, Fixed: true})
+	r.found = append(r.found, engine.Leftover{Path: path, What: what, Fixed: true})
 }
 
 // remove deletes a file, and says so.
@@ -125,7 +112,7 @@ func (r *repair) damaged(ctx context.Context) error {
 			continue // it was being made
 		}
 		if !gone {
-			r.found = append(r.found, Leftover{Path: admin, What: what, Fix: "when no git runs: rm -r " + text.Shell(admin)})
+			r.found = append(r.found, engine.Leftover{Path: admin, What: what, Fix: "when no git runs: rm -r " + text.Shell(admin)})
 			continue
 		}
 		if err := r.moveAside(admin); err != nil {
@@ -201,7 +188,7 @@ func (r *repair) report(path, what string) {
 	if len(r.running) > 0 {
 		fix = fmt.Sprintf("it may be held by process %d; %s", r.running[0], fix)
 	}
-	r.found = append(r.found, Leftover{Path: path, What: what, Fix: fix})
+	r.found = append(r.found, engine.Leftover{Path: path, What: what, Fix: fix})
 }
 
 // foreign reports old locks of others. orch needs none of the files that they protect.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -74,7 +75,7 @@ func (r *repair) reference(ctx context.Context, file string) error {
 	if err != nil {
 		return err
 	}
-	found := Leftover{Path: file, Ref: ref, What: "an empty reference", Fixed: true}
+	found := engine.Leftover{Path: file, Ref: ref, What: "an empty reference", Fixed: true}
 	if was == "" && ref == r.EpicBranch() { // made anew, it would lose what has landed
 		found.Fixed, found.Fix = false, "find its tip with git fsck --lost-found, write it into the file"
 		r.found = append(r.found, found)
@@ -155,7 +156,7 @@ func (r *repair) strays(ctx context.Context) error {
 			return err
 		}
 		if branch == "" {
-			r.found = append(r.found, Leftover{Path: dir, What: "a directory that belongs to no attempt", Fix: "rm -r " + text.Shell(dir)})
+			r.found = append(r.found, engine.Leftover{Path: dir, What: "a directory that belongs to no attempt", Fix: "rm -r " + text.Shell(dir)})
 			continue
 		}
 		if err := l.register("ref: "+branch, branch); err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git/gittest"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree"
@@ -29,7 +30,7 @@ func old(t testing.TB, path string) {
 	require.NoError(t, os.Chtimes(path, past, past))
 }
 
-func repaired(t testing.TB, s *worktree.Store) []worktree.Leftover {
+func repaired(t testing.TB, s *worktree.Store) []engine.Leftover {
 	t.Helper()
 	found, err := s.Repair(t.Context())
 	require.NoError(t, err)

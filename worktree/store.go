@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/slug"
@@ -51,16 +52,6 @@ type Store struct {
 	limits Limits
 	files  *private.Dir // above root
 	admin  *private.Dir // the common directory
-}
-
-// Names is what an attempt's things are called.
-type Names struct {
-	// Dir is the worktree, absolute; attempts of one task use it one after the other.
-	Dir string
-	// Branch is the attempt's branch, "refs/heads/...".
-	Branch string
-	// Attic is the reference that keeps work which landed nowhere, "refs/orch/...".
-	Attic string
 }
 
 // RootError says why a folder cannot hold worktrees.
@@ -137,10 +128,10 @@ func inside(path, dir string) bool {
 func (s *Store) EpicBranch() string { return "refs/heads/epic/" + s.epic }
 
 // Name is what the things of attempt n at task are called.
-func (s *Store) Name(task string, n int) Names {
+func (s *Store) Name(task string, n int) engine.Names {
 	slug := slug.Of(task)
 	number := "/" + strconv.Itoa(n)
-	return Names{
+	return engine.Names{
 		Dir:    filepath.Join(s.root, dirPrefix+slug),
 		Branch: s.attempts() + slug + number,
 		Attic:  s.attic() + slug + number,

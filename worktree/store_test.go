@@ -14,6 +14,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
@@ -53,7 +54,7 @@ func TestNames(t *testing.T) {
 	require.NoError(t, err)
 	epic := slug.Of("../e pic")
 	require.Equal(t, "refs/heads/epic/"+epic, s.EpicBranch())
-	require.Equal(t, worktree.Names{
+	require.Equal(t, engine.Names{
 		Dir: o.Root + "/agent-bd-1.2", Branch: "refs/heads/orch/" + epic + "/bd-1.2/3", Attic: "refs/orch/" + epic + "/attic/bd-1.2/3",
 	}, s.Name("bd-1.2", 3))
 }
@@ -244,7 +245,7 @@ func TestListKnowsWorktreesAndBranches(t *testing.T) {
 	require.NoError(t, err)
 	list, err := a.store.List(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []worktree.Entry{
+	require.Equal(t, []engine.Found{
 		{Task: "t", Attempt: 1, Branch: a.names.Branch, Dir: a.Dir, HasDir: true, HasBranch: true, Head: c},
 		{Task: "u", Attempt: 2, Branch: "refs/heads/orch/e/u/2", Dir: a.store.Name("u", 2).Dir, HasBranch: true, Head: a.base},
 	}, list)
@@ -252,7 +253,7 @@ func TestListKnowsWorktreesAndBranches(t *testing.T) {
 	a.Git("update-ref", "-d", a.names.Branch)
 	list, err = a.store.List(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, worktree.Entry{Task: "t", Attempt: 1, Branch: a.names.Branch, Dir: a.Dir, HasDir: true}, list[0])
+	require.Equal(t, engine.Found{Task: "t", Attempt: 1, Branch: a.names.Branch, Dir: a.Dir, HasDir: true}, list[0])
 }
 
 func TestFresh(t *testing.T) {

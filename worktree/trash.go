@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -17,7 +18,7 @@ type trash struct {
 	deleting sync.Mutex
 	pending  sync.WaitGroup
 	mu       sync.Mutex // guards what follows
-	left     []Leftover
+	left     []engine.Leftover
 	at       map[string]bool // what is being deleted, or waits for it
 }
 
@@ -57,7 +58,7 @@ func (t *trash) deletes(path string) bool {
 }
 
 // wait ends when all is deleted, and says what was not since it was last asked.
-func (t *trash) wait() (left []Leftover) {
+func (t *trash) wait() (left []engine.Leftover) {
 	t.pending.Wait()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -75,11 +76,11 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 }
 
 // Close removes the verify worktree, waits until what was removed is deleted, and removes
-// the folder of the epic's worktrees if it is empty then. It fails with a [*LeftError] alone, when
+// the folder of the epic's worktrees if it is empty then. It fails with a [*engine.LeftError] alone, when
 // something could not be deleted.
 func (s *Store) Close(ctx context.Context) error {
 	l := s.linked(s.VerifyDir())
-	var left []Leftover
+	var left []engine.Leftover
 	if l.hasAdmin() || l.hasDir() {
 		if err := s.locked(ctx, func() error { return s.discard(l) }); err != nil {
 			left = append(left, leftOf(l.dir, err))
@@ -94,7 +95,7 @@ func (s *Store) Close(ctx context.Context) error {
 		}
 	}
 	if len(left) > 0 {
-		return &LeftError{Left: left}
+		return &engine.LeftError{Left: left}
 	}
 	return nil
 }

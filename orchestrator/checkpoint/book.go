@@ -121,6 +121,9 @@ func (b *Book) RedactBy(r *redact.Redactor) { b.secrets = r }
 // Folder is where an attempt's book is, in the attempt's own folder.
 const Folder = "iterations"
 
+// In is where the book of an attempt is whose folder is given.
+func In(attempt string) string { return filepath.Join(attempt, Folder) }
+
 // Prune forgets the book in dir: the loop and its checkpoints. What else is there stays.
 func Prune(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "journal.*"))

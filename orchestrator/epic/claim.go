@@ -2,7 +2,6 @@ package epic
 
 import (
 	"strings"
-	"time"
 
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -49,7 +48,7 @@ func (s State) epicOurs() bool {
 }
 
 // epicChange is what the tracker has to be told of the epic by now.
-func (s State) epicChange(t *Task, now time.Time) (tracker.Change, bool) {
+func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
 	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() {
 		return closing(id, "all tasks landed"), true
@@ -68,12 +67,12 @@ func (s State) epicChange(t *Task, now time.Time) (tracker.Change, bool) {
 }
 
 // epicIsOver reports whether this clone has nothing more to do for the epic for now.
-func (s State) epicIsOver(now time.Time) bool {
+func (s State) epicIsOver(now *clock) bool {
 	return s.quiet(now) && !s.inSession() && len(meta(s, now)) == 0
 }
 
 // releases lists the change that gives the epic back, for when the tracker knows all else.
-func (s State) releases(now time.Time) []tracker.Change {
+func (s State) releases(now *clock) []tracker.Change {
 	t := s.Task(s.Epic)
 	if t == nil || t.Deleted || t.Status != statusInProgress || t.Assignee != s.Run.Limits.Actor || !s.epicIsOver(now) ||
 		s.tracker.refused[refusal{s.Epic, string(tracker.SetStatus)}] != "" {

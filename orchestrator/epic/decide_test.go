@@ -1,6 +1,7 @@
 package epic_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -30,11 +31,11 @@ func after(t *testing.T, s State, events ...Event) State {
 }
 
 func running(limits Limits) Event {
-	return Event{Kind: RunStarted, Epic: "e", Run: &Run{Number: 1, Mode: Headless, Limits: limits}, Land: &Land{Commits: []Commit{"tip"}}}
+	return Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Limits: limits, Tip: "tip"}}
 }
 
 func readNodes(nodes ...Node) Event {
-	return Event{Kind: TrackerRead, Read: &Reading{Nodes: append([]Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/e"}}, nodes...)}}
+	return Event{Fact: TrackerRead{Nodes: append([]Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/e"}}, nodes...)}}
 }
 
 func open(id TaskID, needs ...TaskID) Node {
@@ -45,14 +46,26 @@ func open(id TaskID, needs ...TaskID) Node {
 	return n
 }
 
-var green = Event{Kind: BaseChecked, Land: &Land{Passed: true}}
+var green = Event{Fact: BaseChecked{Verdict: Verdict{Passed: true}}}
+
+// decisions are those of Decide, without when it is to be asked again.
+func decisions(s State, now time.Time) []Decision {
+	ds, _ := Decide(s, now)
+	return ds
+}
+
+// wakeOf is when Decide is to be asked again.
+func wakeOf(s State, now time.Time) time.Time {
+	_, wake := Decide(s, now)
+	return wake
+}
 
 // acts lists what Decide would have done, by act and task.
 func acts(s State, now time.Time) (out []string) {
-	for _, d := range Decide(s, now) {
+	for _, d := range decisions(s, now) {
 		word := string(d.Act)
 		if d.Act == Nothing {
-			word = string(d.Kind)
+			word = string(d.Kind())
 		}
 		if d.Task != "" {
 			word += " " + string(d.Task)
@@ -66,23 +79,23 @@ func acts(s State, now time.Time) (out []string) {
 }
 
 func startOf(id TaskID, n int) Event {
-	return Event{Kind: AttemptStarted, Task: id, Attempt: n, Agent: &Agent{Base: "tip"}}
+	return Event{Fact: AttemptStarted{Turn: Turn{Base: "tip"}}, Task: id, Attempt: n}
 }
 
-func endOf(id TaskID, n int, a Agent) Event {
+func endOf(id TaskID, n int, a AgentEnded) Event {
 	if a.End == "" {
 		a.End = EndedItself
 	}
-	return Event{Kind: AgentEnded, Task: id, Attempt: n, Agent: &a}
+	return Event{Fact: a, Task: id, Attempt: n}
 }
 
 func TestDecide(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
 	limits.SurveyEvery = time.Hour
-	busy := Event{Kind: TrackerBusy}
-	base := []Event{running(limits), {Kind: BaseCheckStarted}, green}
-	good := Agent{Changed: true, Head: "h"}
+	busy := Event{Fact: TrackerBusy{}}
+	base := []Event{running(limits), {Fact: BaseCheckStarted{}}, green}
+	good := AgentEnded{Changed: true, Head: "h"}
 	cases := []struct {
 		name   string
 		events []Event
@@ -97,18 +110,18 @@ func TestDecide(t *testing.T) {
 		{"a deferred task waits", append(base, readNodes(Node{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}), busy), nil},
 		{"an ended agent's work is gated", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good)), []string{"gate"}},
 		{"a judged candidate moves the branch", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good),
-			Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
-			Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}, Passed: true}}), []string{"move"}},
+			Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}},
+			Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}}), []string{"move"}},
 		{"a red gate is a new attempt", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good),
-			Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
-			Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}}}), []string{"start e.1"}},
+			Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}},
+			Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}}}}), []string{"start e.1"}},
 		{"a conflict goes back to its agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, good),
-			Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
-			Event{Kind: LandingConflicted, Task: "e.1", Attempt: 1, Files: []string{"f"}, Land: &Land{Old: "tip"}}), []string{"iterate e.1"}},
-		{"no change is never done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{})), []string{"start e.1"}},
-		{"a question needs a person", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{Signal: "BLOCKED"})), []string{"task_parked e.1"}},
+			Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}},
+			Event{Fact: LandingConflicted{Old: "tip", Files: []string{"f"}}, Task: "e.1", Attempt: 1}), []string{"iterate e.1"}},
+		{"no change is never done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{})), []string{"start e.1"}},
+		{"a question needs a person", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{Signal: "BLOCKED"})), []string{"task_parked e.1"}},
 		{"a claim refused stops the agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
-			Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Refused: "claimed", By: "bob"}}}, busy), []string{"stop e.1"}},
+			Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Refused: "claimed", By: "bob"}}}}, busy), []string{"stop e.1"}},
 		{"a task closed by a person stops its agent", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "bob"}), busy), []string{"stop e.1"}},
 		{"a task closed by its agent goes on", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
@@ -116,25 +129,25 @@ func TestDecide(t *testing.T) {
 		{"closed by nobody known, while an agent works, is its agent's word", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}), busy), nil},
 		{"closed by an agent that changed nothing is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy,
-			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e/x"}), endOf("e.1", 1, Agent{})), []string{"write e.1 open"}},
-		{"closed while an agent worked that has ended since is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e/x"}), endOf("e.1", 1, AgentEnded{})), []string{"write e.1 open"}},
+		{"closed while an agent worked that has ended since is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(5 * time.Second)})), []string{"write e.1 open"}},
-		{"closed as it ended, in the tracker's whole seconds, is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
+		{"closed as it ended, in the tracker's whole seconds, is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(7 * time.Second)})), []string{"write e.1 open"}},
-		{"closed by whom is known later, by a person, is done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
+		{"closed by whom is known later, by a person, is done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(7 * time.Second)}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(7 * time.Second), ClosedBy: "bob"},
 				Node{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"})), []string{"write e open"}},
-		{"closed by whom is known later, by an agent, is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
+		{"closed by whom is known later, by an agent, is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour)}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour), ClosedBy: "orch/e/x"})), []string{"write e.1 open"}},
-		{"closed after that is done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, Agent{}),
+		{"closed after that is done", append(base, readNodes(open("e.1")), startOf("e.1", 1), busy, endOf("e.1", 1, AgentEnded{}),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Hour)}, Node{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"})), []string{"write e open"}},
 		{"closed by an agent that was lost is opened", append(base, readNodes(open("e.1")), startOf("e.1", 1),
-			Event{Kind: AttemptLost, Task: "e.1", Attempt: 1, Agent: &Agent{}}, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(5 * time.Second)})), []string{"write e.1 open"}},
+			Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1}, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(5 * time.Second)})), []string{"write e.1 open"}},
 		{"what waits for a task that an agent closed waits on", append(base, readNodes(open("e.1"), open("e.2", "e.1")), startOf("e.1", 1), busy,
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e/x"}), busy), nil},
-		{"a red base ends the run", []Event{running(limits), {Kind: BaseCheckStarted}, {Kind: BaseChecked, Land: &Land{}}}, []string{"drain_started"}},
+		{"a red base ends the run", []Event{running(limits), {Fact: BaseCheckStarted{}}, {Fact: BaseChecked{}}}, []string{"drain_started"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -149,8 +162,8 @@ func TestDecide(t *testing.T) {
 // crashes are, an interrupted or rate limited agent is not.
 func TestDecideParksAfterTheLastAttempt(t *testing.T) {
 	t.Parallel()
-	s := after(t, NewState(), running(testLimits()), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1")))
-	ends := []Agent{{End: EndedLimit}, {End: EndedCrash}, {End: EndedStopped}, {}, {End: EndedIdle}}
+	s := after(t, NewState(), running(testLimits()), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1")))
+	ends := []AgentEnded{{End: EndedLimit}, {End: EndedCrash}, {End: EndedStopped}, {}, {End: EndedIdle}}
 	for i, a := range ends {
 		require.Equal(t, Waiting, s.Task("e.1").State)
 		s = after(t, s, startOf("e.1", i+1), endOf("e.1", i+1, a))
@@ -162,32 +175,32 @@ func TestDecideParksAfterTheLastAttempt(t *testing.T) {
 // TestReopenedTaskStartsAfresh follows a person who opens a landed task again.
 func TestReopenedTaskStartsAfresh(t *testing.T) {
 	t.Parallel()
-	s := after(t, NewState(), running(testLimits()), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1"), open("e.2")), startOf("e.1", 1),
-		endOf("e.1", 1, Agent{Changed: true, Head: "h"}),
-		Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
-		Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}, Passed: true}},
-		Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}},
-		Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Status: "closed"}}})
+	s := after(t, NewState(), running(testLimits()), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1"), open("e.2")), startOf("e.1", 1),
+		endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}),
+		Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}},
+		Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}},
+		Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}},
+		Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "closed"}}}})
 	require.Equal(t, Landed, s.Task("e.1").State)
 	s = after(t, s, readNodes(Node{ID: "e.1", Parent: "e", Status: "closed"}))
 	require.Equal(t, Landed, s.Task("e.1").State, "our own close is no news")
 	s = after(t, s, readNodes(open("e.1")))
 	require.Equal(t, Waiting, s.Task("e.1").State)
 	require.True(t, s.IsReady(s.Task("e.1"), noon))
-	require.ErrorIs(t, Check(s, Event{Kind: AttemptStarted, Task: "e.1", Attempt: 1}), ErrForbidden)
+	require.ErrorIs(t, Check(s, Event{Fact: AttemptStarted{}, Task: "e.1", Attempt: 1}), ErrForbidden)
 }
 
 // TestCheckHoldsLandings: nothing lands without a green verdict on that very
 // commit, and nothing lands twice.
 func TestCheckHoldsLandings(t *testing.T) {
 	t.Parallel()
-	landed := Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}
-	s := after(t, NewState(), running(testLimits()), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1")), startOf("e.1", 1),
-		endOf("e.1", 1, Agent{Changed: true, Head: "h"}), Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}})
+	landed := Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}}
+	s := after(t, NewState(), running(testLimits()), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1")), startOf("e.1", 1),
+		endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}})
 	require.ErrorIs(t, Check(s, landed), ErrForbidden)
-	s = after(t, s, Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"other"}, Passed: true}})
+	s = after(t, s, Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"other"}}, Verdict: Verdict{Passed: true}}})
 	require.ErrorIs(t, Check(s, landed), ErrForbidden)
-	landed.Land.Commits[0] = "other"
+	landed.Fact.(TaskLanded).Commits[0] = "other"
 	s = after(t, s, landed)
 	require.ErrorIs(t, Check(s, landed), ErrForbidden)
 }
@@ -196,19 +209,19 @@ func TestCheckHoldsLandings(t *testing.T) {
 func TestRedStackIsTakenApart(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
-	s := after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, readNodes(open("e.1"), open("e.2"), open("e.3"), open("e.4")))
+	s := after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1"), open("e.2"), open("e.3"), open("e.4")))
 	for _, id := range []TaskID{"e.1", "e.2", "e.3", "e.4"} {
-		s = after(t, s, startOf(id, 1), endOf(id, 1, Agent{Changed: true, Head: "h"}))
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Changed: true, Head: "h"}))
 	}
 	s.Window = 4
 	bad := TaskID("e.3")
 	var stacks [][]TaskID
 	for range 12 {
-		ds := Decide(s, noon.Add(time.Minute))
+		ds := decisions(s, noon.Add(time.Minute))
 		if len(ds) == 0 || ds[0].Act != Gate {
 			break
 		}
-		stack := ds[0].Land.Tasks
+		stack := ds[0].Fact.(LandingStarted).Tasks
 		stacks = append(stacks, stack)
 		commits := make([]Commit, len(stack))
 		passed := true
@@ -216,9 +229,9 @@ func TestRedStackIsTakenApart(t *testing.T) {
 			commits[i] = Commit("c-" + id)
 			passed = passed && id != bad
 		}
-		s = after(t, s, ds[0].Event, Event{Kind: CandidateJudged, Land: &Land{Tasks: stack, Commits: commits, Passed: passed}})
+		s = after(t, s, ds[0].Event, Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: stack, Commits: commits}, Verdict: Verdict{Passed: passed}}})
 		if passed {
-			s = after(t, s, Event{Kind: TaskLanded, Land: &Land{Tasks: stack, Commits: commits}})
+			s = after(t, s, Event{Fact: TaskLanded{Candidates: Candidates{Tasks: stack, Commits: commits}}})
 		}
 	}
 	require.Equal(t, []TaskID{"e.1", "e.2", "e.3", "e.4"}, stacks[0])
@@ -234,7 +247,96 @@ func TestApplyChangesNothingOfItsArgument(t *testing.T) {
 	t.Parallel()
 	s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")))
 	before := *s.Task("e.1")
-	_ = after(t, s, startOf("e.1", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}))
+	_ = after(t, s, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}))
 	require.Equal(t, before, *s.Task("e.1"))
 	require.Empty(t, s.Queue)
+}
+
+// constantUntilWake holds that what Decide gives at now stays the same until it is to be asked
+// again, but for times that it counts from now.
+func constantUntilWake(t *testing.T, s State, now time.Time) {
+	t.Helper()
+	says := func(at time.Time) (out []string) {
+		for _, d := range decisions(s, at) {
+			out = append(out, fmt.Sprint(d.Act, d.Kind(), d.Task, d.Attempt, d.Code, d.Reason, d.Changes))
+		}
+		return out
+	}
+	want, wake := says(now), wakeOf(s, now)
+	if wake.IsZero() {
+		wake = now.Add(1e4 * time.Hour)
+	}
+	require.True(t, wake.After(now), "it wakes in the past")
+	left := wake.Sub(now)
+	for _, at := range []time.Time{now.Add(1), now.Add(left / 3), now.Add(left / 2), wake.Add(-1)} {
+		require.Equal(t, want, says(at), "after %s of %s", at.Sub(now), left)
+	}
+}
+
+// TestDecideUntilWake: nothing is slept through. After each event of a run, at moments around
+// each time that the state knows, what is decided stays until the wake that came with it.
+func TestDecideUntilWake(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxDuration = time.Hour
+	later := open("e.5")
+	later.DeferTill = noon.Add(20 * time.Minute)
+	events := append(story()[:3:3], readNodes(open("e.1"), open("e.2", "e.1"), open("e.3"), later))
+	events = append(events, story()[4:]...)
+	events[0] = running(limits)
+	events = append(events[:len(events)-2], Event{Fact: TrackerFailed{}}, Event{Fact: BranchHeld{Dir: "/repo"}}, Event{Fact: MachineFailed{}, Reason: "full"}, Event{Fact: LandingLost{}, Reason: "moved"})
+	s, sleeps := NewState(), 0
+	for i, e := range events {
+		e.At = noon.Add(time.Duration(i) * time.Second)
+		require.NoError(t, Check(s, e))
+		s = Apply(s, e)
+		for _, s := range []State{s, Apply(s, Event{Fact: TrackerBusy{}}), Apply(s, Event{Fact: RunPaused{}})} {
+			for now := e.At; !now.IsZero() && now.Before(noon.Add(3*time.Hour)); sleeps++ {
+				constantUntilWake(t, s, now)
+				now = wakeOf(s, now)
+			}
+		}
+	}
+	require.Greater(t, sleeps, 4*len(events), "the times of the state are met")
+}
+
+// TestStacks: several stacks are judged at once. One that rests on another's candidates waits
+// for it, and moves the branch after it; when that one fails, it lands anew.
+func TestStacks(t *testing.T) {
+	t.Parallel()
+	s := after(t, NewState(), running(testLimits()), Event{Fact: BaseCheckStarted{}}, green, readNodes(open("e.1"), open("e.2")), Event{Fact: TrackerBusy{}})
+	for _, id := range []TaskID{"e.1", "e.2"} {
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Changed: true, Head: "h"}))
+	}
+	landing := func(id TaskID) Event { return Event{Fact: LandingStarted{Tasks: []TaskID{id}, Old: s.Tip}} }
+	first := Candidates{Tasks: []TaskID{"e.1"}, Old: "tip", Commits: []Commit{"c1"}}
+	second := Candidates{Tasks: []TaskID{"e.2"}, Old: "c1", Commits: []Commit{"c2"}}
+	s = after(t, s, landing("e.1"), landing("e.2"))
+	require.Len(t, s.Stacks, 2)
+	require.ErrorIs(t, Check(s, landing("e.1")), ErrForbidden, "it is in a stack")
+	both := []TaskID{"e.1", "e.2"}
+	require.ErrorIs(t, Check(s, Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: both}}}), ErrForbidden, "no stack has both")
+
+	s = after(t, s, Event{Fact: CandidateJudged{Candidates: second, Verdict: Verdict{Passed: true}}})
+	require.Empty(t, acts(s, noon.Add(time.Minute)), "it waits for the one below")
+	require.ErrorIs(t, Check(s, Event{Fact: MoveStarted{Candidates: first}}), ErrForbidden)
+	require.ErrorIs(t, Check(s, Event{Fact: TaskLanded{Candidates: first}}), ErrForbidden)
+
+	good := after(t, s, Event{Fact: CandidateJudged{Candidates: first, Verdict: Verdict{Passed: true}}})
+	require.Equal(t, MoveStarted{Candidates: first}, decisions(good, noon)[0].Fact)
+	good = after(t, good, Event{Fact: MoveStarted{Candidates: first}})
+	require.Empty(t, acts(good, noon), "one moves at a time")
+	good = after(t, good, Event{Fact: TaskLanded{Candidates: first}})
+	require.Equal(t, MoveStarted{Candidates: second}, decisions(good, noon)[0].Fact)
+	good = after(t, good, Event{Fact: MoveStarted{Candidates: second}}, Event{Fact: TaskLanded{Candidates: second}})
+	require.Empty(t, good.Stacks)
+	require.Equal(t, Commit("c2"), good.Tip)
+
+	bad := after(t, s, Event{Fact: CandidateJudged{Candidates: first}})
+	require.Equal(t, GateFailed, bad.Task("e.1").Last().Failure)
+	lost := decisions(bad, noon)[0]
+	require.Equal(t, LandingLost{Tasks: []TaskID{"e.2"}}, lost.Fact)
+	bad = after(t, bad, lost.Event)
+	require.Equal(t, []TaskID{"e.2"}, bad.Queue)
+	require.Empty(t, bad.Stacks)
 }

@@ -1,9 +1,12 @@
 // Package epic is the pure middle: what an epic's run is, and what to do next.
 //
 // Check says whether an event may follow a state, Apply gives the state that
-// follows, Decide says what to do next. None of them does I/O, reads a clock or
-// iterates a map for a decision, so replaying a journal gives the same state, and
-// the same state the same decisions.
+// follows, Decide says what to do next, and when to ask again. None of them does
+// I/O, reads a clock or iterates a map for a decision, so replaying a journal gives
+// the same state, and the same state the same decisions.
+//
+// What an event says is its Fact: one type for each kind, with what it may follow
+// and what it changes. Events of journals of before are read in their own shape.
 //
 // A task's way:
 //

@@ -1,214 +1,209 @@
 package epic
 
 import (
+	"errors"
 	"fmt"
+	"reflect"
 	"time"
-
-	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
-// EventKind names what happened, in the past tense.
-type EventKind string
-
-// The kinds of event. Those below the line are not journaled: a new run finds
-// out again.
-const (
-	RunStarted        EventKind = "run_started"
-	RunEnded          EventKind = "run_ended"
-	DrainStarted      EventKind = "drain_started"      // no new work is taken
-	KillStarted       EventKind = "kill_started"       // agents are interrupted
-	RunPaused         EventKind = "run_paused"         // no agent starts, until it goes on
-	RunContinued      EventKind = "run_continued"      //
-	TrackerRead       EventKind = "tracker_read"       // what changed since the last reading
-	TrackerWritten    EventKind = "tracker_written"    // the tracker has these statuses from us
-	BaseCheckStarted  EventKind = "base_check_started" //
-	BaseChecked       EventKind = "base_checked"       // the gate's word on the untouched base
-	AttemptStarted    EventKind = "attempt_started"    // the intent: worktree, branch, agent
-	IterationStarted  EventKind = "iteration_started"  // the same attempt, its agent once more
-	AttemptHanded     EventKind = "attempt_handed"     // worktree and brief are there; a session works on it
-	AgentEnded        EventKind = "agent_ended"        // with what git shows of its work
-	AttemptStopped    EventKind = "attempt_stopped"    // the intent to interrupt
-	AttemptLost       EventKind = "attempt_lost"       // orch died meanwhile
-	AttemptCleaned    EventKind = "attempt_cleaned"    // worktree and branch are gone; with a Reason: they could not be removed
-	LandingStarted    EventKind = "landing_started"    // the intent: candidates, gate
-	LandingConflicted EventKind = "landing_conflicted" //
-	LandingRefused    EventKind = "landing_refused"    // the gate is not asked, for Code; Files are why
-	CandidateJudged   EventKind = "candidate_judged"   // the gate's word on a tree
-	MoveStarted       EventKind = "move_started"       // the intent: the epic branch moves
-	TaskLanded        EventKind = "task_landed"        // the epic branch has it, durably
-	LandingLost       EventKind = "landing_lost"       // somebody moved the branch, or git failed
-	TaskFound         EventKind = "task_found"         // on the epic branch, although the journal did not know
-	TaskParked        EventKind = "task_parked"        // not without a person
-	TaskRetried       EventKind = "task_retried"       // a person
-	TaskSkipped       EventKind = "task_skipped"       // a person
-	TaskAccepted      EventKind = "task_accepted"      // a person: what a parked attempt has done lands, if the gate passes it
-	TaskLimited       EventKind = "task_limited"       // a person: its attempts may have Agent.Iteration iterations
-	RequestRefused    EventKind = "request_refused"    // what a person asked for is not possible now
-	BreakerOpened     EventKind = "breaker_opened"     // the agent does not start
-	MetaWanted        EventKind = "meta_issue_wanted"  // too many tasks failed in a row
-	MetaFiled         EventKind = "meta_issue_filed"   //
-	IntoStarted       EventKind = "into_started"       //
-	EpicLandedInto    EventKind = "epic_landed_into"   //
-	EpicNotLanded     EventKind = "epic_not_landed"    // --into was not possible
-	WorkerPanicked    EventKind = "worker_panicked"    // a bug of ours
-	LeftoverFound     EventKind = "leftover_found"     // of a run that was killed, with what was done about it
-	TamperingFound    EventKind = "tampering_found"    // something that only orch or a person may write was changed, and put back
-	SettingsChanged   EventKind = "settings_changed"   // while the run goes by those it began with
-	BranchMoved       EventKind = "epic_moved"         // the epic branch is not where it was left
-	BranchAccepted    EventKind = "epic_accepted"      // it is taken as it is
-	BranchRestored    EventKind = "epic_restored"      // it is where it was left again
-	BranchHeld        EventKind = "epic_held"          // a work tree has it checked out: nothing lands
-	MachineFailed     EventKind = "machine_failed"     // what was to be done is tried again later
-
-	TrackerBusy   EventKind = "tracker_busy"   // a call is under way
-	TrackerFailed EventKind = "tracker_failed" // it did not answer
-	CleanStarted  EventKind = "clean_started"
-	AgentExited   EventKind = "agent_exited" // its process; what it left is being looked at
-
-	TipLookStarted EventKind = "tip_look_started" // the epic branch is being looked at
-	TipLookEnded   EventKind = "tip_look_ended"   // with nothing that was not known
-	TipSeen        EventKind = "tip_seen"         // it is where it belongs; Reason names who has it checked out, Code says that there is none and none is needed
-	RestoreStarted EventKind = "restore_started"  // it is being put back
-)
-
-// Journaled reports whether the kind is written into the journal.
-func (k EventKind) Journaled() bool {
-	switch k {
-	case TrackerBusy, TrackerFailed, CleanStarted, AgentExited, TipLookStarted, TipLookEnded, TipSeen, RestoreStarted:
-		return false
-	}
-	return true
-}
-
-// Personal reports whether a person may ask for the event.
-func (k EventKind) Personal() bool {
-	switch k {
-	case TaskRetried, TaskSkipped, TaskLimited, TaskAccepted, DrainStarted, KillStarted, RunPaused, RunContinued:
-		return true
-	}
-	return false
-}
-
-// Event is something that happened. Which fields are set depends on Kind.
+// Event is something that happened: one record of the journal. What it says, what it may
+// follow and what it changes is its Fact's.
 type Event struct {
-	Kind    EventKind `json:"kind"`              // what happened
-	At      time.Time `json:"at"`                // when, UTC
-	Task    TaskID    `json:"task,omitempty"`    // to which task; "" to none
-	Attempt int       `json:"attempt,omitempty"` // in which attempt, from 1; 0 none
-	Code    Code      `json:"code,omitempty"`    // why, as a code
-	Reason  string    `json:"reason,omitempty"`  // one clause, shown to a person as it is
-	Run     *Run      `json:"run,omitempty"`     // run_started
-	Epic    TaskID    `json:"epic,omitempty"`    // run_started
-	Read    *Reading  `json:"read,omitempty"`    // tracker_read
-	Wrote   []Wrote   `json:"wrote,omitempty"`   // tracker_written
-	Land    *Land     `json:"land,omitempty"`    // base_checked, landing_*, candidate_judged, task_landed
-	Agent   *Agent    `json:"agent,omitempty"`   // attempt_started, agent_ended
-	Round   *Round    `json:"round,omitempty"`   // agent_ended, where its agent's rules were asked
-	Tip     *TipMove  `json:"tip,omitempty"`     // epic_moved, epic_accepted, epic_restored
-	Until   time.Time `json:"until,omitzero"`    // breaker_opened
-	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
-	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
+	At      time.Time // when, UTC
+	Task    TaskID    // to which task; "" to none
+	Attempt int       // in which attempt, from 1; 0 none
+	Code    Code      // why, as a code
+	Reason  string    // one clause, shown to a person as it is
+	Fact    Fact      // what happened
 
-	Kept map[string]string `json:"kept,omitempty"` // in the journal only: hashes of long texts that are in files, by field
+	// Kept are the hashes of long texts that are in files, by the names that EditTexts gives
+	// them; only an event as the journal has it has any.
+	Kept map[string]string
 }
 
-// Reading is how the tracker differs from what the state knew.
-type Reading struct {
-	Nodes   []Node        `json:"nodes,omitempty"`   // that are new, or differ
-	Removed []TaskID      `json:"removed,omitempty"` // that are no longer there
-	Took    time.Duration `json:"took"`              // to read all of it
+// Fact is one kind of event, whole in one place: its fields, what it may follow, what it
+// changes. Which kinds there are, and who may ask for one, is in the table of facts.
+type Fact interface {
+	// check says whether e, whose fact this is, may follow s. Its errors are made by forbid.
+	check(s State, e Event) error
+	// apply gives the state after e, which has passed check. It changes nothing of s.
+	apply(s State, e Event) State
 }
 
-// Wrote is the answer to one change that the tracker was asked for.
-type Wrote struct {
-	ID      TaskID `json:"id"`                // of the issue
-	Kind    string `json:"kind,omitempty"`    // of the change
-	Status  string `json:"status,omitempty"`  // which it has now; "" when refused
-	Refused string `json:"refused,omitempty"` // the tracker's words
-	By      string `json:"by,omitempty"`      // who holds it
-}
+// Kind is the name of a kind of event in the journal, in the past tense.
+type Kind string
 
-// Land is a fact about candidates and the epic branch.
-type Land struct {
-	Tasks   []TaskID `json:"tasks,omitempty"`   // in the order in which they land
-	Old     Commit   `json:"old,omitempty"`     // the tip that they were built on
-	Commits []Commit `json:"commits,omitempty"` // the candidate of each task
-	Tree    string   `json:"tree,omitempty"`    // that the gate judged
-	Passed  bool     `json:"passed,omitempty"`  // the gate was green
-	Score   int      `json:"score,omitempty"`   // 0 to 100
-	Files   int      `json:"files,omitempty"`   // how many change
-	Added   int      `json:"added,omitempty"`   // lines
-	Deleted int      `json:"deleted,omitempty"` // lines
-	Secrets []string `json:"secrets,omitempty"` // what looks secret in the lines that come, as "FILE (NAME)"
-	Log     string   `json:"log,omitempty"`     // file with the gate's output
-
-	Rules []iteration.RuleOutcome `json:"rules,omitempty"` // of the gate, each with its outcome
-
-	Took time.Duration `json:"took,omitempty"` // to build and judge
-}
-
-// Round is what the rules of an agent said of its work when it ended a turn, before
-// anything is landed.
-type Round struct {
-	iteration.Entry
-	Feedback string `json:"feedback,omitempty"` // for the next turn
-}
-
-// Agent is a fact about one agent process and the work that it left.
-type Agent struct {
-	Iteration int      `json:"iteration,omitempty"`  // from 1
-	Base      Commit   `json:"base,omitempty"`       // what its attempt began from
-	Head      Commit   `json:"head,omitempty"`       // the newest commit of its work
-	Changed   bool     `json:"changed,omitempty"`    // its work differs from its base
-	Salvaged  bool     `json:"salvaged,omitempty"`   // orch committed what was not
-	Unmerged  []string `json:"unmerged,omitempty"`   // files that it left in conflict
-	InSession bool     `json:"in_session,omitempty"` // a session's model is the agent
-	Resume    bool     `json:"resume,omitempty"`     // goes on with Session
-	Session   string   `json:"session,omitempty"`    // the client's id of the conversation
-	End       End      `json:"end,omitempty"`        // how its process ended
-	Signal    string   `json:"signal,omitempty"`     // from its promise
-	Fast      bool     `json:"fast,omitempty"`       // ended within seconds, and badly
-	Added     int      `json:"added,omitempty"`      // lines
-	Deleted   int      `json:"deleted,omitempty"`    // lines
-
-	Usage
-	Took       time.Duration `json:"took,omitempty"`        // from start to end
-	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
-}
-
-// End is how an agent process ended, as its harness reads it.
-type End string
-
-// The ends of an agent process.
+// How a kind of event is treated.
 const (
-	EndedItself  End = "ended"
-	EndedCrash   End = "crashed"
-	EndedLimit   End = "rate_limited" // or the API was overloaded or out of reach: the whole pool waits
-	EndedAuth    End = "auth"
-	EndedUsage   End = "usage_limit"
-	EndedTime    End = "timeout"
-	EndedIdle    End = "no_progress"
-	EndedStopped End = "stopped" // by orch
-	EndedNoStart End = "no_start"
-	EndedMachine End = "machine"
-	EndedDisk    End = "disk" // only in journals of version 1
+	journaled   = 1 << iota // it is written into the journal; the others a new run finds out again
+	requestable             // a person may ask for it
 )
 
-// The signals of an agent's promise that Apply reads.
-const (
-	SignalBlocked  = "BLOCKED"
-	SignalEscalate = "ESCALATE"
-	SignalContinue = "CONTINUE"
-	SignalFresh    = "CHECKPOINT" // its context is full: it goes on in a fresh session
-)
+// factRow is a row of the table of facts.
+type factRow struct {
+	kind  Kind
+	fact  Fact // the zero value of its type
+	flags int
+}
 
-// FirstOf names the first of the files, and how many more there are.
-func FirstOf(files []string) string {
-	switch len(files) {
-	case 0:
-		return "no file"
-	case 1:
-		return files[0]
+// facts is the table of all kinds of event.
+func facts() []factRow {
+	return []factRow{
+		{"run_started", RunStarted{}, journaled},
+		{"run_ended", RunEnded{}, journaled},
+		{"drain_started", DrainStarted{}, journaled | requestable},
+		{"kill_started", InterruptStarted{}, journaled | requestable},
+		{"run_paused", RunPaused{}, journaled | requestable},
+		{"run_continued", RunContinued{}, journaled | requestable},
+		{"request_refused", RequestRefused{}, journaled},
+		{"breaker_opened", BreakerOpened{}, journaled},
+		{"meta_issue_wanted", MetaWanted{}, journaled},
+		{"meta_issue_filed", MetaFiled{}, journaled},
+		{"worker_panicked", WorkerPanicked{}, journaled},
+		{"leftover_found", LeftoverFound{}, journaled},
+		{"tampering_found", TamperingFound{}, journaled},
+		{"settings_changed", SettingsChanged{}, journaled},
+		{"machine_failed", MachineFailed{}, journaled},
+
+		{"tracker_busy", TrackerBusy{}, 0},
+		{"tracker_failed", TrackerFailed{}, 0},
+		{"tracker_read", TrackerRead{}, journaled},
+		{"tracker_written", TrackerWritten{}, journaled},
+
+		{"task_found", TaskFound{}, journaled},
+		{"task_parked", TaskParked{}, journaled},
+		{"task_retried", TaskRetried{}, journaled | requestable},
+		{"task_skipped", TaskSkipped{}, journaled | requestable},
+		{"task_accepted", TaskAccepted{}, journaled | requestable},
+		{"task_limited", TaskLimited{}, journaled | requestable},
+
+		{"attempt_started", AttemptStarted{}, journaled},
+		{"iteration_started", IterationStarted{}, journaled},
+		{"attempt_handed", AttemptHanded{}, journaled},
+		{"attempt_stopped", AttemptStopped{}, journaled},
+		{"agent_started", AgentStarted{}, 0},
+		{"agent_exited", AgentExited{}, 0},
+		{"agent_ended", AgentEnded{}, journaled},
+		{"attempt_lost", AttemptLost{}, journaled},
+		{"clean_started", CleanStarted{}, 0},
+		{"attempt_cleaned", AttemptCleaned{}, journaled},
+
+		{"base_check_started", BaseCheckStarted{}, journaled},
+		{"base_checked", BaseChecked{}, journaled},
+		{"landing_started", LandingStarted{}, journaled},
+		{"landing_conflicted", LandingConflicted{}, journaled},
+		{"landing_refused", LandingRefused{}, journaled},
+		{"candidate_judged", CandidateJudged{}, journaled},
+		{"move_started", MoveStarted{}, journaled},
+		{"task_landed", TaskLanded{}, journaled},
+		{"landing_lost", LandingLost{}, journaled},
+		{"into_started", IntoStarted{}, journaled},
+		{"epic_landed_into", EpicLandedInto{}, journaled},
+		{"epic_not_landed", EpicNotLanded{}, journaled},
+
+		{"tip_look_started", TipLookStarted{}, 0},
+		{"tip_look_ended", TipLookEnded{}, 0},
+		{"tip_seen", TipSeen{}, 0},
+		{"restore_started", RestoreStarted{}, 0},
+		{"epic_moved", BranchMoved{}, journaled},
+		{"epic_accepted", BranchAccepted{}, journaled},
+		{"epic_restored", BranchRestored{}, journaled},
+		{"epic_held", BranchHeld{}, journaled},
 	}
-	return fmt.Sprintf("%s and %d more", files[0], len(files)-1)
 }
+
+// Facts gives the zero value of each kind's fact, by kind.
+func Facts() map[Kind]Fact {
+	out := map[Kind]Fact{}
+	for _, r := range facts() {
+		out[r.kind] = r.fact
+	}
+	return out
+}
+
+// row is the row of the event's fact in the table; the zero row where it has none.
+func (e Event) row() factRow {
+	if e.Fact == nil {
+		return factRow{}
+	}
+	t := reflect.TypeOf(e.Fact)
+	for _, r := range facts() {
+		if reflect.TypeOf(r.fact) == t {
+			return r
+		}
+	}
+	return factRow{}
+}
+
+// Kind is the name of what happened; "" where the event has no fact.
+func (e Event) Kind() Kind { return e.row().kind }
+
+// Journaled reports whether the event is written into the journal.
+func (e Event) Journaled() bool { return e.row().flags&journaled != 0 }
+
+// Requestable reports whether a person may ask for the event.
+func (e Event) Requestable() bool { return e.row().flags&requestable != 0 }
+
+// NewState is the state before the first event.
+func NewState() State { return State{Window: 1, index: map[TaskID]int{}} }
+
+// ErrForbidden is what Check's errors wrap: an event that the state does not
+// allow. In a journal it means that the journal was edited or belongs to another
+// epic; from the loop itself it is a bug.
+var ErrForbidden = errors.New("event not allowed here")
+
+func forbid(e Event, format string, args ...any) error {
+	return fmt.Errorf("%s: %s: %w", e.Kind(), fmt.Sprintf(format, args...), ErrForbidden)
+}
+
+// Check says whether e may follow s. Its errors wrap ErrForbidden.
+func Check(s State, e Event) error {
+	if e.Fact == nil {
+		return forbid(e, "it says nothing")
+	}
+	if _, first := e.Fact.(RunStarted); !first && s.Run.Number == 0 {
+		return forbid(e, "no run has started")
+	}
+	if e.Task != "" && s.Task(e.Task) == nil {
+		return forbid(e, "task %s is not known", e.Task)
+	}
+	return e.Fact.check(s, e)
+}
+
+// Apply gives the state after e. It changes nothing of s: what is shared with
+// the result is never written again. e must have passed Check.
+func Apply(s State, e Event) State { return e.Fact.apply(s, e) }
+
+// anyTime is embedded by facts that any state allows.
+type anyTime struct{}
+
+func (anyTime) check(State, Event) error { return nil }
+
+// ofTask is embedded by facts that are about a task.
+type ofTask struct{}
+
+func (ofTask) check(_ State, e Event) error {
+	if e.Task == "" {
+		return forbid(e, "it names no task")
+	}
+	return nil
+}
+
+// ofAttempt is embedded by facts that are about the open attempt of a task.
+type ofAttempt struct{}
+
+func (ofAttempt) check(s State, e Event) error {
+	if err := (ofTask{}).check(s, e); err != nil {
+		return err
+	}
+	if last := s.Task(e.Task).Last(); !last.Open() || e.Attempt != last.Number {
+		return forbid(e, "attempt %d of %s is not open", e.Attempt, e.Task)
+	}
+	return nil
+}
+
+// noChange is embedded by facts that a person is told, and that change nothing.
+type noChange struct{}
+
+func (noChange) apply(s State, _ Event) State { return s }

@@ -21,14 +21,14 @@ func TestLimits(t *testing.T) {
 		code   Code
 	}{
 		"time":       {func(l *Limits) { l.MaxDuration = 30 * time.Second }, nil, TimeUp},
-		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Usage: Usage{CostUSD: 1}})}, Budget},
-		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Usage: Usage{Tokens: 11}})}, Budget},
+		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{CostUSD: 1}})}, Budget},
+		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}, Budget},
 		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, MaxIterations},
-		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalContinue}), {Kind: IterationStarted, Task: "e.1", Attempt: 1, Agent: &Agent{Iteration: 2}}}, MaxIterations},
-		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{}),
-			{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange}}, CircuitBreaker},
-		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Kind: AgentEnded, Task: "e.1", Attempt: 1, Code: AgentAuth, Agent: &Agent{End: EndedAuth}}}, AgentAuth},
-		"full disk": {func(*Limits) {}, []Event{startOf("e.1", 1), {Kind: AgentEnded, Task: "e.1", Attempt: 1, Code: Disk, Agent: &Agent{End: EndedDisk}}}, Disk},
+		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalContinue}), {Fact: IterationStarted{Turn: Turn{Iteration: 2}}, Task: "e.1", Attempt: 1}}, MaxIterations},
+		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}),
+			{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange}}, CircuitBreaker},
+		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedAuth}, Task: "e.1", Attempt: 1, Code: AgentAuth}}, AgentAuth},
+		"full disk": {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedDisk}, Task: "e.1", Attempt: 1, Code: Disk}}, Disk},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -36,13 +36,13 @@ func TestLimits(t *testing.T) {
 			limits := testLimits()
 			tt.set(&limits)
 			s := after(t, started(t, limits, one...), tt.events...)
-			ds := Decide(s, noon.Add(time.Minute))
+			ds := decisions(s, noon.Add(time.Minute))
 			require.Len(t, ds, 1)
-			require.Equal(t, DrainStarted, ds[0].Kind)
+			require.Equal(t, DrainStarted{}, ds[0].Fact)
 			require.Equal(t, tt.code, ds[0].Code)
 			require.NotEmpty(t, ds[0].Reason)
 			s = after(t, s, ds[0].Event)
-			for _, d := range Decide(s, noon.Add(time.Hour)) {
+			for _, d := range decisions(s, noon.Add(time.Hour)) {
 				require.NotEqual(t, Start, d.Act)
 			}
 		})
@@ -56,7 +56,7 @@ func TestQuestionsAreNoFailures(t *testing.T) {
 	limits.MaxFailures = 2
 	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
 	for _, id := range []TaskID{"e.1", "e.2"} {
-		s = after(t, s, startOf(id, 1), endOf(id, 1, Agent{Signal: SignalBlocked}), Event{Kind: TaskParked, Task: id, Attempt: 1, Code: Question})
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: id, Attempt: 1, Code: Question})
 	}
 	require.Zero(t, s.Run.Failures)
 	require.Contains(t, acts(s, noon.Add(time.Second)), "start e.3")
@@ -68,12 +68,12 @@ func TestALandingEndsARowOfFailures(t *testing.T) {
 	limits := testLimits()
 	limits.MaxFailures = 2
 	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
-	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, Agent{}), Event{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange})
+	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange})
 	require.Equal(t, 1, s.Run.Failures)
-	s = after(t, s, startOf("e.2", 1), endOf("e.2", 1, Agent{Changed: true, Head: "h"}),
-		Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.2"}}},
-		Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"c"}, Passed: true}},
-		Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"c"}}})
+	s = after(t, s, startOf("e.2", 1), endOf("e.2", 1, AgentEnded{Changed: true, Head: "h"}),
+		Event{Fact: LandingStarted{Tasks: []TaskID{"e.2"}}},
+		Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.2"}, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}},
+		Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.2"}, Commits: []Commit{"c"}}}})
 	require.Zero(t, s.Run.Failures)
 }
 
@@ -84,28 +84,28 @@ func TestRepeatedFailuresFileAnIssue(t *testing.T) {
 	limits := testLimits()
 	limits.MaxFailures, limits.SurveyEvery = 1, time.Hour
 	s := started(t, limits, open("e.1"))
-	s = after(t, s, Event{Kind: TrackerWritten}, startOf("e.1", 1), endOf("e.1", 1, Agent{}),
-		Event{Kind: TaskParked, Task: "e.1", Attempt: 1, Code: NoChange, Reason: "nothing changed"},
-		Event{Kind: DrainStarted, Code: CircuitBreaker, Reason: "1 tasks in a row needed a person"})
+	s = after(t, s, Event{Fact: TrackerWritten{}}, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}),
+		Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange, Reason: "nothing changed"},
+		Event{Fact: DrainStarted{}, Code: CircuitBreaker, Reason: "1 tasks in a row needed a person"})
 	var filed []string
 	for range 9 {
-		ds := Decide(s, noon.Add(time.Minute))
+		ds := decisions(s, noon.Add(time.Minute))
 		s = after(t, s, ds[0].Event)
 		if ds[0].Act == Finish {
 			break
 		}
 		if ds[0].Act == LookAtTip {
-			s = after(t, s, Event{Kind: TipSeen})
+			s = after(t, s, Event{Fact: TipSeen{}})
 			continue
 		}
 		for _, c := range ds[0].Changes {
 			if c.Issue != nil {
 				filed = append(filed, c.Issue.Description)
-				s = after(t, s, Event{Kind: MetaFiled, Text: "x-9"})
+				s = after(t, s, Event{Fact: MetaFiled{Issue: "x-9"}})
 			}
 		}
 		if ds[0].Act == Write {
-			s = after(t, s, Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Status: "blocked"}}})
+			s = after(t, s, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "blocked"}}}})
 		}
 	}
 	require.Len(t, filed, 1)
@@ -120,23 +120,23 @@ func TestBreaker(t *testing.T) {
 	limits := testLimits()
 	limits.SurveyEvery = time.Hour
 	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"), open("e.4"), open("e.5"), open("e.6"))
-	bad := Agent{End: EndedCrash, Fast: true}
+	bad := AgentEnded{End: EndedCrash, Fast: true}
 	for _, id := range []TaskID{"e.1", "e.2", "e.3", "e.4", "e.5"} {
 		s = after(t, s, startOf(id, 1), endOf(id, 1, bad))
 	}
-	ds := Decide(s, noon.Add(time.Minute))
-	require.Equal(t, BreakerOpened, ds[0].Kind)
+	ds := decisions(s, noon.Add(time.Minute))
+	require.IsType(t, BreakerOpened{}, ds[0].Fact)
 	s = after(t, s, ds[0].Event)
 	for _, task := range s.Tasks {
 		require.Zero(t, task.Charged, task.ID)
 	}
-	require.Empty(t, acts(s, ds[0].Until.Add(-time.Second)), "all wait")
-	require.Equal(t, ds[0].Until, s.NextWake(ds[0].Until.Add(-time.Second)))
-	probes := acts(s, ds[0].Until)
+	require.Empty(t, acts(s, ds[0].Fact.(BreakerOpened).Until.Add(-time.Second)), "all wait")
+	require.Equal(t, ds[0].Fact.(BreakerOpened).Until, wakeOf(s, ds[0].Fact.(BreakerOpened).Until.Add(-time.Second)))
+	probes := acts(s, ds[0].Fact.(BreakerOpened).Until)
 	require.Len(t, probes, 1, "one probes")
 	s = after(t, s, startOf("e.6", 1), endOf("e.6", 1, bad))
-	ds = Decide(s, noon.Add(5*time.Minute))
-	require.Equal(t, DrainStarted, ds[0].Kind)
+	ds = decisions(s, noon.Add(5*time.Minute))
+	require.Equal(t, DrainStarted{}, ds[0].Fact)
 	require.Equal(t, AgentCrashed, ds[0].Code)
 }
 
@@ -146,9 +146,9 @@ func TestBreakerCloses(t *testing.T) {
 	limits := testLimits()
 	limits.SurveyEvery = time.Hour
 	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
-	s = after(t, s, Event{Kind: BreakerOpened, Until: noon})
+	s = after(t, s, Event{Fact: BreakerOpened{Until: noon}})
 	require.Len(t, acts(s, noon.Add(time.Minute)), 1)
-	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}))
+	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}))
 	require.False(t, s.Run.Probing)
 }
 
@@ -162,7 +162,7 @@ func TestCoolDown(t *testing.T) {
 	s = after(t, s, startOf("e.1", 1), startOf("e.2", 1))
 	at := noon.Add(time.Minute)
 	limit := func(id TaskID, wait time.Duration) Event {
-		e := endOf(id, 1, Agent{End: EndedLimit, RetryAfter: wait})
+		e := endOf(id, 1, AgentEnded{End: EndedLimit, RetryAfter: wait})
 		e.At, e.Code = at, UsageLimit
 		return e
 	}
@@ -170,7 +170,7 @@ func TestCoolDown(t *testing.T) {
 	require.Equal(t, at.Add(10*time.Minute), s.Cooldown)
 	require.Equal(t, 1, s.Cooled)
 	require.Empty(t, acts(s, at.Add(9*time.Minute)))
-	require.Equal(t, s.Cooldown, s.NextWake(at.Add(9*time.Minute)))
+	require.Equal(t, s.Cooldown, wakeOf(s, at.Add(9*time.Minute)))
 	require.Len(t, acts(s, s.Cooldown), 3)
 	for _, task := range s.Tasks {
 		require.Zero(t, task.Charged)
@@ -198,7 +198,7 @@ func TestIterationsByAgent(t *testing.T) {
 	doc.Agent = "doc"
 	s := started(t, limits, doc, open("e.2"))
 	for _, id := range []TaskID{"e.1", "e.2"} {
-		s = after(t, s, startOf(id, 1), endOf(id, 1, Agent{Signal: SignalContinue}))
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Signal: SignalContinue}))
 	}
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 	require.True(t, s.Task("e.2").Last().Open(), "it may go on once more")
@@ -210,15 +210,15 @@ func TestFullContext(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
 	limits.Iterations, limits.Resumes = 2, true
-	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full", Usage: Usage{Tokens: 7}}))
+	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full", Usage: Usage{Tokens: 7}}))
 	require.True(t, s.Task("e.1").Last().Open())
-	ds := Decide(s, noon.Add(time.Second))
+	ds := decisions(s, noon.Add(time.Second))
 	require.Len(t, ds, 1)
 	require.Equal(t, Iterate, ds[0].Act)
-	require.Equal(t, Agent{Iteration: 2, Base: s.Task("e.1").Last().Base}, *ds[0].Agent)
-	s = after(t, s, ds[0].Event, endOf("e.1", 1, Agent{Signal: SignalFresh, Session: "full too", Usage: Usage{Tokens: 5}}))
+	require.Equal(t, Turn{Iteration: 2, Base: s.Task("e.1").Last().Base}, ds[0].Turn())
+	s = after(t, s, ds[0].Event, endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full too", Usage: Usage{Tokens: 5}}))
 	require.Equal(t, int64(12), s.Task("e.1").Last().Tokens, "of both conversations")
-	require.Equal(t, int64(5), s.Task("e.1").Last().Counted, "of the newest")
+	require.Equal(t, int64(5), s.Task("e.1").Last().SessionTokens, "of the newest")
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 }
 
@@ -226,13 +226,13 @@ func TestFullContext(t *testing.T) {
 // person says so.
 func TestPause(t *testing.T) {
 	t.Parallel()
-	require.True(t, RunPaused.Personal() && RunContinued.Personal() && RunPaused.Journaled())
-	s := after(t, started(t, testLimits(), open("e.1"), open("e.2")), Event{Kind: RunPaused})
+	require.True(t, Event{Fact: RunPaused{}}.Requestable() && Event{Fact: RunContinued{}}.Requestable() && Event{Fact: RunPaused{}}.Journaled())
+	s := after(t, started(t, testLimits(), open("e.1"), open("e.2")), Event{Fact: RunPaused{}})
 	require.Empty(t, acts(s, noon.Add(time.Second)))
-	s = after(t, s, Event{Kind: RunContinued})
+	s = after(t, s, Event{Fact: RunContinued{}})
 	require.Contains(t, acts(s, noon.Add(time.Second)), "start e.1")
 
-	s = after(t, s, startOf("e.1", 1), Event{Kind: RunPaused}, endOf("e.1", 1, Agent{Signal: SignalContinue}))
+	s = after(t, s, startOf("e.1", 1), Event{Fact: RunPaused{}}, endOf("e.1", 1, AgentEnded{Signal: SignalContinue}))
 	require.NotContains(t, acts(s, noon.Add(time.Second)), "iterate e.1")
 }
 
@@ -241,10 +241,10 @@ func TestTaskLimited(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
 	limits.Iterations = 15
-	s := after(t, started(t, limits, open("e.1"), open("e.2")), startOf("e.1", 1), Event{Kind: TaskLimited, Task: "e.1", Agent: &Agent{Iteration: 1}}, endOf("e.1", 1, Agent{Signal: SignalContinue}))
+	s := after(t, started(t, limits, open("e.1"), open("e.2")), startOf("e.1", 1), Event{Fact: TaskLimited{Iterations: 1}, Task: "e.1"}, endOf("e.1", 1, AgentEnded{Signal: SignalContinue}))
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
-	require.Error(t, Check(s, Event{Kind: TaskLimited, Task: "e.1", Agent: &Agent{}}))
-	require.Error(t, Check(s, Event{Kind: TaskLimited, Task: "e.9", Agent: &Agent{Iteration: 1}}))
+	require.Error(t, Check(s, Event{Fact: TaskLimited{Iterations: 0}, Task: "e.1"}))
+	require.Error(t, Check(s, Event{Fact: TaskLimited{Iterations: 1}, Task: "e.9"}))
 }
 
 // TestRounds: an agent whose rules are red goes on in the same attempt, with their words; a
@@ -252,20 +252,22 @@ func TestTaskLimited(t *testing.T) {
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	turn := func(id TaskID, score int, unmet string) Event {
-		e := endOf(id, 1, Agent{Session: "s", Changed: true, Head: "h"})
-		e.Round = &Round{Entry: iteration.Entry{ValidationScore: score, Passed: unmet == "", FirstUnmet: unmet}, Feedback: "mend " + unmet}
+		f := AgentEnded{Session: "s", Changed: true, Head: "h"}
+		f.Round = &Round{Entry: iteration.Entry{ValidationScore: score, Passed: unmet == "", FirstUnmet: unmet}, Feedback: "mend " + unmet}
 		if unmet != "" {
-			e.Round.Failure = unmet + ": exit 1"
+			f.Round.Failure = unmet + ": exit 1"
 		}
-		return e
+		return endOf(id, 1, f)
 	}
 	green := func(id TaskID) Event { // by its rules, and yet it wants to go on
 		e := turn(id, 100, "")
-		e.Agent.Signal, e.Text = SignalContinue, "mend the rest"
+		f := e.Fact.(AgentEnded)
+		f.Signal, f.Said = SignalContinue, "mend the rest"
+		e.Fact = f
 		return e
 	}
 	again := func(t *testing.T, s State) State {
-		ds := Decide(s, noon.Add(time.Second))
+		ds := decisions(s, noon.Add(time.Second))
 		require.Len(t, ds, 1)
 		require.Equal(t, Iterate, ds[0].Act, ds[0].Reason)
 		return after(t, s, ds[0].Event)
@@ -292,19 +294,21 @@ func TestRounds(t *testing.T) {
 					require.Contains(t, s.Task("e.1").Last().Feedback, "mend")
 					s = again(t, s)
 				}
-				round := *e.Round
+				f := e.Fact.(AgentEnded)
+				round := *f.Round
 				round.Iteration = n + 1
-				e.Round = &round
+				f.Round = &round
+				e.Fact = f
 				s = after(t, s, e)
 			}
 			require.Equal(t, c.state, s.Task("e.1").State)
 			require.Equal(t, c.code, s.Task("e.1").Last().Failure)
 			if c.code == MaxIterations {
-				require.Contains(t, Decide(s, noon.Add(time.Second))[0].Reason, "still red after 2 iterations: tests: exit 1")
+				require.Contains(t, decisions(s, noon.Add(time.Second))[0].Reason, "still red after 2 iterations: tests: exit 1")
 			}
 			if c.code == CircuitBreaker {
-				ds := Decide(s, noon.Add(time.Second))
-				require.Equal(t, TaskParked, ds[0].Kind)
+				ds := decisions(s, noon.Add(time.Second))
+				require.Equal(t, TaskParked{}, ds[0].Fact)
 				require.Contains(t, ds[0].Reason, "3 consecutive failures. Last failure: tests: exit 1")
 			}
 		})
@@ -316,25 +320,26 @@ func TestRounds(t *testing.T) {
 // once more.
 func TestTaskBudget(t *testing.T) {
 	t.Parallel()
-	dear := Agent{Changed: true, Head: "h", Usage: Usage{CostUSD: 3, Tokens: 10}}
-	with := func(set func(*Agent)) Agent {
+	dear := AgentEnded{Changed: true, Head: "h", Usage: Usage{CostUSD: 3, Tokens: 10}}
+	with := func(set func(*AgentEnded)) AgentEnded {
 		a := dear
 		set(&a)
 		return a
 	}
-	red := endOf("e.1", 1, dear)
-	red.Round = &Round{Entry: iteration.Entry{ValidationScore: 50, FirstUnmet: "tests"}, Feedback: "mend it"}
+	red := endOf("e.1", 1, with(func(a *AgentEnded) {
+		a.Round = &Round{Entry: iteration.Entry{ValidationScore: 50, FirstUnmet: "tests"}, Feedback: "mend it"}
+	}))
 	for name, c := range map[string]struct {
 		end  Event
 		park bool
 	}{
-		"it wants to go on":     {endOf("e.1", 1, with(func(a *Agent) { a.Signal = SignalContinue })), true},
-		"its context is full":   {endOf("e.1", 1, with(func(a *Agent) { a.Signal = SignalFresh })), true},
+		"it wants to go on":     {endOf("e.1", 1, with(func(a *AgentEnded) { a.Signal = SignalContinue })), true},
+		"its context is full":   {endOf("e.1", 1, with(func(a *AgentEnded) { a.Signal = SignalFresh })), true},
 		"its rules are red":     {red, true},
-		"it changed nothing":    {endOf("e.1", 1, with(func(a *Agent) { a.Changed = false })), true},
-		"it crashed":            {endOf("e.1", 1, with(func(a *Agent) { a.End = EndedCrash })), true},
+		"it changed nothing":    {endOf("e.1", 1, with(func(a *AgentEnded) { a.Changed = false })), true},
+		"it crashed":            {endOf("e.1", 1, with(func(a *AgentEnded) { a.End = EndedCrash })), true},
 		"it is done":            {endOf("e.1", 1, dear), false},
-		"it used less than all": {endOf("e.1", 1, Agent{Signal: SignalContinue, Usage: Usage{CostUSD: 2, Tokens: 9}}), false},
+		"it used less than all": {endOf("e.1", 1, AgentEnded{Signal: SignalContinue, Usage: Usage{CostUSD: 2, Tokens: 9}}), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -342,15 +347,15 @@ func TestTaskBudget(t *testing.T) {
 				limits := testLimits()
 				set(&limits)
 				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), c.end)
-				d := Decide(s, noon.Add(time.Minute))[0]
-				require.Equal(t, c.park, d.Kind == TaskParked, d.Reason)
+				d := decisions(s, noon.Add(time.Minute))[0]
+				require.Equal(t, c.park, d.Fact == (TaskParked{}), d.Reason)
 				if !c.park {
 					continue
 				}
 				require.Equal(t, Budget, d.Code)
 				require.Contains(t, d.Reason, "for one task")
-				s = after(t, s, d.Event, Event{Kind: TaskRetried, Task: "e.1"})
-				require.Equal(t, Start, Decide(s, noon.Add(time.Hour))[0].Act)
+				s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
+				require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
 			}
 		})
 	}
@@ -360,19 +365,19 @@ func TestTaskBudget(t *testing.T) {
 // where its conversation can go on; then its work counts as it is.
 func TestAsked(t *testing.T) {
 	t.Parallel()
-	silent := func(change func(*Agent)) Event {
-		a := Agent{Session: "s", Changed: true, Head: "h"}
+	silent := func(change func(*AgentEnded)) Event {
+		a := AgentEnded{Session: "s", Changed: true, Head: "h"}
 		change(&a)
 		return endOf("e.1", 1, a)
 	}
-	nothing := silent(func(*Agent) {})
+	nothing := silent(func(*AgentEnded) {})
 	limits := testLimits()
 	limits.Resumes, limits.Iterations = true, 4
 	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), nothing)
-	d := Decide(s, noon.Add(time.Second))[0]
+	d := decisions(s, noon.Add(time.Second))[0]
 	require.Equal(t, Iterate, d.Act)
 	require.Contains(t, d.Reason, "asked whether it is done")
-	require.True(t, d.Agent.Resume)
+	require.True(t, d.Turn().Resume)
 	require.Contains(t, s.Task("e.1").Last().Feedback, "without a promise")
 	require.Equal(t, Queued, after(t, s, d.Event, nothing).Task("e.1").State, "once")
 
@@ -380,10 +385,10 @@ func TestAsked(t *testing.T) {
 		limits func(*Limits)
 		end    Event
 	}{
-		"it said that it is done":           {func(*Limits) {}, silent(func(a *Agent) { a.Signal = "COMPLETE" })},
+		"it said that it is done":           {func(*Limits) {}, silent(func(a *AgentEnded) { a.Signal = "COMPLETE" })},
 		"its client knows no conversations": {func(l *Limits) { l.Resumes = false }, nothing},
 		"it may not go on":                  {func(l *Limits) { l.Iterations = 1 }, nothing},
-		"its budget is used up":             {func(l *Limits) { l.TaskBudget.Tokens = 1 }, silent(func(a *Agent) { a.Tokens = 1 })},
+		"its budget is used up":             {func(l *Limits) { l.TaskBudget.Tokens = 1 }, silent(func(a *AgentEnded) { a.Tokens = 1 })},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -397,7 +402,7 @@ func TestAsked(t *testing.T) {
 // TestSkippedMeanwhile: an agent whose task a person has skipped does not go on.
 func TestSkippedMeanwhile(t *testing.T) {
 	t.Parallel()
-	s := after(t, started(t, testLimits(), open("e.1")), startOf("e.1", 1), Event{Kind: TaskSkipped, Task: "e.1"}, endOf("e.1", 1, Agent{Signal: SignalContinue, Changed: true, Head: "h"}))
+	s := after(t, started(t, testLimits(), open("e.1")), startOf("e.1", 1), Event{Fact: TaskSkipped{}, Task: "e.1"}, endOf("e.1", 1, AgentEnded{Signal: SignalContinue, Changed: true, Head: "h"}))
 	require.False(t, s.Task("e.1").Last().Open())
 	require.Equal(t, Skipped, s.Task("e.1").State)
 	require.Zero(t, s.Task("e.1").Charged)

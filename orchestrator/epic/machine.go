@@ -11,7 +11,12 @@ const (
 	machineBackOff = time.Second
 )
 
-func machineFailed(s State, e Event) State {
+// MachineFailed says that the machine kept something from being done, which is tried again later.
+type MachineFailed struct{ anyTime }
+
+func (MachineFailed) apply(s State, e Event) State { return s.machineFails(e) }
+
+func (s State) machineFails(e Event) State {
 	s.Run.Faults++
 	s.Run.FaultWhy, s.Run.FaultUntil = e.Reason, e.At.Add(machineBackOff<<min(s.Run.Faults-1, 4))
 	if s.Gate == GateChecking {
@@ -28,4 +33,4 @@ func (s State) machineWorks() State {
 }
 
 // machineWaits reports whether the newest fault of the machine is too young to try again.
-func (s State) machineWaits(now time.Time) bool { return now.Before(s.Run.FaultUntil) }
+func (s State) machineWaits(now *clock) bool { return now.Before(s.Run.FaultUntil) }

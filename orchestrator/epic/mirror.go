@@ -12,17 +12,17 @@ import (
 // under way the differences gather, and the next call takes them all together.
 
 // changes lists what the tracker has to be told by now.
-func (s State) changes(now time.Time) []tracker.Change {
+func (s State) changes(now *clock) []tracker.Change {
 	var out []tracker.Change
 	for _, t := range s.Tasks {
-		if t.Outside || t.Deleted {
+		if t.External || t.Deleted {
 			continue
 		}
 		if c, want := s.change(t, now); want && s.tracker.refused[refusal{t.ID, string(c.Kind)}] == "" {
 			out = append(out, c)
 		}
 	}
-	if s.Meta == "wanted" {
+	if s.FailureReport == "wanted" {
 		out = append(out, s.metaIssue())
 	}
 	if len(out) == 0 {
@@ -31,7 +31,7 @@ func (s State) changes(now time.Time) []tracker.Change {
 	return out
 }
 
-func (s State) change(t *Task, now time.Time) (tracker.Change, bool) {
+func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
 	switch ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor; {
 	case t.Epic:
@@ -39,18 +39,18 @@ func (s State) change(t *Task, now time.Time) (tracker.Change, bool) {
 	case t.State == Landed:
 		return closing(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
 	case t.State == Running, t.State == Queued, t.State == Validating:
-		if t.Status == statusBlocked && t.Told == statusBlocked {
+		if t.Status == statusBlocked && t.Written == statusBlocked {
 			return opening(id), true // a retried task; the claim follows
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && parkedStatus(t.Code) != "":
-		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.Doubted
-	case t.State == Skipped && t.Give == giveClosed:
+		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
+	case t.State == Skipped && t.SkipStatus == giveClosed:
 		return closing(id, t.Why), t.Status != statusClosed
-	case t.State == Skipped && t.Give == giveBlocked:
+	case t.State == Skipped && t.SkipStatus == giveBlocked:
 		return blocking(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Waiting:
-		release := t.Doubted || ours && s.Run.Drain != "" || t.Status == statusBlocked && t.Told == statusBlocked
+		release := t.ClosedByAgent || ours && s.Run.Drain != "" || t.Status == statusBlocked && t.Written == statusBlocked
 		return opening(id), release
 	}
 	return tracker.Change{}, false
@@ -60,7 +60,7 @@ func (s State) change(t *Task, now time.Time) (tracker.Change, bool) {
 // then is closed at once, which spares the tracker a call; in a session, whose
 // runs are short, it is told right away.
 func (s State) claimDue(t *Task) time.Time {
-	if s.Run.Mode != Headless {
+	if s.Run.Mode != ModeRun {
 		return time.Time{}
 	}
 	return t.Last().Started.Add(claimDelay)
@@ -120,35 +120,22 @@ func (s State) surveyDue() time.Time {
 func (s State) writeDue() time.Time { return s.tracker.wrote.Add(writePause) }
 
 // trackerCalls makes the next call to the tracker, one at a time.
-func trackerCalls(s State, now time.Time) []Decision {
+func trackerCalls(s State, now *clock) []Decision {
 	if s.tracker.busy || now.Before(s.tracker.notYet) {
 		return nil
 	}
 	quiet := s.quiet(now)
-	if s.gaveUp() && quiet {
+	if s.trackerGivenUp() && quiet {
 		return nil
 	}
 	changes := s.changes(now)
 	switch {
 	case s.tracker.read.IsZero(), !now.Before(s.surveyDue()) && s.Run.Drain == "":
-		return one(Survey, Event{Kind: TrackerBusy})
+		return decideOne(Survey, Event{Fact: TrackerBusy{}})
 	case len(changes) > 0 && (quiet || !now.Before(s.writeDue())):
-		return []Decision{{Event: Event{Kind: TrackerBusy}, Act: Write, Changes: changes}}
+		return []Decision{{Event: Event{Fact: TrackerBusy{}}, Act: Write, Changes: changes}}
 	case len(changes) == 0 && quiet && s.tracker.stale && s.Run.Drain == "":
-		return one(Survey, Event{Kind: TrackerBusy}) // nothing is over before the tracker says so
+		return decideOne(Survey, Event{Fact: TrackerBusy{}}) // nothing is over before the tracker says so
 	}
 	return nil
-}
-
-// gaveUp reports whether the tracker has failed so often that the run ends without it.
-func (s State) gaveUp() bool {
-	return s.tracker.failures >= trackerPatience || s.Run.Kill && s.tracker.failures > 0
-}
-
-// told reports whether nothing is left to say to the tracker, or nobody listens.
-func (s State) told(now time.Time) bool {
-	if s.gaveUp() {
-		return true
-	}
-	return !s.tracker.read.IsZero() && len(s.changes(now)) == 0 && (!s.tracker.stale || s.Run.Drain != "")
 }

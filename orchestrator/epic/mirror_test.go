@@ -12,7 +12,7 @@ import (
 
 // told is what the tracker would be told at a time, as "id status" or "id claim".
 func told(s State, now time.Time) (out []string) {
-	for _, d := range Decide(s, now) {
+	for _, d := range decisions(s, now) {
 		for _, c := range d.Changes {
 			word := string(c.Kind)
 			if c.Kind == tracker.SetStatus {
@@ -29,14 +29,14 @@ func idle(t *testing.T, nodes ...Node) State {
 	t.Helper()
 	limits := testLimits()
 	limits.SurveyEvery = time.Hour
-	return after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, readNodes(nodes...))
+	return after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, readNodes(nodes...))
 }
 
 var landedOne = []Event{
-	startOf("e.1", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}),
-	{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.1"}}},
-	{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}, Passed: true}},
-	{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}},
+	startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}),
+	{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}},
+	{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}},
+	{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}},
 }
 
 // TestMirror: what the tracker is told follows from the state.
@@ -53,11 +53,11 @@ func TestMirror(t *testing.T) {
 		"one that is claimed is not":     {[]Node{mine}, []Event{startOf("e.1", 1)}, nil},
 		"a landed task is closed":        {[]Node{open("e.1"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, landedOne, []string{"e.1 close"}},
 		"and with the last one the epic": {[]Node{open("e.1")}, landedOne, []string{"e close", "e.1 close"}},
-		"a parked task is blocked":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalBlocked}), {Kind: TaskParked, Task: "e.1", Attempt: 1, Code: Question}}, []string{"e.1 blocked"}},
+		"a parked task is blocked":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Question}}, []string{"e.1 blocked"}},
 		"what a person changed is left as it is": {[]Node{open("e.1")}, []Event{startOf("e.1", 1),
-			readNodes(Node{ID: "e.1", Parent: "e", Status: "deferred"}), endOf("e.1", 1, Agent{End: EndedStopped})}, []string{"e open"}},
-		"a skipped task as the person said": {[]Node{open("e.1")}, []Event{{Kind: TaskSkipped, Task: "e.1", Text: "closed", Reason: "not needed"}}, []string{"e.1 close"}},
-		"an interrupted one is given back":  {[]Node{mine}, []Event{startOf("e.1", 1), {Kind: DrainStarted, Code: Interrupted}, endOf("e.1", 1, Agent{End: EndedStopped})}, []string{"e.1 open"}},
+			readNodes(Node{ID: "e.1", Parent: "e", Status: "deferred"}), endOf("e.1", 1, AgentEnded{End: EndedStopped})}, []string{"e open"}},
+		"a skipped task as the person said": {[]Node{open("e.1")}, []Event{{Fact: TaskSkipped{Status: "closed"}, Task: "e.1", Reason: "not needed"}}, []string{"e.1 close"}},
+		"an interrupted one is given back":  {[]Node{mine}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: Interrupted}, endOf("e.1", 1, AgentEnded{End: EndedStopped})}, []string{"e.1 open"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,10 +75,10 @@ func TestOneCallAtATime(t *testing.T) {
 	s := after(t, idle(t, open("e.1"), open("e.2"), open("e.3")), startOf("e.1", 1), startOf("e.2", 1), startOf("e.3", 1))
 	require.Empty(t, told(s, noon.Add(time.Second)), "a claim waits: the task may land before")
 	require.Equal(t, []string{"e.1 claim", "e.2 claim", "e.3 claim"}, told(s, noon.Add(time.Minute)))
-	busy := after(t, s, Event{Kind: TrackerBusy})
+	busy := after(t, s, Event{Fact: TrackerBusy{}})
 	require.Empty(t, told(busy, noon.Add(time.Minute)))
-	answered := after(t, busy, Event{Kind: TrackerWritten, Wrote: []Wrote{
-		{ID: "e.1", Status: "in_progress", By: "orch/e"}, {ID: "e.2", Refused: "no", Kind: "claim"}, {ID: "e.3", Status: "in_progress", By: "orch/e"}}})
+	answered := after(t, busy, Event{Fact: TrackerWritten{Wrote: []WriteResult{
+		{ID: "e.1", Status: "in_progress", By: "orch/e"}, {ID: "e.2", Refused: "no", Kind: "claim"}, {ID: "e.3", Status: "in_progress", By: "orch/e"}}}})
 	require.Empty(t, told(answered, noon.Add(time.Minute)), "what was refused is not asked again")
 	changed := after(t, answered, readNodes(func() Node { n := open("e.2"); n.Title = "changed"; return n }()))
 	require.Equal(t, []string{"e.2 claim"}, told(changed, noon.Add(2*time.Minute)), "until it has changed")
@@ -89,12 +89,12 @@ func TestOneCallAtATime(t *testing.T) {
 func TestTrackerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	s := idle(t, Node{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"})
-	s = after(t, s, Event{Kind: TrackerWritten}) // so that it has to be read once more before the end
+	s = after(t, s, Event{Fact: TrackerWritten{}}) // so that it has to be read once more before the end
 	at := noon.Add(time.Hour)
 	since := at
 	var waits []time.Duration
 	for range 40 {
-		ds := Decide(s, at)
+		ds := decisions(s, at)
 		if len(ds) == 1 && ds[0].Act == Finish {
 			sum := Summarize(s, at)
 			require.Equal(t, LoopError, sum.Promise)
@@ -105,18 +105,18 @@ func TestTrackerThatDoesNotAnswer(t *testing.T) {
 			return
 		}
 		if len(ds) == 1 && ds[0].Act == LookAtTip {
-			s = after(t, s, ds[0].Event, Event{Kind: TipSeen, At: at})
+			s = after(t, s, ds[0].Event, Event{Fact: TipSeen{}, At: at})
 			continue
 		}
 		if len(ds) == 1 && (ds[0].Act == Survey || ds[0].Act == Write) {
-			failed := Event{Kind: TrackerFailed, At: at, Reason: "it is asleep"}
+			failed := Event{Fact: TrackerFailed{}, At: at, Reason: "it is asleep"}
 			s = after(t, s, ds[0].Event, failed)
 			waits = append(waits, at.Sub(since))
 			since = at
 			continue
 		}
 		require.Empty(t, ds)
-		at = s.NextWake(at)
+		at = wakeOf(s, at)
 	}
 	t.Fatal("the run does not end")
 }
@@ -127,17 +127,17 @@ func TestTakeOver(t *testing.T) {
 	t.Parallel()
 	limits := testLimits()
 	limits.TakeOver, limits.SurveyEvery = true, time.Hour
-	theirs := Event{Kind: TrackerRead, Read: &Reading{Nodes: []Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/e/other:1"}, open("e.1")}}}
-	s := after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, theirs)
+	theirs := Event{Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/e/other:1"}, open("e.1")}}}
+	s := after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, theirs)
 	require.Equal(t, []string{"write e open"}, acts(s, noon.Add(time.Minute)))
 	at := noon.Add(time.Minute)
-	s = after(t, s, Event{Kind: TrackerWritten, At: at, Wrote: []Wrote{{ID: "e", Kind: "status", Status: "open"}}},
-		Event{Kind: TrackerWritten, At: at, Wrote: []Wrote{{ID: "e", Kind: "claim", Status: "in_progress", By: "orch/e"}}},
-		Event{Kind: TrackerRead, At: at, Read: &Reading{}})
+	s = after(t, s, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "status", Status: "open"}}}, At: at},
+		Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "claim", Status: "in_progress", By: "orch/e"}}}, At: at},
+		Event{Fact: TrackerRead{}, At: at})
 	require.NotContains(t, acts(s, at.Add(limits.SurveyEvery)), "start e.1")
 	require.Contains(t, acts(s, at.Add(2*limits.SurveyEvery)), "start e.1")
 
 	limits.TakeOver = false
-	s = after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, theirs)
+	s = after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, theirs)
 	require.Equal(t, []string{"drain_started"}, acts(s, noon.Add(time.Minute)))
 }

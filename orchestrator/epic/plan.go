@@ -32,29 +32,29 @@ func PlanOf(issues []tracker.Issue, epic TaskID, now time.Time) Plan {
 	x := tracker.NewIndex(issues)
 	s := NewState()
 	s.Epic = epic
-	s = Apply(s, Event{Kind: TrackerRead, At: now, Read: &Reading{Nodes: nodesOf(x, epic)}})
+	s = Apply(s, Event{At: now, Fact: TrackerRead{Nodes: nodesOf(x, epic)}})
 	p := Plan{Waves: [][]Step{}, Critical: s.criticalPath(), Cycles: cyclesIn(s, x)}
 	p.Done = Count(s, now).Done
-	p.Waves, p.ToDo = s.waves(now)
+	p.Waves, p.ToDo = s.waves(at(now))
 	work := 0.0
 	for _, wave := range p.Waves {
 		for _, step := range wave {
-			work += weight(s.Task(step.ID), 1)
+			work += minutesOf(s.Task(step.ID), 1)
 		}
 	}
 	if longest := s.length(p.Critical); longest > 0 {
 		p.Parallelism = work / longest
 	}
-	p.addProblems(s, x, now)
+	p.addProblems(s, x, at(now))
 	return p
 }
 
 // waves sorts what can run by when it could start at the earliest.
-func (s State) waves(now time.Time) (waves [][]Step, tasks int) {
+func (s State) waves(now *clock) (waves [][]Step, tasks int) {
 	for {
 		var wave []*Task
 		for _, t := range s.Tasks {
-			if s.IsReady(t, now) {
+			if s.isReady(t, now) {
 				wave = append(wave, t)
 			}
 		}
@@ -73,7 +73,7 @@ func (s State) waves(now time.Time) (waves [][]Step, tasks int) {
 func inEpic(s State, needs [][]TaskID) (ids []TaskID) {
 	for _, row := range needs {
 		for _, id := range row {
-			if b := s.Task(id); b != nil && !b.Outside && b.Status != statusClosed && !slices.Contains(ids, id) {
+			if b := s.Task(id); b != nil && !b.External && b.Status != statusClosed && !slices.Contains(ids, id) {
 				ids = append(ids, id)
 			}
 		}
@@ -106,7 +106,7 @@ func (s State) criticalPath() (path []TaskID) {
 
 func (s State) length(path []TaskID) (sum float64) {
 	for _, id := range path {
-		sum += weight(s.Task(id), 1)
+		sum += minutesOf(s.Task(id), 1)
 	}
 	return sum
 }
@@ -120,7 +120,7 @@ func cyclesIn(s State, x *tracker.Index) (out [][]string) {
 	return out
 }
 
-func (p *Plan) addProblems(s State, x *tracker.Index, now time.Time) {
+func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 	if p.ToDo+p.Done == 0 && len(p.Cycles) == 0 {
 		p.Problems = append(p.Problems, "the epic has no tasks")
 	}
@@ -132,11 +132,11 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now time.Time) {
 		if !t.Dispatchable() || t.Done() {
 			continue
 		}
-		if why := s.held(t, now); why != "" {
+		if why := s.trackerHold(t, now); why != "" {
 			p.Stuck = true
 			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s is %s", DepExternal, t.ID, why))
 		}
-		if o := ObstacleOf(s, t, now); o.Code == DepExternal && s.held(t, now) == "" {
+		if o := ObstacleOf(s, t, now.now); o.Code == DepExternal && s.trackerHold(t, now) == "" {
 			p.Stuck = true
 			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s %s", o.Code, t.ID, o.Why))
 		}

@@ -1,6 +1,7 @@
 package epic
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -27,7 +28,7 @@ func (s State) unmet(needs [][]TaskID) []TaskID {
 
 func (s State) done(id TaskID) bool {
 	t := s.Task(id)
-	return t == nil || t.Deleted || t.Done() || t.Epic && !t.Outside && s.complete(id)
+	return t == nil || t.Deleted || t.Done() || t.Epic && !t.External && s.complete(id)
 }
 
 // complete reports whether all that agents are given below the epic is done,
@@ -35,7 +36,7 @@ func (s State) done(id TaskID) bool {
 func (s State) complete(epic TaskID) bool {
 	some := false
 	for _, t := range s.Tasks {
-		if t.Outside || t.Deleted || t.ID == epic || !s.below(t, epic) {
+		if t.External || t.Deleted || t.ID == epic || !s.below(t, epic) {
 			continue
 		}
 		if !t.Epic && !t.Done() {
@@ -62,9 +63,9 @@ func (s State) below(t *Task, epic TaskID) bool {
 // blockedBy lists what a waiting task waits for in the tracker.
 func (s State) blockedBy(t *Task) []TaskID { return s.unmet(t.Needs) }
 
-// held says why the tracker, rather than a blocker, keeps a waiting task back;
+// trackerHold says why the tracker, rather than a blocker, keeps a waiting task back;
 // "" when it does not.
-func (s State) held(t *Task, now time.Time) string {
+func (s State) trackerHold(t *Task, now *clock) string {
 	switch {
 	case t.Deleted:
 		return "deleted from the tracker"
@@ -74,7 +75,7 @@ func (s State) held(t *Task, now time.Time) string {
 		return "in progress in the hands of " + t.Assignee
 	case t.Status == statusInProgress:
 		return "in progress in the tracker, without an agent"
-	case t.Status == t.Told && t.Told == statusBlocked:
+	case t.Status == t.Written && t.Written == statusBlocked:
 		return "" // by us, and released since
 	case t.Status != statusOpen:
 		return t.Status + " in the tracker"
@@ -86,16 +87,18 @@ func (s State) held(t *Task, now time.Time) string {
 
 // IsReady reports whether nothing but a free place, a back-off or a limit keeps
 // an agent from the task.
-func (s State) IsReady(t *Task, now time.Time) bool {
-	return t.State == Waiting && t.Dispatchable() && s.held(t, now) == "" && s.satisfied(t.Needs)
+func (s State) IsReady(t *Task, now time.Time) bool { return s.isReady(t, at(now)) }
+
+func (s State) isReady(t *Task, now *clock) bool {
+	return t.State == Waiting && t.Dispatchable() && s.trackerHold(t, now) == "" && s.satisfied(t.Needs)
 }
 
 // ready lists the ready tasks, the one with the longest remaining path first,
 // then by priority, then by age.
-func (s State) ready(now time.Time) []*Task {
+func (s State) ready(now *clock) []*Task {
 	var out []*Task
 	for _, t := range s.Tasks {
-		if s.IsReady(t, now) {
+		if s.isReady(t, now) {
 			out = append(out, t)
 		}
 	}
@@ -133,7 +136,7 @@ func (s State) ranks() map[TaskID]float64 {
 			}
 		}
 	}
-	rank, usual := map[TaskID]float64{}, s.usual()
+	rank, usual := map[TaskID]float64{}, s.meanMinutes()
 	var visit func(t *Task) float64
 	visit = func(t *Task) float64 {
 		if r, seen := rank[t.ID]; seen {
@@ -145,7 +148,7 @@ func (s State) ranks() map[TaskID]float64 {
 			longest = max(longest, visit(n))
 		}
 		if !t.Done() && !t.Epic {
-			longest += weight(t, usual)
+			longest += minutesOf(t, usual)
 		}
 		rank[t.ID] = longest
 		return longest
@@ -156,17 +159,17 @@ func (s State) ranks() map[TaskID]float64 {
 	return rank
 }
 
-// weight is how long a task may take, in minutes: the tracker's estimate, else
+// minutesOf is how long a task may take, in minutes: the tracker's estimate, else
 // what tasks of this epic took.
-func weight(t *Task, usual float64) float64 {
+func minutesOf(t *Task, usual float64) float64 {
 	if t.Estimate > 0 {
 		return float64(t.Estimate)
 	}
 	return usual
 }
 
-// usual is the mean time, in minutes, that the landed tasks took; 1 when none has.
-func (s State) usual() float64 {
+// meanMinutes is the mean time, in minutes, that the landed tasks took; 1 when none has.
+func (s State) meanMinutes() float64 {
 	var sum time.Duration
 	n := 0
 	for _, t := range s.Tasks {
@@ -179,4 +182,98 @@ func (s State) usual() float64 {
 		return 1
 	}
 	return sum.Minutes() / float64(n)
+}
+
+// iterations starts the agent of an open attempt once more.
+func iterations(s State, now *clock) (ds []Decision) {
+	if s.Run.Drain != "" || s.Run.Paused || now.Before(s.Cooldown) || s.Run.Mode != ModeRun || !s.epicOurs() {
+		return nil
+	}
+	free := min(s.slots(), s.iterationLimit()-s.Run.Iterations)
+	for _, t := range s.Tasks {
+		a := t.Last()
+		if t.State != Running || a.Phase != BetweenTurns || free <= 0 {
+			continue
+		}
+		free--
+		why := "the agent asked to go on"
+		if a.Feedback == askFeedback {
+			why = "it promised nothing, and is asked whether it is done"
+		}
+		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
+			why = "red: " + a.Rounds[n-1].Failure
+		}
+		if a.Session == "" && s.Run.Limits.Resumes {
+			why = "in a fresh session: the context was full"
+		}
+		if len(a.Files) > 0 {
+			why = "conflict in " + FirstOf(a.Files)
+		}
+		ds = append(ds, Decision{Act: Iterate, Event: Event{Task: t.ID, Attempt: a.Number, Reason: why,
+			Fact: IterationStarted{Turn{Iteration: a.Iteration + 1, Base: a.Base, Session: a.Session, Resume: s.Run.Limits.Resumes && a.Session != ""}}}})
+	}
+	return ds
+}
+
+// slots is how many more agents may run.
+func (s State) slots() int {
+	n := s.Run.Limits.MaxParallel
+	if s.Run.Probing {
+		n = 1
+	}
+	limited := s.Run.Limits.Budget != Usage{} // what an agent used is known when its work is
+	for _, t := range s.Tasks {
+		if a := t.Last(); a.HasAgent() && (limited || a.Phase != Inspecting) {
+			n--
+		}
+	}
+	return max(0, n)
+}
+
+// starts gives ready tasks to agents.
+func starts(s State, now *clock) (ds []Decision) {
+	if s.Run.Drain != "" || s.Run.Paused || !s.Run.Mode.starts() || s.tracker.read.IsZero() || s.tracker.failures >= trackerPatience ||
+		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() {
+		return nil
+	}
+	free := min(s.slots(), s.iterationLimit()-s.Run.Iterations)
+	if free <= 0 {
+		return nil
+	}
+	for _, t := range s.startOrder(now) {
+		if free == len(ds) {
+			break
+		}
+		if now.Before(t.NotBefore) || t.Charged >= max(1, s.Run.Limits.Attempts) {
+			continue
+		}
+		ds = append(ds, s.start(t))
+	}
+	return ds
+}
+
+// startOrder is the order of dispatch; a probe of the breaker takes the task
+// that has been tried least.
+func (s State) startOrder(now *clock) []*Task {
+	ready := s.ready(now)
+	if s.Run.Probing {
+		slices.SortStableFunc(ready, func(a, b *Task) int { return len(a.Attempts) - len(b.Attempts) })
+	}
+	return ready
+}
+
+func (s State) start(t *Task) Decision {
+	last := t.Last()
+	f := AttemptStarted{Turn: Turn{Iteration: 1, Base: s.Tip}, InSession: s.Run.Mode == ModeNext}
+	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
+		f.Base, f.Session, f.Resume = last.Head, last.Session, true
+	}
+	why := "ready"
+	if last.Number > 0 {
+		why = fmt.Sprintf("attempt %d", last.Number+1)
+		if last.Failure != "" {
+			why += ", after " + string(last.Failure)
+		}
+	}
+	return Decision{Act: Start, Event: Event{Fact: f, Task: t.ID, Attempt: last.Number + 1, Reason: why}}
 }

@@ -14,7 +14,7 @@ import (
 // started is a state in which the gate is green and these nodes are known.
 func started(t *testing.T, limits Limits, nodes ...Node) State {
 	t.Helper()
-	return after(t, NewState(), running(limits), Event{Kind: BaseCheckStarted}, green, readNodes(nodes...), Event{Kind: TrackerBusy})
+	return after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, readNodes(nodes...), Event{Fact: TrackerBusy{}})
 }
 
 func estimated(id TaskID, minutes Minutes, needs ...TaskID) Node {
@@ -64,13 +64,13 @@ func TestPlaces(t *testing.T) {
 	full := after(t, started(t, limits, nodes...), startOf("e.1", 1), startOf("e.2", 1))
 	require.Empty(t, acts(full, noon.Add(time.Minute)))
 
-	exited := after(t, full, Event{Kind: AgentExited, Task: "e.1", Attempt: 1})
+	exited := after(t, full, Event{Fact: AgentExited{}, Task: "e.1", Attempt: 1})
 	require.Equal(t, []string{"start e.3"}, acts(exited, noon.Add(time.Minute)), "its place is free while its work is looked at")
-	again := after(t, exited, startOf("e.3", 1), endOf("e.1", 1, Agent{Changed: true, Head: "h"}))
+	again := after(t, exited, startOf("e.3", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}))
 	require.NotContains(t, acts(again, noon.Add(time.Minute)), "start e.4", "and is given away once")
 
 	limits.Budget.CostUSD = 5
-	costs := after(t, started(t, limits, nodes...), startOf("e.1", 1), startOf("e.2", 1), Event{Kind: AgentExited, Task: "e.1", Attempt: 1})
+	costs := after(t, started(t, limits, nodes...), startOf("e.1", 1), startOf("e.2", 1), Event{Fact: AgentExited{}, Task: "e.1", Attempt: 1})
 	require.Empty(t, acts(costs, noon.Add(time.Minute)), "what it cost has to be known first")
 }
 
@@ -113,7 +113,7 @@ func play(t *testing.T, s State, tasks int) (rounds int) {
 	for landed := 0; landed < tasks; rounds++ {
 		require.Less(t, rounds, tasks+1, "nothing starts any more")
 		var ids []TaskID
-		for _, d := range Decide(s, noon.Add(time.Minute)) {
+		for _, d := range decisions(s, noon.Add(time.Minute)) {
 			if d.Act == Start {
 				ids = append(ids, d.Task)
 				s = after(t, s, d.Event)
@@ -121,10 +121,10 @@ func play(t *testing.T, s State, tasks int) (rounds int) {
 		}
 		for _, id := range ids {
 			commits := []Commit{Commit("c-" + id)}
-			s = after(t, s, endOf(id, 1, Agent{Changed: true, Head: "h"}),
-				Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{id}}},
-				Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{id}, Commits: commits, Passed: true}},
-				Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{id}, Commits: commits}})
+			s = after(t, s, endOf(id, 1, AgentEnded{Changed: true, Head: "h"}),
+				Event{Fact: LandingStarted{Tasks: []TaskID{id}}},
+				Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{id}, Commits: commits}, Verdict: Verdict{Passed: true}}},
+				Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{id}, Commits: commits}}})
 			landed++
 		}
 	}

@@ -42,7 +42,7 @@ type Counts struct {
 func Count(s State, now time.Time) Counts {
 	var c Counts
 	for _, t := range s.Tasks {
-		if t.Epic || t.Outside || t.Deleted || t.Held {
+		if t.Epic || t.External || t.Deleted || t.NotForAgents {
 			continue
 		}
 		c.Total++
@@ -82,7 +82,7 @@ func Summarize(s State, now time.Time) Summary {
 	c := Count(s, now)
 	sum := Summary{Promise: LoopBlocked, Code: s.Run.Drain, Reason: s.Run.DrainWhy, Counts: c, Took: now.Sub(s.Run.Started)}
 	switch {
-	case s.gaveUp() && !s.Run.Kill:
+	case s.trackerGivenUp() && !s.Run.Interrupt:
 		sum.Promise, sum.Code, sum.Reason = LoopError, TrackerDown, "the tracker does not answer: "+s.tracker.why
 		if s.tracker.code != "" {
 			sum.Code, sum.Reason = s.tracker.code, s.tracker.why
@@ -123,7 +123,7 @@ type Obstacle struct {
 // ObstacleOf looks for the root of what keeps a waiting task back. Its Code is
 // "" when only time, or work under way, does.
 func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
-	if why := s.held(t, now); why != "" {
+	if why := s.trackerHold(t, at(now)); why != "" {
 		return Obstacle{Code: DepExternal, Why: why}
 	}
 	on := s.blockedBy(t)
@@ -139,7 +139,7 @@ func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 				return true
 			case b == nil || seen[id]:
 				continue
-			case b.Outside:
+			case b.External:
 				o.Code, o.Why = DepExternal, fmt.Sprintf("waits for %s, outside the epic", id)
 				return true
 			case b.State == Parked || b.State == Skipped:
@@ -147,7 +147,7 @@ func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 				return true
 			}
 			seen[id] = true
-			if why := s.held(b, now); why != "" && b.State == Waiting {
+			if why := s.trackerHold(b, at(now)); why != "" && b.State == Waiting {
 				o.Code, o.Why = DepExternal, fmt.Sprintf("waits for %s, %s", id, why)
 				return true
 			}
@@ -165,18 +165,18 @@ func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 // far: the longer of the longest remaining path and the remaining work shared
 // among the agents. It is 0 while nothing has landed to guess from.
 func ETA(s State, now time.Time) time.Duration {
-	usual := s.usual()
+	usual := s.meanMinutes()
 	if Count(s, now).Landed == 0 {
 		return 0
 	}
 	longest, work := 0.0, 0.0
 	ranks := s.ranks()
 	for _, t := range s.Tasks {
-		if t.Epic || t.Outside || t.Done() || t.State == Parked || t.State == Skipped {
+		if t.Epic || t.External || t.Done() || t.State == Parked || t.State == Skipped {
 			continue
 		}
 		longest = max(longest, ranks[t.ID])
-		work += weight(t, usual)
+		work += minutesOf(t, usual)
 	}
 	share := work / float64(max(1, s.Run.Limits.MaxParallel))
 	return time.Duration(max(longest, share) * float64(time.Minute))

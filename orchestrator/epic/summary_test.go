@@ -16,7 +16,7 @@ import (
 
 func TestSummarize(t *testing.T) {
 	t.Parallel()
-	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalBlocked}), {Kind: TaskParked, Task: "e.1", Attempt: 1, Code: Question}}
+	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Question}}
 	tests := map[string]struct {
 		nodes   []Node
 		events  []Event
@@ -26,11 +26,11 @@ func TestSummarize(t *testing.T) {
 	}{
 		"all closed":              {[]Node{open("e.1")}, landedOne, LoopDone, "", "all 1 tasks closed"},
 		"no tasks":                {nil, nil, LoopDone, "", "the epic has no tasks"},
-		"interrupted":             {[]Node{open("e.1")}, []Event{{Kind: DrainStarted, Code: Interrupted, Reason: "asked by interrupt"}}, LoopContinue, Interrupted, "asked by interrupt"},
-		"interrupted at the last": {[]Node{open("e.1")}, append(append([]Event{}, landedOne...), Event{Kind: DrainStarted, Code: Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
+		"interrupted":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked by interrupt"}}, LoopContinue, Interrupted, "asked by interrupt"},
+		"interrupted at the last": {[]Node{open("e.1")}, append(append([]Event{}, landedOne...), Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
 		"one asks":                {[]Node{open("e.1"), open("e.2")}, parked, LoopBlocked, "", "0 of 2 tasks closed; the rest needs a person"},
-		"out of time":             {[]Node{open("e.1")}, []Event{{Kind: DrainStarted, Code: TimeUp, Reason: "max_duration (1h0m0s) reached"}}, LoopBlocked, TimeUp, "max_duration (1h0m0s) reached"},
-		"agents do not start":     {[]Node{open("e.1")}, []Event{{Kind: DrainStarted, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},
+		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: TimeUp, Reason: "max_duration (1h0m0s) reached"}}, LoopBlocked, TimeUp, "max_duration (1h0m0s) reached"},
+		"agents do not start":     {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestCounts(t *testing.T) {
 	t.Parallel()
 	nodes := []Node{
 		open("e.1"), open("e.2"), open("e.3"), open("e.4", "e.3"),
-		{ID: "e.5", Parent: "e", Status: "closed"}, {ID: "e.6", Parent: "e", Status: "open", Held: true}, {ID: "e.7", Parent: "e", Status: "open", Epic: true}, {ID: "x-1", Outside: true, Status: "open"},
+		{ID: "e.5", Parent: "e", Status: "closed"}, {ID: "e.6", Parent: "e", Status: "open", NotForAgents: true}, {ID: "e.7", Parent: "e", Status: "open", Epic: true}, {ID: "x-1", External: true, Status: "open"},
 	}
 	s := after(t, idle(t, nodes...), landedOne...)
 	s = after(t, s, startOf("e.2", 1))
@@ -61,7 +61,7 @@ func TestCounts(t *testing.T) {
 // TestObstacles: the root of a wait is named, not the next task before it.
 func TestObstacles(t *testing.T) {
 	t.Parallel()
-	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, Agent{Signal: SignalBlocked}), {Kind: TaskParked, Task: "e.1", Attempt: 1, Code: Question}}
+	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Question}}
 	tests := map[string]struct {
 		nodes  []Node
 		events []Event
@@ -72,7 +72,7 @@ func TestObstacles(t *testing.T) {
 		"a chain below a parked task": {[]Node{open("e.1"), open("e.2", "e.1"), open("e.3", "e.2")}, parked, "e.3", DepFailed, "waits for e.1, which needs you"},
 		"a circle":                    {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.1")}, nil, "e.1", DepCycle, "waits for itself in a circle"},
 		"a chain into a circle":       {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.2")}, nil, "e.1", "", ""},
-		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", Outside: true, Status: "open"}}, nil, "e.1", DepExternal, "waits for x-1, outside the epic"},
+		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", External: true, Status: "open"}}, nil, "e.1", DepExternal, "waits for x-1, outside the epic"},
 		"another's hands":             {[]Node{open("e.1", "e.2"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, "e.1", DepExternal, "waits for e.2, in progress in the hands of bob"},
 		"only time":                   {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, "e.2", "", ""},
 		"deferred":                    {[]Node{{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}}, nil, "e.1", DepExternal, "deferred until 2026-01-02 13:00:00"},
@@ -95,7 +95,7 @@ func TestETA(t *testing.T) {
 	s := idle(t, open("e.1"), open("e.2"), open("e.3", "e.2"), open("e.4"))
 	require.Zero(t, ETA(s, noon))
 	events := append([]Event{}, landedOne...)
-	events[1] = endOf("e.1", 1, Agent{Changed: true, Head: "h", Took: 10 * time.Minute})
+	events[1] = endOf("e.1", 1, AgentEnded{Changed: true, Head: "h", Took: 10 * time.Minute})
 	s = after(t, s, events...)
 	require.Equal(t, 20*time.Minute, ETA(s, noon), "e.2, then e.3")
 	s.Run.Limits.MaxParallel = 1
@@ -190,7 +190,7 @@ func TestFailuresInARow(t *testing.T) {
 		code Code
 		want int
 	}{{CircuitBreaker, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
-		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Kind: TaskParked, Task: "e.1", Code: tt.code})
+		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: tt.code})
 		require.Equal(t, tt.want, s.Run.Failures, tt.code)
 	}
 }

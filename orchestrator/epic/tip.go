@@ -2,6 +2,7 @@ package epic
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,28 +13,28 @@ import (
 
 // TipMove is how the epic branch was found elsewhere than it was left.
 type TipMove struct {
-	From    Commit   `json:"from"`              // where it was left
-	To      Commit   `json:"to,omitempty"`      // where it is; "" where it is gone
-	Forward bool     `json:"forward,omitempty"` // To has From among its ancestors
-	Foreign []string `json:"foreign,omitempty"` // commits that orch did not land, newest first, each "id subject"; the first few
-	Lost    []TaskID `json:"lost,omitempty"`    // that have landed, and whose work To does not hold
-	Kept    string   `json:"kept,omitempty"`    // the reference that keeps what is no longer on the branch
+	From    Commit   `json:"from"`                        // where it was left
+	To      Commit   `json:"to,omitempty"`                // where it is; "" where it is gone
+	Forward bool     `json:"forward,omitempty"`           // To has From among its ancestors
+	Foreign []string `json:"foreign,omitempty"`           // commits that orch did not land, newest first, each "id subject"; the first few
+	Lost    []TaskID `json:"lost,omitempty"`              // that have landed, and whose work To does not hold
+	Kept    string   `json:"kept,omitempty" text:"plain"` // the reference that keeps what is no longer on the branch
 }
 
 // Current is e as it is once the state has gone on since its worker began: a branch that was
 // found elsewhere meanwhile is where it belongs when a landing of orch's own has moved it there,
 // or when that was settled.
 func Current(s State, e Event) Event {
-	if e.Kind != BranchMoved || e.Tip == nil {
+	f, moved := e.Fact.(BranchMoved)
+	if !moved {
 		return e
 	}
-	l := s.Landing
-	ours := l.Moving && len(l.Commits) > 0 && e.Tip.To == l.Commits[len(l.Commits)-1]
+	ours := slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving && f.To == k.top() })
 	switch {
-	case s.Moved.Pending() && e.Tip.To == s.Moved.To:
-		return Event{Kind: TipLookEnded} // as is known
-	case ours, e.Tip.To == s.Tip, e.Tip.From != s.Tip:
-		return Event{Kind: TipSeen, Reason: s.tip.held}
+	case s.Moved.Pending() && f.To == s.Moved.To:
+		return Event{Fact: TipLookEnded{}} // as is known
+	case ours, f.To == s.Tip, f.From != s.Tip:
+		return Event{Fact: TipSeen{Held: s.tip.held}}
 	}
 	return e
 }
@@ -126,89 +127,151 @@ func (s State) BranchGone() bool { return s.tip.gone }
 // Held says which work tree has the epic branch checked out, so that nothing lands; "" for none.
 func (s State) Held() string { return s.tip.held }
 
-func applyTip(s State, e Event) State {
-	switch e.Kind {
-	case TipLookStarted, TipLookEnded:
-		s.tip.looking = e.Kind == TipLookStarted
-	case TipSeen:
-		s.tip.looking, s.tip.fresh, s.tip.seen, s.tip.gone = false, true, e.At, e.Code == EpicMoved
-		if !s.Moved.Accepted {
-			s.Moved = Moved{}
-		}
-		s = s.hold(e)
-	case BranchHeld:
-		s = s.hold(e)
-		s.Moved.Restoring = false
-		s = s.requeue(e.At)
-	case BranchMoved:
-		s.Moved = Moved{TipMove: *e.Tip, During: s.unguarded(), Gate: s.Gate}
-		s.tip.looking, s.tip.gone, s.tip.fresh = false, false, false
-	case BranchAccepted:
-		s = acceptTip(s, e)
-	case RestoreStarted:
-		s.Moved.Restoring = true
-	case BranchRestored:
-		s.Tip = e.Tip.From
-		if s.Moved.Pending() {
-			s.Gate = s.Moved.Gate
-		}
+// TipLookStarted is the intent to look at the epic branch.
+type TipLookStarted struct{ anyTime }
+
+func (TipLookStarted) apply(s State, _ Event) State {
+	s.tip.looking = true
+	return s
+}
+
+// TipLookEnded says that nothing was found that was not known.
+type TipLookEnded struct{ anyTime }
+
+func (TipLookEnded) apply(s State, _ Event) State {
+	s.tip.looking = false
+	return s
+}
+
+// TipSeen says that the epic branch is where it belongs.
+type TipSeen struct {
+	anyTime
+	Held string `json:"held,omitempty"` // the work tree that has it checked out; "" none
+	Gone bool   `json:"gone,omitempty"` // there is none, and none is needed
+}
+
+func (f TipSeen) apply(s State, e Event) State {
+	s.tip.looking, s.tip.fresh, s.tip.seen, s.tip.gone = false, true, e.At, f.Gone
+	if !s.Moved.Accepted {
 		s.Moved = Moved{}
-		s.tip = tipState{seen: e.At}
+	}
+	return s.hold(f.Held, e.At)
+}
+
+// BranchHeld says that a work tree has the epic branch checked out: nothing lands.
+type BranchHeld struct {
+	anyTime
+	Dir string `json:"dir,omitempty"` // the work tree
+}
+
+func (f BranchHeld) apply(s State, e Event) State {
+	s = s.hold(f.Dir, e.At)
+	s.Moved.Restoring = false
+	return s.requeueAll(e.At)
+}
+
+func (s State) hold(dir string, at time.Time) State {
+	if dir != s.tip.held {
+		s.tip.held, s.tip.since = dir, at
 	}
 	return s
 }
 
-func (s State) hold(e Event) State {
-	if e.Reason != s.tip.held {
-		s.tip.held, s.tip.since = e.Reason, e.At
-	}
+// BranchMoved says that the epic branch is not where it was left.
+type BranchMoved struct {
+	anyTime
+	TipMove
+}
+
+func (f BranchMoved) apply(s State, _ Event) State {
+	s.Moved = Moved{TipMove: f.TipMove, During: s.unguarded(), Gate: s.Gate}
+	s.tip.looking, s.tip.gone, s.tip.fresh = false, false, false
 	return s
 }
 
-// acceptTip takes the branch as it is. Landed tasks whose work it does not hold are open again.
-func acceptTip(s State, e Event) State {
-	s.Tip = e.Tip.To
-	s.Moved = Moved{TipMove: *e.Tip, Accepted: true, During: s.Moved.During, Gate: s.Gate}
-	if e.Tip.From == "" || len(s.Landings()) == 0 && s.Base == e.Tip.From {
-		s.Base = e.Tip.To
+// BranchAccepted says that the epic branch is taken as it is.
+type BranchAccepted struct{ TipMove }
+
+func (f BranchAccepted) check(_ State, e Event) error {
+	if f.To == "" {
+		return forbid(e, "it names no commit")
 	}
-	if s.Run.Mode == Settle { // the next run has the gate judge it
+	return nil
+}
+
+// apply opens landed tasks again whose work the branch does not hold.
+func (f BranchAccepted) apply(s State, e Event) State {
+	s.Tip = f.To
+	s.Moved = Moved{TipMove: f.TipMove, Accepted: true, During: s.Moved.During, Gate: s.Gate}
+	if f.From == "" || len(s.Landings()) == 0 && s.Base == f.From {
+		s.Base = f.To
+	}
+	if s.Run.Mode == ModeSettle { // the next run has the gate judge it
 		s.Moved = Moved{}
 	}
 	s.Gate, s.tip = GateUnknown, tipState{seen: e.At}
 	s.Into = IntoState{}
-	for _, id := range e.Tip.Lost {
+	for _, id := range f.Lost {
 		if t := s.Task(id); t == nil || t.State != Landed {
 			continue
 		}
 		s = s.edit(id, func(t *Task) {
 			t.Commit = ""
-			t.Doubted = t.Status == statusClosed // the tracker is told that it is open
-			t.release(e.At)
+			t.ClosedByAgent = t.Status == statusClosed // the tracker is told that it is open
+			t.resetForRetry(e.At)
 		})
 	}
 	return s
 }
 
+// RestoreStarted is the intent to put the epic branch back, for the event's Code.
+type RestoreStarted struct {
+	anyTime
+	TipMove
+}
+
+func (RestoreStarted) apply(s State, _ Event) State {
+	s.Moved.Restoring = true
+	return s
+}
+
+// BranchRestored says that the epic branch is where it was left again.
+type BranchRestored struct{ TipMove }
+
+func (f BranchRestored) check(_ State, e Event) error {
+	if f.From == "" {
+		return forbid(e, "it names no commit")
+	}
+	return nil
+}
+
+func (f BranchRestored) apply(s State, e Event) State {
+	s.Tip = f.From
+	if s.Moved.Pending() {
+		s.Gate = s.Moved.Gate
+	}
+	s.Moved = Moved{}
+	s.tip = tipState{seen: e.At}
+	return s
+}
+
 // tipRules settles where the epic branch is before anything rests on it.
-func tipRules(s State, now time.Time) []Decision {
-	m := s.Moved
+func tipRules(s State, now *clock) []Decision {
+	m, waits := s.Moved, slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
 	switch {
-	case s.tip.held != "" && !s.tip.looking && now.Sub(s.tip.seen) >= heldLook:
-		return one(LookAtTip, Event{Kind: TipLookStarted})
+	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
+		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
-	case !s.settled() && len(s.Landing.Commits) > 0 && !s.Landing.Moving:
-		return one(Nothing, Event{Kind: LandingLost, Reason: "the epic branch is not where the candidates were built on"})
+	case !s.settled() && waits >= 0:
+		return decideOne(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 	case m.Pending() && !m.Accepted && m.holds():
-		tip := m.TipMove
-		return one(PinTip, Event{Kind: BranchAccepted, Tip: &tip, Reason: tip.String()})
+		return decideOne(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
 	case m.Pending() && !m.Accepted && len(m.During) > 0,
 		m.Pending() && m.Accepted && len(m.During) > 0 && s.Gate == GateRed:
-		tip := m.TipMove
-		return one(RestoreTip, Event{Kind: RestoreStarted, Code: Tampered, Tip: &tip})
+		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: Tampered})
 	case s.tip.gone && !m.Pending() && s.Run.Drain == "" && len(s.ready(now)) > 0:
-		return one(LookAtTip, Event{Kind: TipLookStarted})
+		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	}
 	return nil
 }
@@ -221,22 +284,22 @@ const (
 )
 
 // lastLook looks at the epic branch once more before the run ends.
-func lastLook(s State, now time.Time) []Decision {
-	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.quiet(now) || s.busy() || !s.told(now) {
+func lastLook(s State, now *clock) []Decision {
+	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.over(now) {
 		return nil
 	}
-	return one(LookAtTip, Event{Kind: TipLookStarted})
+	return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 }
 
 // tipStops says why the epic branch ends the run; "" where it does not.
-func tipStops(s State, now time.Time) (Code, string) {
+func tipStops(s State, now *clock) (Code, string) {
 	m := s.Moved
 	switch {
 	case m.Pending() && !m.Accepted && !m.holds() && len(m.During) == 0:
 		return EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return BaseRed, "the gate is red: " + m.String()
-	case s.tip.held != "" && now.Sub(s.tip.since) >= heldPatience && !s.working() && !s.pending(now):
+	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
 		return CheckedOut, "the epic branch is checked out in " + s.tip.held
 	}
 	return "", ""
@@ -250,17 +313,3 @@ func (s State) settled() bool {
 
 // stuck reports whether what waits to land has to wait for a person.
 func (s State) stuck() bool { return !s.settled() && s.Run.Drain != "" }
-
-// checkTip says whether an event about the epic branch may follow s.
-func checkTip(s State, e Event) error {
-	switch e.Kind {
-	case BranchMoved, BranchAccepted, BranchRestored:
-		if e.Tip == nil {
-			return forbid(e, "it does not say from where to where")
-		}
-		if e.Kind == BranchAccepted && e.Tip.To == "" || e.Kind == BranchRestored && e.Tip.From == "" {
-			return forbid(e, "it names no commit")
-		}
-	}
-	return nil
-}

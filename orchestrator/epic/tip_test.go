@@ -11,7 +11,7 @@ import (
 
 // moved is the epic branch found at to.
 func moved(to Commit, lost ...TaskID) Event {
-	return Event{Kind: BranchMoved, Code: EpicMoved, Tip: &TipMove{From: "c", To: to, Lost: lost}}
+	return Event{Fact: BranchMoved{TipMove: TipMove{From: "c", To: to, Lost: lost}}, Code: EpicMoved}
 }
 
 // onBranch is a state with a landed task, an agent at work on another where wanted, and the
@@ -38,12 +38,12 @@ func TestMovedBranch(t *testing.T) {
 		"while an agent works is put back":            {[]Event{agent, find(moved("x", "e.1"))}, []string{"restore"}},
 		"that is gone while an agent works, too":      {[]Event{agent, find(moved(""))}, []string{"restore"}},
 		"with all work, while an agent works, is not": {[]Event{agent, find(moved("x"))}, []string{"pin"}},
-		"that was taken is judged": {[]Event{find(moved("x")), find(Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x"}})},
+		"that was taken is judged": {[]Event{find(moved("x")), find(Event{Fact: BranchAccepted{TipMove: TipMove{From: "c", To: "x"}}})},
 			[]string{"check_base"}},
-		"that is red ends the run": {[]Event{find(moved("x")), find(Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x"}}),
-			find(Event{Kind: BaseChecked, Land: &Land{}})}, []string{"drain_started"}},
-		"that is red, while an agent works, is put back": {[]Event{agent, find(moved("x")), find(Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x"}}),
-			find(Event{Kind: BaseChecked, Land: &Land{}})}, []string{"restore"}},
+		"that is red ends the run": {[]Event{find(moved("x")), find(Event{Fact: BranchAccepted{TipMove: TipMove{From: "c", To: "x"}}}),
+			find(Event{Fact: BaseChecked{}})}, []string{"drain_started"}},
+		"that is red, while an agent works, is put back": {[]Event{agent, find(moved("x")), find(Event{Fact: BranchAccepted{TipMove: TipMove{From: "c", To: "x"}}}),
+			find(Event{Fact: BaseChecked{}})}, []string{"restore"}},
 	}
 	for name, tt := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,10 +56,10 @@ func TestMovedBranch(t *testing.T) {
 // TestAcceptedBranchOpensWhatItLost: only then, and the tracker is told.
 func TestAcceptedBranchOpensWhatItLost(t *testing.T) {
 	t.Parallel()
-	s := onBranch(t, Event{Kind: TrackerWritten, Wrote: []Wrote{{ID: "e.1", Kind: "close", Status: "closed"}}}, moved("x", "e.1"))
+	s := onBranch(t, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Kind: "close", Status: "closed"}}}}, moved("x", "e.1"))
 	require.Equal(t, Landed, s.Task("e.1").State)
 	require.Equal(t, LoopBlocked, Summarize(s, noon).Promise)
-	s = after(t, s, Event{Kind: BranchAccepted, Tip: &TipMove{From: "c", To: "x", Lost: []TaskID{"e.1"}}})
+	s = after(t, s, Event{Fact: BranchAccepted{TipMove: TipMove{From: "c", To: "x", Lost: []TaskID{"e.1"}}}})
 	require.Equal(t, Waiting, s.Task("e.1").State)
 	require.Equal(t, Commit("x"), s.Tip)
 	s = after(t, s, green, startOf("e.2", 1))
@@ -70,14 +70,14 @@ func TestAcceptedBranchOpensWhatItLost(t *testing.T) {
 // TestCurrent: a worker that began before a landing moved the branch has seen that landing.
 func TestCurrent(t *testing.T) {
 	t.Parallel()
-	s := after(t, onBranch(t), startOf("e.2", 1), endOf("e.2", 1, Agent{Changed: true, Head: "h"}),
-		Event{Kind: LandingStarted, Land: &Land{Tasks: []TaskID{"e.2"}, Old: "c"}},
-		Event{Kind: CandidateJudged, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"d"}, Old: "c", Passed: true}}, Event{Kind: MoveStarted})
-	require.Equal(t, TipSeen, Current(s, moved("d")).Kind, "it is moving")
-	require.Equal(t, BranchMoved, Current(s, moved("x")).Kind)
-	s = after(t, s, Event{Kind: TaskLanded, Land: &Land{Tasks: []TaskID{"e.2"}, Commits: []Commit{"d"}}})
-	require.Equal(t, TipSeen, Current(s, moved("d")).Kind, "it has moved")
-	require.Equal(t, TipSeen, Current(s, moved("c")).Kind, "seen before that")
+	s := after(t, onBranch(t), startOf("e.2", 1), endOf("e.2", 1, AgentEnded{Changed: true, Head: "h"}),
+		Event{Fact: LandingStarted{Tasks: []TaskID{"e.2"}, Old: "c"}},
+		Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.2"}, Old: "c", Commits: []Commit{"d"}}, Verdict: Verdict{Passed: true}}}, Event{Fact: MoveStarted{}})
+	require.IsType(t, TipSeen{}, Current(s, moved("d")).Fact, "it is moving")
+	require.IsType(t, BranchMoved{}, Current(s, moved("x")).Fact)
+	s = after(t, s, Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.2"}, Commits: []Commit{"d"}}}})
+	require.IsType(t, TipSeen{}, Current(s, moved("d")).Fact, "it has moved")
+	require.IsType(t, TipSeen{}, Current(s, moved("c")).Fact, "seen before that")
 }
 
 // TestSettleIsNoRun has a command settle the epic branch: it begins nothing, and the newest run
@@ -85,16 +85,17 @@ func TestCurrent(t *testing.T) {
 func TestSettleIsNoRun(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := Apply(NewState(), Event{Kind: RunStarted, At: at, Epic: "e", Run: &Run{Number: 1, Mode: Headless}, Land: &Land{Commits: []Commit{"tip"}}})
-	settle := Event{Kind: RunStarted, At: at.Add(time.Hour), Epic: "e", Run: &Run{Number: 1, Mode: Settle}, Land: &Land{Commits: []Commit{"tip"}}}
+	s := Apply(NewState(), Event{At: at, Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Tip: "tip"}})
+	settle := Event{At: at.Add(time.Hour), Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeSettle, Tip: "tip"}}
 	require.NoError(t, Check(s, settle))
 	begun := Apply(s, settle)
 	require.NoError(t, Check(begun, settle), "the command was killed, and is given again")
-	accepted := Event{Kind: BranchAccepted, At: at.Add(time.Hour), Tip: &TipMove{From: "tip", To: "other"}}
-	ended := Event{Kind: RunEnded, At: at.Add(time.Hour), Text: string(LoopDone)}
+	accepted := Event{At: at.Add(time.Hour), Fact: BranchAccepted{TipMove: TipMove{From: "tip", To: "other"}}}
+	ended := Event{At: at.Add(time.Hour), Fact: RunEnded{Promise: LoopDone}}
 	after := Apply(Apply(Apply(begun, settle), accepted), ended)
 	require.Equal(t, 1, after.Run.Number)
-	require.Equal(t, Headless, after.Run.Mode)
+	require.Equal(t, ModeRun, begun.Looked().Run.Mode, "refused, or killed")
+	require.Equal(t, ModeRun, after.Run.Mode)
 	require.True(t, after.Run.CutOff())
 	require.False(t, after.Run.Ended.IsZero(), "what has changed since is no longer taken for that run's agents'")
 	require.Equal(t, Commit("other"), after.Tip)
@@ -102,6 +103,6 @@ func TestSettleIsNoRun(t *testing.T) {
 	require.Equal(t, GateUnknown, after.Gate)
 	require.Empty(t, after.Done)
 	require.True(t, s.Run.Ended.IsZero(), "what was is as it was")
-	require.Error(t, Check(after, Event{Kind: RunStarted, Epic: "e", Run: &Run{Number: 1, Mode: Headless}}))
-	require.NoError(t, Check(after, Event{Kind: RunStarted, Epic: "e", Run: &Run{Number: 2, Mode: Headless}}))
+	require.Error(t, Check(after, Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun}}))
+	require.NoError(t, Check(after, Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun}}))
 }

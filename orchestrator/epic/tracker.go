@@ -37,7 +37,7 @@ func nodesOf(x *tracker.Index, epic TaskID) []Node {
 	}
 	for id := range outside {
 		if issue, ok := x.Issue(id); ok {
-			nodes = append(nodes, Node{ID: TaskID(id), Title: issue.Title, Outside: true, Status: string(issue.Status)})
+			nodes = append(nodes, Node{ID: TaskID(id), Title: issue.Title, External: true, Status: string(issue.Status)})
 		}
 	}
 	sort.Slice(nodes, func(i, j int) bool { return nodes[i].ID < nodes[j].ID })
@@ -48,7 +48,7 @@ func nodeOf(x *tracker.Index, issue tracker.Issue) Node {
 	n := Node{
 		ID: TaskID(issue.ID), Title: issue.Title, Status: string(issue.Status), Assignee: issue.Assignee,
 		Priority: issue.Priority, CreatedAt: issue.CreatedAt.UTC(), Estimate: Minutes(issue.EstimatedMinutes),
-		Epic: issue.Type == "epic", Held: !tracker.Workable(issue),
+		Epic: issue.Type == "epic", NotForAgents: !tracker.Workable(issue),
 	}
 	if issue.ClosedAt != nil {
 		n.ClosedAt, n.ClosedBy = issue.ClosedAt.UTC(), issue.ClosedBy
@@ -83,10 +83,10 @@ func AgentOf(labels []string) (agent string) {
 	return agent
 }
 
-// Difference is what the tracker's issues say of the epic that the state does not
+// Diff is what the tracker's issues say of the epic that the state does not
 // know yet; took is how long reading them took.
-func Difference(s State, x *tracker.Index, took time.Duration) *Reading {
-	r := &Reading{Took: took}
+func Diff(s State, x *tracker.Index, took time.Duration) TrackerRead {
+	r := TrackerRead{Took: took}
 	seen := map[TaskID]bool{}
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
@@ -141,12 +141,12 @@ func FindEpic(issues []tracker.Issue, epic TaskID) (tracker.Issue, error) {
 	return tracker.Issue{}, missing
 }
 
-// Compare gives the state as it is once the tracker's issues are known. It is for
+// WithSurvey gives the state as it is once the tracker's issues are known. It is for
 // those who only look; a run records the difference.
-func Compare(s State, issues []tracker.Issue, now time.Time) State {
+func WithSurvey(s State, issues []tracker.Issue, now time.Time) State {
 	if s.Epic == "" {
 		return s
 	}
-	r := Difference(s, tracker.NewIndex(issues), 0)
-	return Apply(s, Event{Kind: TrackerRead, At: now, Read: r})
+	r := Diff(s, tracker.NewIndex(issues), 0)
+	return Apply(s, Event{At: now, Fact: r})
 }

@@ -12,12 +12,12 @@ import (
 func TestVanishedIsNotDone(t *testing.T) {
 	t.Parallel()
 	s := after(t, NewState(), running(testLimits()), readNodes(open("e.1"), open("e.2")))
-	s = after(t, s, Event{Kind: TrackerRead, Read: &Reading{Removed: []TaskID{"e.1", "e.2"}}})
+	s = after(t, s, Event{Fact: TrackerRead{Removed: []TaskID{"e.1", "e.2"}}})
 	sum := Summarize(s, noon)
 	require.Equal(t, LoopBlocked, sum.Promise)
 	require.Equal(t, TrackerDrift, sum.Code)
 	s = after(t, NewState(), running(testLimits()), readNodes(open("e.1"), open("e.2")))
-	s = after(t, s, Event{Kind: TrackerRead, Read: &Reading{Removed: []TaskID{"e.1"}}})
+	s = after(t, s, Event{Fact: TrackerRead{Removed: []TaskID{"e.1"}}})
 	require.Equal(t, 1, Summarize(s, noon).Counts.Total, "one that a person deleted is not missed")
 }
 
@@ -26,19 +26,17 @@ func TestFailedCleanIsTriedByTheNextRun(t *testing.T) {
 	t.Parallel()
 	s := after(t, NewState(), story()[:14]...) // up to the landing of e.1
 	require.Equal(t, Landed, s.Task("e.1").State)
-	failed := []Event{{Kind: CleanStarted, Task: "e.1", Attempt: 1}, {Kind: AttemptCleaned, Task: "e.1", Attempt: 1, Reason: "too many open files"}}
+	failed := []Event{{Fact: CleanStarted{}, Task: "e.1", Attempt: 1}, {Fact: AttemptCleaned{}, Task: "e.1", Attempt: 1, Reason: "too many open files"}}
 	s = after(t, s, failed...)
-	require.False(t, s.Task("e.1").Last().Cleaned)
-	for _, d := range Decide(s, noon) {
+	require.False(t, s.Task("e.1").Last().Phase == Removed)
+	for _, d := range decisions(s, noon) {
 		require.NotEqual(t, Clean, d.Act, "no second time in one run")
 	}
-	again := s.Run
-	again.Number++
-	s = after(t, s, Event{Kind: RunEnded}, Event{Kind: RunStarted, Epic: s.Epic, Run: &again})
-	s = after(t, s, Event{Kind: TaskParked, Task: "e.3", Code: Question}, Event{Kind: TaskParked, Task: "e.2", Code: Question})
+	s = after(t, s, Event{Fact: RunEnded{}}, Event{Fact: RunStarted{Epic: s.Epic, Number: s.Run.Number + 1, Mode: s.Run.Mode, Limits: s.Run.Limits}})
+	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.3", Code: Question}, Event{Fact: TaskParked{}, Task: "e.2", Code: Question})
 	cleans := false
 	for range 5 {
-		for _, d := range Decide(s, noon) {
+		for _, d := range decisions(s, noon) {
 			cleans = cleans || d.Act == Clean
 			s = after(t, s, d.Event)
 		}

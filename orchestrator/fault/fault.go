@@ -94,3 +94,19 @@ func DiskFull(dir string) (why string, ok bool) {
 	}
 	return "", false
 }
+
+// NoRoom reports whether there is no room left where a program works that is started with env: in
+// one of the folders, or in its folder for temporary files. It says so in a clause.
+func NoRoom(env []string, dirs ...string) (why string, ok bool) {
+	for _, e := range env {
+		if tmp, is := strings.CutPrefix(e, "TMPDIR="); is && filepath.IsAbs(tmp) {
+			dirs = append(dirs, tmp)
+		}
+	}
+	for _, dir := range dirs {
+		if why, ok := DiskFull(dir); ok {
+			return why, true
+		}
+	}
+	return "", false
+}

@@ -181,7 +181,7 @@ func TestTornHeaderBeginsAgain(t *testing.T) {
 
 func TestNewerVersionIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"header-v3.jsonl", "record-v3.jsonl"} {
+	for _, name := range []string{"header-v4.jsonl", "record-v4.jsonl"} {
 		text, err := os.ReadFile(filepath.Join("testdata", name))
 		require.NoError(t, err)
 		dir := holding(t, text)

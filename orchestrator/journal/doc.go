@@ -2,8 +2,8 @@
 //
 // The file is journal.jsonl, one JSON object a line, made to be read by people too:
 //
-//	{"format":"orch-journal","v":2,"created":"…","sum":"…"}
-//	{"v":2,"seq":1,"at":"…","prev":"…","event":{…},"sum":"…"}
+//	{"format":"orch-journal","v":3,"created":"…","sum":"…"}
+//	{"v":3,"seq":1,"at":"…","prev":"…","event":{…},"sum":"…"}
 //
 // The first line is the header. "sum" is the first 16 bytes of the SHA-256 of the line
 // up to it, in hex; "prev" is the sum of the line before, so that the lines are a chain.
@@ -16,6 +16,6 @@
 // [*CorruptError], and nothing is touched; [Mend] cuts to what is sound, and keeps the rest.
 //
 // There is one writer at a time: it has a lock on the file, and looks before each write whether
-// the file is still its own. Readers need no lock. Version 1 has the same form; an orch that
+// the file is still its own. Readers need no lock. Versions 1 and 2 have the same form, with events of another shape; an orch that
 // knows no other refuses what this one has written.
 package journal

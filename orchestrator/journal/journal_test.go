@@ -226,8 +226,8 @@ func TestGoldenVersions(t *testing.T) {
 	}
 }
 
-// A journal of version 1 goes on in version 2, so that an orch which knows no other refuses it.
-func TestVersion1GoesOnInVersion2(t *testing.T) {
+// A journal of version 1 goes on in version 3, so that an orch which knows no other refuses it.
+func TestVersion1GoesOnInVersion3(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "v1.jsonl"))
 	require.NoError(t, err)
@@ -237,7 +237,7 @@ func TestVersion1GoesOnInVersion2(t *testing.T) {
 	require.NoError(t, err)
 	now := string(contents(t, dir))
 	require.Equal(t, string(text), now[:len(text)], "what was written is not changed")
-	require.Contains(t, now[len(text):], `{"v":2,"seq":3,`)
+	require.Contains(t, now[len(text):], `{"v":3,"seq":3,`)
 	rec, err := journal.Read(dir)
 	require.NoError(t, err)
 	require.Len(t, rec.Records, 3)

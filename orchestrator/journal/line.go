@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	version  = 2 // 1 is read for ever; what is written is of this version
+	version  = 3 // 1 and 2 are read for ever; what is written is of this version
 	format   = "orch-journal"
 	sumBytes = 16
 	sumKey   = `,"sum":"`

@@ -136,7 +136,7 @@ func mendedModes(t *testing.T, dir string) (journal.Mended, journal.Recovery) {
 
 func TestMendRefuses(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("testdata", "record-v3.jsonl"))
+	text, err := os.ReadFile(filepath.Join("testdata", "record-v4.jsonl"))
 	require.NoError(t, err)
 	dir := holding(t, text)
 	_, err = journal.Mend(dir, all, clock(), false)

@@ -50,7 +50,7 @@ func Files(s epic.State, sum epic.Summary, now time.Time) (map[string]string, er
 	files["orchestrator-state.json"] = string(body) + "\n"
 	history := "# History\n\n"
 	for _, t := range s.Tasks {
-		if t.Epic || t.Outside {
+		if t.Epic || t.External {
 			continue
 		}
 		files[filepath.Join("issues", slug.Of(string(t.ID))+".md")] = issue(t)
@@ -67,7 +67,7 @@ func Files(s epic.State, sum epic.Summary, now time.Time) (map[string]string, er
 func inFocus(s epic.State) *epic.Task {
 	for _, state := range []epic.TaskState{epic.Validating, epic.Queued, epic.Running, epic.Parked} {
 		for _, t := range s.Tasks {
-			if t.State == state && !t.Epic && !t.Outside {
+			if t.State == state && !t.Epic && !t.External {
 				return t
 			}
 		}

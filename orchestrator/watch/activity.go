@@ -95,7 +95,7 @@ func (w *Watch) readActivity(each func(Event) error) error {
 		w.remarked = 0
 	}
 	for _, r := range a.Remarks {
-		if r.Number <= w.remarked || r.Event.Kind.Journaled() {
+		if r.Number <= w.remarked || r.Event.Journaled() {
 			continue
 		}
 		w.remarked = r.Number

@@ -49,7 +49,7 @@ func (p *Publisher) Observe(e epic.Event, s epic.State) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.state = s
-	if e.Kind == epic.TrackerFailed { // what a person wants to know of what the journal does not keep
+	if _, failed := e.Fact.(epic.TrackerFailed); failed { // what a person wants to know of what the journal does not keep
 		p.number++
 		p.remarks = append(p.remarks, Remark{Number: p.number, Event: e})
 		p.remarks = p.remarks[max(0, len(p.remarks)-maxRemarks):]

@@ -118,7 +118,7 @@ func (w *Watch) Against(issues []tracker.Issue) (epic.State, error) {
 			return w.state, err
 		}
 	}
-	return epic.Compare(w.state, issues, w.now()), nil
+	return epic.WithSurvey(w.state, issues, w.now()), nil
 }
 
 // Holder tells who drives the epic now; ok is false where nobody does. It fails where the lock

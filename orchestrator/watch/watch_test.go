@@ -131,7 +131,7 @@ func TestBrokenJournal(t *testing.T) {
 	j, _, err := journal.Open(dir, time.Now)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, j.Close()) })
-	_, err = j.AppendAll(epic.Event{Kind: epic.TaskLanded, Task: "e.1"})
+	_, err = j.AppendAll(epic.Event{Fact: epic.TaskLanded{}, Task: "e.1"})
 	require.NoError(t, err)
 	w := watch.Open(dir, time.Now)
 	var replay *orchestrator.ReplayError
@@ -184,8 +184,8 @@ func TestActivity(t *testing.T) {
 	w := watch.Open(dir, now)
 	require.NoError(t, w.Read(nil))
 	p := watch.NewPublisher(dir, redact.New(redact.Options{Env: []string{"API_TOKEN=hunter2hunter2"}}), time.Now)
-	p.Observe(epic.Event{Kind: epic.AttemptStarted}, s)
-	p.Observe(epic.Event{Kind: epic.TrackerFailed, Reason: "it is locked"}, s)
+	p.Observe(epic.Event{Fact: epic.AttemptStarted{}}, s)
+	p.Observe(epic.Event{Fact: epic.TrackerFailed{}, Reason: "it is locked"}, s)
 	p.Start(func(id epic.TaskID) string { return "works on " + id.String() + " with hunter2hunter2\x1b[2J" })
 	path := filepath.Join(dir, "activity.json")
 	var remarks []epic.Event
@@ -264,7 +264,7 @@ func TestObserveDoesNotWait(t *testing.T) {
 	})
 	<-asked
 	for range 1000 {
-		p.Observe(epic.Event{Kind: epic.TrackerFailed}, s)
+		p.Observe(epic.Event{Fact: epic.TrackerFailed{}}, s)
 	}
 	close(answer)
 	require.NoError(t, p.Close())
@@ -282,7 +282,7 @@ func FuzzActivity(f *testing.F) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "activity.json"), data, 0o600))
 		w := watch.Open(dir, now)
 		require.ErrorIs(t, w.Read(func(e watch.Event) error {
-			require.False(t, e.Kind.Journaled(), "only the journal tells what is in the journal")
+			require.False(t, e.Journaled(), "only the journal tells what is in the journal")
 			return nil
 		}), fs.ErrNotExist)
 		_, a := w.Snapshot()

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -70,6 +71,8 @@ type Run struct {
 	MaxParallel int
 	// Attempts is how often a task is tried before it is parked, 1 to 100.
 	Attempts int
+	// Engine is where agents run: one of [wiring.EngineNames].
+	Engine string
 	// Into is the branch that the epic branch is merged into at the end; "" none.
 	Into string
 	// MaxDuration is how long one run may take; more than 0.
@@ -160,7 +163,7 @@ func defaults() Config {
 			AllowExitOn:        []string{"all_complete", "all_blocked", "context_checkpoint"},
 			CompletionPromises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"},
 		},
-		Run:   Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3},
+		Run:   Run{MaxParallel: 4, Attempts: 3, Engine: wiring.EngineNames()[0], MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3},
 		Agent: Agent{Harness: "claude"},
 		Agents: map[string]Definition{
 			"me": {Enabled: true, MaxIterations: 15}, "qa": {Enabled: true, MaxIterations: 10}, "sec": {Enabled: true, MaxIterations: 10},

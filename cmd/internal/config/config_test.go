@@ -34,7 +34,7 @@ func defaults(t testing.TB) config.Config {
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	c := defaults(t)
-	require.Equal(t, config.Run{MaxParallel: 4, Attempts: 3, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3}, c.Run)
+	require.Equal(t, config.Run{MaxParallel: 4, Attempts: 3, Engine: "local", MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3}, c.Run)
 	require.Equal(t, config.Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20}, c.Limits)
 	require.Equal(t, "claude", c.Agent.Harness)
 	require.Equal(t, "auto", c.Tracker.Kind)
@@ -56,7 +56,7 @@ func TestFull(t *testing.T) {
 	c, origins := load(t, string(text))
 	want := defaults(t)
 	want.StopHook = config.StopHook{MaxCycles: 7, AllowExitOn: []string{"all_complete"}, CompletionPromises: []string{"ALL TASKS COMPLETE"}}
-	want.Run = config.Run{MaxParallel: 2, Attempts: 5, Into: "main", MaxDuration: 90 * time.Minute, MaxIterations: 9, MaxConsecutiveFailures: 1}
+	want.Run = config.Run{MaxParallel: 2, Attempts: 5, Engine: "local", Into: "main", MaxDuration: 90 * time.Minute, MaxIterations: 9, MaxConsecutiveFailures: 1}
 	want.Gate = []validation.Rule{
 		{Name: "tests_pass", Type: "command", Command: "go test ./...", Timeout: 5 * time.Minute},
 		{Name: "covered", Type: "coverage", Path: "cover.out", Min: 82.5, Format: "go"},
@@ -82,7 +82,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	values := map[string]string{
 		"stop_hook.enabled": "false", "stop_hook.check_ready_tasks": "false", "stop_hook.check_in_progress": "0", "stop_hook.max_cycles": "9",
 		"stop_hook.allow_exit_on": "all_blocked, all_complete", "stop_hook.completion_promises": `["A, B"]`,
-		"run.max_parallel": "8", "run.attempts": "1", "run.into": "123", "run.max_duration": "2h", "run.max_iterations": "3", "run.max_consecutive_failures": "4",
+		"run.max_parallel": "8", "run.attempts": "1", "run.engine": "local", "run.into": "123", "run.max_duration": "2h", "run.max_iterations": "3", "run.max_consecutive_failures": "4",
 		"gate": "[{name: lint, type: command, command: make lint}]", "protect": "ci/**,tools/*.py", "agent.harness": "command", "agent.command": "agent,-x", "agent.model": "null",
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
@@ -98,7 +98,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		require.Equal(t, "ORCH_"+strings.ToUpper(strings.ReplaceAll(o.Key, ".", "_")), o.From)
 	}
 	require.Len(t, origins, len(values))
-	require.Equal(t, config.Run{MaxParallel: 8, Attempts: 1, Into: "123", MaxDuration: 2 * time.Hour, MaxIterations: 3, MaxConsecutiveFailures: 4}, c.Run)
+	require.Equal(t, config.Run{MaxParallel: 8, Attempts: 1, Engine: "local", Into: "123", MaxDuration: 2 * time.Hour, MaxIterations: 3, MaxConsecutiveFailures: 4}, c.Run)
 	require.Equal(t, config.Limits{NoProgress: 30 * time.Second, CostUSD: 1.5, Tokens: 7, TaskCostUSD: 0.5, TaskTokens: 6, FileSize: 1500, Files: 5, CommitSize: 2 << 20}, c.Limits)
 	require.Equal(t, []string{"all_blocked", "all_complete"}, c.StopHook.AllowExitOn)
 	require.Equal(t, []string{"A, B"}, c.StopHook.CompletionPromises)
@@ -405,7 +405,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 33)
+		require.Len(t, origins, 34)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -30,6 +31,7 @@ func schema(c *Config) settings {
 		{name: "run", within: settings{
 			whole("max_parallel", &c.Run.MaxParallel, 1, 64),
 			whole("attempts", &c.Run.Attempts, 1, 100),
+			word("engine", &c.Run.Engine, wiring.EngineNames()...),
 			word("into", &c.Run.Into),
 			duration("max_duration", &c.Run.MaxDuration, 1),
 			whole("max_iterations", &c.Run.MaxIterations, 0, math.MaxInt32),
@@ -58,7 +60,7 @@ func schema(c *Config) settings {
 			size("commit_size", &c.Limits.CommitSize),
 		}},
 		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
-		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, "auto", "bd", "file")}},
+		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, wiring.TrackerNames()...)}},
 		list("secrets", &c.Secrets),
 	}
 }

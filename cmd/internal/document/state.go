@@ -64,7 +64,7 @@ func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Tas
 		Run: RunRow{Number: s.Run.Number, Promise: st.promise, Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
 			Elapsed: sum.Took.Milliseconds()}}
 	for _, t := range s.Tasks {
-		if t.Epic || t.Outside || t.Deleted {
+		if t.Epic || t.External || t.Deleted {
 			continue
 		}
 		row := rowOf(s, t, now)

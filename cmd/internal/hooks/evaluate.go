@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,10 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/command"
-	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/text"
-	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
@@ -45,10 +43,6 @@ and the results are those of the task's loop.`,
 const maxContext = 16 << 20
 
 func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug bool) error {
-	store, err := a.hooks()
-	if err != nil {
-		return err
-	}
 	in, err := a.readContext(file)
 	if err != nil {
 		return &cli.Error{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
@@ -61,7 +55,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if err := fromLoop(w, &in); err != nil {
 		return err
 	}
-	e, _, err := decide(ctx, w, store, task, in)
+	e, _, err := Of(w).Decide(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -101,46 +95,13 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	return nil
 }
 
-// Decide has a task's hooks decide on iteration n of the work at it; the zero Hook where it
-// has none. Their programs see the environment of a gate's command, and carry the marker of the
-// workspace. It fails outside of a repository, and when the hooks cannot be read or kept.
-func Decide(ctx context.Context, w *workspace.Workspace, task string, n int, v validation.Verdict, said string, files []string) (iteration.Hook, error) {
-	store, err := hookCmd{w.App}.hooks()
-	if err != nil {
-		return iteration.Hook{}, err
+// Of are the hooks of the workspace's tasks. Their programs see the environment of a gate's command,
+// carry the marker of the workspace, and are asked when a person has confirmed them.
+func Of(w *workspace.Workspace) registry.Evaluator {
+	return registry.Evaluator{
+		Store: registry.Store{Path: filepath.Join(w.Home, "hooks.json")}, Run: w.Proc.RunGuarded, Dir: project(w.App), Env: w.GateEnv(), Now: w.Now,
+		Trusted: func(ctx context.Context, hooks []registry.Hook) error { return trusted(ctx, w, hooks) },
 	}
-	in := registry.Context{TaskID: task, Iteration: n, ExecutionPhase: "iteration", FilesModified: append([]string{}, files...), AgentOutput: said}
-	for _, c := range v.Checks {
-		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
-	}
-	e, some, err := decide(ctx, w, store, task, in)
-	if err != nil || !some {
-		return iteration.Hook{}, err
-	}
-	return iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
-}
-
-// decide asks a task's hooks and counts what they said; any says that it has some.
-func decide(ctx context.Context, w *workspace.Workspace, store registry.Store, task string, in registry.Context) (e registry.Evaluation, any bool, err error) {
-	hooks, err := store.All(task)
-	if err != nil {
-		return e, false, err
-	}
-	if err := trusted(ctx, w, hooks); err != nil {
-		return e, false, err
-	}
-	env := w.GateEnv()
-	run := func(ctx context.Context, argv []string, timeout time.Duration, stdin []byte) ([]byte, error) {
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		res, err := w.Proc.RunGuarded(ctx, command.Cmd{Dir: project(w.App), Argv: argv, Env: env, Stdin: stdin, MaxOutputBytes: maxContext})
-		return res.Stdout, err
-	}
-	e, after := registry.Evaluate(ctx, hooks, in, run, w.Now)
-	if len(hooks) > 0 {
-		err = store.Keep(ctx, after)
-	}
-	return e, len(hooks) > 0, err
 }
 
 // trusted lets hooks be asked whose programs a person has confirmed; those without a program

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -135,7 +136,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = hooks.Decide(ctx, p.Workspace, l.TaskID, l.Iteration, v, a.Redact.String(output), files)
+	hook, err = hooks.Of(p.Workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.Redact.String(output), Files: files})
 	return v, hook, err
 }
 
@@ -146,5 +147,5 @@ func (a commands) ask(ctx context.Context, task string, n int) (told bool, err e
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}
-	return true, orchestrator.Ask(p.Folder, epic.Event{Kind: epic.TaskLimited, Task: t.ID, Agent: &epic.Agent{Iteration: n}, Reason: "asked by a person"}, a.Now())
+	return true, orchestrator.Ask(p.Folder, epic.Event{Fact: epic.TaskLimited{Iterations: n}, Task: t.ID, Reason: "asked by a person"}, a.Now())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -106,7 +107,7 @@ func (w doctor) checkGit(ctx context.Context) finding {
 
 // checkTracker asks the tracker for its issues; they are nil where it did not answer.
 func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
-	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
+	ctx, cancel := context.WithTimeout(ctx, wiring.BDTimeout)
 	defer cancel()
 	t, err := w.Tracker(ctx)
 	if err != nil {
@@ -218,7 +219,7 @@ func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
 		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, cli.Clip(strings.Join(lost, ", "), 100)),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.Compare(p.State, issues, p.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Now())
 	return out
 }
 
@@ -244,8 +245,8 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 		}
 		out = append(out, checkKnown(p, issues)...)
 		out = append(out, checkBranch(ctx, p)...)
-		for _, e := range p.Unremoved() {
-			out = append(out, finding{"left", false, e.Text + ": " + e.Reason, ""})
+		for _, left := range p.Unremoved() {
+			out = append(out, finding{"left", false, left.Path + ": " + left.Why, ""})
 		}
 		if !p.Held && p.State.Run.CutOff() {
 			out = append(out, finding{"run", false, fmt.Sprintf("run %d of %s was cut off", p.State.Run.Number, p.State.Epic), "orch run " + cli.Quote(p.State.Epic)})

@@ -15,10 +15,11 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // GC is the command orch gc.
@@ -73,7 +74,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			said = append(said, n.Dir)
 		}
 		if t.Done() {
-			if logs := filepath.Dir(orchestrator.AttemptDir(p.Folder, t.ID, 1)); cli.Exists(logs) {
+			if logs := filepath.Dir(epicdir.Attempt(p.Folder, t.ID, 1)); cli.Exists(logs) {
 				if !dry {
 					if err := orchestrator.RemoveLogs(p.Folder, logs); err != nil {
 						keep(logs, err)
@@ -110,7 +111,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	}
 	said = append(append(said, tips...), swept...)
 	if !dry {
-		var left *worktree.LeftError
+		var left *engine.LeftError
 		if err := store.Close(ctx); errors.As(err, &left) {
 			for _, l := range left.Left {
 				kept = append(kept, document.KeptPath{Path: l.Path, Why: l.What + "; " + l.Fix})

@@ -21,13 +21,13 @@ type line struct {
 // lineOf tells an event to a person; ok is false for what only the journal
 // needs to know. s is the state after it.
 func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
-	switch e.Kind {
+	switch f := e.Fact.(type) {
 	case epic.AttemptStarted:
 		return startLine(e, s), true
 	case epic.IterationStarted:
 		return line{"again", e.Task, fmt.Sprintf("attempt %d goes on: %s", e.Attempt, e.Reason), false}, true
 	case epic.AgentEnded:
-		return endLine(e)
+		return endLine(e, f)
 	case epic.AttemptStopped:
 		return line{"stop", e.Task, e.Reason, true}, true
 	case epic.AttemptLost:
@@ -35,15 +35,15 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.LandingConflicted:
 		return line{"conflict", e.Task, strings.TrimPrefix(e.Reason, "conflict "), true}, true
 	case epic.CandidateJudged:
-		return gateLine(e)
-	case epic.TaskLanded, epic.TaskFound:
-		return landedLine(e), true
+		return gateLine(e, f)
+	case epic.TaskLanded:
+		return landedLine(e, f), true
+	case epic.TaskFound:
+		return line{"landed", e.Task, e.Reason, false}, true
 	case epic.LandingRefused:
 		return line{"refused", e.Task, e.Reason, true}, true
 	case epic.TaskAccepted:
 		return line{"accepted", e.Task, e.Reason, false}, true
-	case epic.SettingsChanged:
-		return line{"settings", "", e.Reason, true}, true
 	case epic.LandingLost:
 		return line{"again", "", "landing starts over: " + e.Reason, true}, true
 	case epic.TaskParked:
@@ -57,15 +57,15 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 
 // runLine tells events that belong to no task's way.
 func runLine(e epic.Event, s epic.State) (l line, ok bool) {
-	switch e.Kind {
+	switch f := e.Fact.(type) {
 	case epic.TaskRetried:
 		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
 	case epic.TaskLimited:
-		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", e.Agent.Iteration), false}, true
+		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", f.Iterations), false}, true
 	case epic.TaskSkipped:
 		return line{"skipped", e.Task, e.Reason, false}, true
 	case epic.BaseChecked:
-		if !e.Land.Passed {
+		if !f.Passed {
 			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
 		}
 	case epic.DrainStarted:
@@ -74,25 +74,25 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"paused", "", cmp.Or(e.Reason, "by a person") + "; what runs goes on to its end", true}, true
 	case epic.RunContinued:
 		return line{"go on", "", cmp.Or(e.Reason, "by a person"), false}, true
-	case epic.KillStarted:
+	case epic.InterruptStarted:
 		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
 	case epic.BreakerOpened:
-		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.Span(e.Until.Sub(e.At))), true}, true
+		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.Span(f.Until.Sub(e.At))), true}, true
 	case epic.TrackerFailed:
 		return line{"tracker", "", "no answer: " + e.Reason, true}, true
 	case epic.TrackerWritten:
-		return refusedLine(e)
+		return refusedLine(f)
 	case epic.MetaFiled:
 		return line{"filed", "", e.Reason, true}, true
 	case epic.EpicLandedInto:
-		return line{"into", "", fmt.Sprintf("%s is at %.12s now", e.Reason, e.Land.Old), false}, true
+		return line{"into", "", fmt.Sprintf("%s is at %.12s now", f.Branch, f.Commit), false}, true
 	case epic.EpicNotLanded:
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case epic.LeftoverFound:
 		if strings.HasPrefix(e.Reason, orchestrator.Unremoved) {
-			return line{"left", "", strings.TrimSpace(e.Text + " " + e.Reason), true}, true
+			return line{"left", "", strings.TrimSpace(f.Path + " " + e.Reason), true}, true
 		}
-		return line{"mended", "", strings.TrimSpace(e.Reason + " " + e.Text), false}, true
+		return line{"mended", "", strings.TrimSpace(e.Reason + " " + f.Path), false}, true
 	case epic.BranchMoved:
 		return line{"moved", "", e.Reason, true}, true
 	case epic.BranchAccepted:
@@ -100,7 +100,7 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.BranchRestored:
 		return line{"restored", "", e.Reason, true}, true
 	case epic.BranchHeld:
-		return line{"held", "", "the epic branch is checked out in " + e.Reason + ": git -C " + cli.Quote(e.Reason) + " switch --detach", true}, true
+		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": git -C " + cli.Quote(f.Dir) + " switch --detach", true}, true
 	case epic.MachineFailed:
 		return line{"machine", e.Task, e.Reason, true}, true
 	case epic.TamperingFound:
@@ -129,14 +129,13 @@ func startLine(e epic.Event, s epic.State) line {
 	return line{word, e.Task, text, false}
 }
 
-func endLine(e epic.Event) (line, bool) {
-	a := e.Agent
+func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 	switch {
 	case a.End == epic.EndedLimit, a.End == epic.EndedUsage:
 		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
 	case a.End != epic.EndedItself:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, cmp.Or(e.Reason, string(a.End))), true}, true
-	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE", a.Signal == epic.SignalFresh, e.Round != nil && !e.Round.Passed:
+	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE", a.Signal == epic.SignalFresh, a.Round != nil && !a.Round.Passed:
 		return line{}, false // the next event tells
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
@@ -146,8 +145,7 @@ func endLine(e epic.Event) (line, bool) {
 	return line{}, false
 }
 
-func gateLine(e epic.Event) (line, bool) {
-	l := e.Land
+func gateLine(e epic.Event, l epic.CandidateJudged) (line, bool) {
 	if l.Passed {
 		return line{}, false
 	}
@@ -157,11 +155,7 @@ func gateLine(e epic.Event) (line, bool) {
 	return line{"gate red", "", fmt.Sprintf("%s; %d candidates are taken apart", e.Reason, len(l.Tasks)), true}, true
 }
 
-func landedLine(e epic.Event) line {
-	l := e.Land
-	if e.Kind == epic.TaskFound {
-		return line{"landed", e.Task, e.Reason, false}
-	}
+func landedLine(e epic.Event, l epic.TaskLanded) line {
 	text := fmt.Sprintf("%d %s, +%d -%d", l.Files, cli.Plural(l.Files, "file", "files"), l.Added, l.Deleted)
 	if e.Reason != "" {
 		text += "; " + e.Reason
@@ -175,8 +169,8 @@ func landedLine(e epic.Event) line {
 	return line{"landed", l.Tasks[0], text, len(l.Secrets) > 0}
 }
 
-func refusedLine(e epic.Event) (line, bool) {
-	for _, w := range e.Wrote {
+func refusedLine(f epic.TrackerWritten) (line, bool) {
+	for _, w := range f.Wrote {
 		if w.Refused != "" {
 			return line{"tracker", w.ID, w.Refused, true}, true
 		}

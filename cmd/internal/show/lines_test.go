@@ -24,9 +24,9 @@ func played(t *testing.T, events ...epic.Event) epic.State {
 
 func begun(nodes ...epic.Node) []epic.Event {
 	return []epic.Event{
-		{Kind: epic.RunStarted, Epic: "e", Run: &epic.Run{Number: 1, Mode: epic.Headless, Limits: epic.Limits{MaxParallel: 4, Attempts: 3, Iterations: 9, Actor: "orch/e", Into: "main"}}, Land: &epic.Land{Commits: []epic.Commit{"tip"}}},
-		{Kind: epic.BaseCheckStarted}, {Kind: epic.BaseChecked, Land: &epic.Land{Passed: true}},
-		{Kind: epic.TrackerRead, Read: &epic.Reading{Nodes: append([]epic.Node{{ID: "e", Title: "The epic", Epic: true, Status: "open"}}, nodes...)}},
+		{Fact: epic.RunStarted{Epic: "e", Number: 1, Mode: epic.ModeRun, Limits: epic.Limits{MaxParallel: 4, Attempts: 3, Iterations: 9, Actor: "orch/e", Into: "main"}, Tip: "tip"}},
+		{Fact: epic.BaseCheckStarted{}}, {Fact: epic.BaseChecked{Verdict: epic.Verdict{Passed: true}}},
+		{Fact: epic.TrackerRead{Nodes: append([]epic.Node{{ID: "e", Title: "The epic", Epic: true, Status: "open"}}, nodes...)}},
 	}
 }
 
@@ -42,51 +42,50 @@ func node(id epic.TaskID, needs ...epic.TaskID) epic.Node {
 func TestLines(t *testing.T) {
 	t.Parallel()
 	s := played(t, begun(node("e.1"), node("e.2"))...)
-	agent := func(a epic.Agent) *epic.Agent { return &a }
 	tests := []struct {
 		event epic.Event
 		want  string // "" for no line
 		bad   bool
 	}{
-		{epic.Event{Kind: epic.AttemptStarted, Task: "e.1", Attempt: 1}, "start e.1: Task e.1", false},
-		{epic.Event{Kind: epic.AttemptStarted, Task: "e.1", Attempt: 2, Reason: "attempt 2, after GATE_FAILED"}, "retry e.1: Task e.1 (attempt 2, after GATE_FAILED)", false},
-		{epic.Event{Kind: epic.IterationStarted, Task: "e.1", Attempt: 1, Reason: "conflict in f"}, "again e.1: attempt 1 goes on: conflict in f", false},
-		{epic.Event{Kind: epic.AgentEnded, Task: "e.1", Attempt: 1, Agent: agent(epic.Agent{End: epic.EndedItself, Changed: true})}, "", false},
-		{epic.Event{Kind: epic.AgentEnded, Task: "e.1", Attempt: 1, Agent: agent(epic.Agent{End: epic.EndedItself})}, "ended e.1: attempt 1 changed nothing", true},
-		{epic.Event{Kind: epic.AgentEnded, Task: "e.1", Attempt: 1, Agent: agent(epic.Agent{End: epic.EndedItself, Changed: true, Salvaged: true})}, "salvaged e.1: uncommitted work was committed for the agent", false},
-		{epic.Event{Kind: epic.AgentEnded, Task: "e.1", Attempt: 1, Agent: agent(epic.Agent{End: epic.EndedItself, Signal: epic.SignalBlocked})}, "", false},
-		{epic.Event{Kind: epic.AgentEnded, Task: "e.1", Attempt: 1, Reason: "exit 3", Agent: agent(epic.Agent{End: epic.EndedCrash})}, "ended e.1: attempt 1: exit 3", true},
-		{epic.Event{Kind: epic.AgentEnded, Task: "e.1", Attempt: 1, Reason: "429", Agent: agent(epic.Agent{End: epic.EndedLimit})}, "limit e.1: 429; all agents wait, the attempt does not count", true},
-		{epic.Event{Kind: epic.AttemptStopped, Task: "e.1", Attempt: 1, Reason: "claimed by bob"}, "stop e.1: claimed by bob", true},
-		{epic.Event{Kind: epic.AttemptLost, Task: "e.1", Attempt: 1, Reason: "orch was stopped"}, "lost e.1: attempt 1: orch was stopped; its work is kept", true},
-		{epic.Event{Kind: epic.LandingConflicted, Task: "e.1", Attempt: 1, Reason: "conflict in f and 2 more"}, "conflict e.1: in f and 2 more", true},
-		{epic.Event{Kind: epic.CandidateJudged, Land: &epic.Land{Tasks: []epic.TaskID{"e.1"}, Passed: true}}, "", false},
-		{epic.Event{Kind: epic.CandidateJudged, Reason: "tests: exit 1", Land: &epic.Land{Tasks: []epic.TaskID{"e.1"}}}, "gate red e.1: tests: exit 1", true},
-		{epic.Event{Kind: epic.CandidateJudged, Reason: "tests: exit 1", Land: &epic.Land{Tasks: []epic.TaskID{"e.1", "e.2"}}}, "gate red: tests: exit 1; 2 candidates are taken apart", true},
-		{epic.Event{Kind: epic.TaskLanded, Land: &epic.Land{Tasks: []epic.TaskID{"e.1"}, Files: 1, Added: 3, Deleted: 2}}, "landed e.1: 1 file, +3 -2", false},
-		{epic.Event{Kind: epic.TaskLanded, Land: &epic.Land{Tasks: []epic.TaskID{"e.1", "e.2"}, Files: 4}}, "landed e.1: 4 files, +0 -0, with e.2", false},
-		{epic.Event{Kind: epic.TaskFound, Task: "e.1", Reason: "its commit is on the epic branch already", Land: &epic.Land{}}, "landed e.1: its commit is on the epic branch already", false},
-		{epic.Event{Kind: epic.LandingLost, Reason: "the branch moved"}, "again: landing starts over: the branch moved", true},
-		{epic.Event{Kind: epic.TaskParked, Task: "e.1", Code: epic.Question, Reason: "which?"}, "asks e.1: which?", true},
-		{epic.Event{Kind: epic.TaskParked, Task: "e.1", Code: epic.NoChange, Reason: "nothing"}, "parked e.1: [NO_CHANGE] nothing", true},
-		{epic.Event{Kind: epic.TaskRetried, Task: "e.1"}, "retry e.1: asked by a person", false},
-		{epic.Event{Kind: epic.TaskSkipped, Task: "e.1", Reason: "skipped by a person"}, "skipped e.1: skipped by a person", false},
-		{epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{Passed: true}}, "", false},
-		{epic.Event{Kind: epic.BaseChecked, Land: &epic.Land{}}, "base red: the gate fails before any agent has worked", true},
-		{epic.Event{Kind: epic.DrainStarted, Reason: "asked by interrupt"}, "drain: asked by interrupt; no new work is started", true},
-		{epic.Event{Kind: epic.KillStarted}, "stop: agents are interrupted; their work is kept", true},
-		{epic.Event{Kind: epic.BreakerOpened, Reason: "5 agents ended at once", Until: time.Time{}.Add(10 * time.Second)}, "pause: 5 agents ended at once; one agent tries again in 10s", true},
-		{epic.Event{Kind: epic.TrackerFailed, Reason: "timeout"}, "tracker: no answer: timeout", true},
-		{epic.Event{Kind: epic.TrackerWritten, Wrote: []epic.Wrote{{ID: "e.1", Status: "closed"}}}, "", false},
-		{epic.Event{Kind: epic.TrackerWritten, Wrote: []epic.Wrote{{ID: "e.1", Refused: "claimed by bob"}}}, "tracker e.1: claimed by bob", true},
-		{epic.Event{Kind: epic.TrackerRead, Read: &epic.Reading{}}, "", false},
-		{epic.Event{Kind: epic.MetaFiled, Reason: "filed x-9 in the tracker"}, "filed: filed x-9 in the tracker", true},
-		{epic.Event{Kind: epic.EpicLandedInto, Reason: "main", Land: &epic.Land{Old: "0123456789abcdef"}}, "into: main is at 0123456789ab now", false},
-		{epic.Event{Kind: epic.EpicNotLanded, Reason: "it is dirty"}, "into: not landed on main: it is dirty", true},
-		{epic.Event{Kind: epic.LeftoverFound, Reason: "a lock", Text: "/x.lock"}, "mended: a lock /x.lock", false},
-		{epic.Event{Kind: epic.WorkerPanicked, Task: "e.1", Reason: "start: oh"}, "bug e.1: start: oh; orch events has the trace", true},
-		{epic.Event{Kind: epic.RequestRefused, Reason: "e.9 is not known"}, "refused: e.9 is not known", true},
-		{epic.Event{Kind: epic.AgentExited, Task: "e.1"}, "", false},
+		{epic.Event{Fact: epic.AttemptStarted{}, Task: "e.1", Attempt: 1}, "start e.1: Task e.1", false},
+		{epic.Event{Fact: epic.AttemptStarted{}, Task: "e.1", Attempt: 2, Reason: "attempt 2, after GATE_FAILED"}, "retry e.1: Task e.1 (attempt 2, after GATE_FAILED)", false},
+		{epic.Event{Fact: epic.IterationStarted{}, Task: "e.1", Attempt: 1, Reason: "conflict in f"}, "again e.1: attempt 1 goes on: conflict in f", false},
+		{epic.Event{Fact: epic.AgentEnded{End: epic.EndedItself, Changed: true}, Task: "e.1", Attempt: 1}, "", false},
+		{epic.Event{Fact: epic.AgentEnded{End: epic.EndedItself}, Task: "e.1", Attempt: 1}, "ended e.1: attempt 1 changed nothing", true},
+		{epic.Event{Fact: epic.AgentEnded{End: epic.EndedItself, Changed: true, Salvaged: true}, Task: "e.1", Attempt: 1}, "salvaged e.1: uncommitted work was committed for the agent", false},
+		{epic.Event{Fact: epic.AgentEnded{End: epic.EndedItself, Signal: epic.SignalBlocked}, Task: "e.1", Attempt: 1}, "", false},
+		{epic.Event{Fact: epic.AgentEnded{End: epic.EndedCrash}, Task: "e.1", Attempt: 1, Reason: "exit 3"}, "ended e.1: attempt 1: exit 3", true},
+		{epic.Event{Fact: epic.AgentEnded{End: epic.EndedLimit}, Task: "e.1", Attempt: 1, Reason: "429"}, "limit e.1: 429; all agents wait, the attempt does not count", true},
+		{epic.Event{Fact: epic.AttemptStopped{}, Task: "e.1", Attempt: 1, Reason: "claimed by bob"}, "stop e.1: claimed by bob", true},
+		{epic.Event{Fact: epic.AttemptLost{}, Task: "e.1", Attempt: 1, Reason: "orch was stopped"}, "lost e.1: attempt 1: orch was stopped; its work is kept", true},
+		{epic.Event{Fact: epic.LandingConflicted{}, Task: "e.1", Attempt: 1, Reason: "conflict in f and 2 more"}, "conflict e.1: in f and 2 more", true},
+		{epic.Event{Fact: epic.CandidateJudged{Candidates: epic.Candidates{Tasks: []epic.TaskID{"e.1"}}, Verdict: epic.Verdict{Passed: true}}}, "", false},
+		{epic.Event{Fact: epic.CandidateJudged{Candidates: epic.Candidates{Tasks: []epic.TaskID{"e.1"}}}, Reason: "tests: exit 1"}, "gate red e.1: tests: exit 1", true},
+		{epic.Event{Fact: epic.CandidateJudged{Candidates: epic.Candidates{Tasks: []epic.TaskID{"e.1", "e.2"}}}, Reason: "tests: exit 1"}, "gate red: tests: exit 1; 2 candidates are taken apart", true},
+		{epic.Event{Fact: epic.TaskLanded{Candidates: epic.Candidates{Tasks: []epic.TaskID{"e.1"}}, Size: epic.Size{Files: 1, Added: 3, Deleted: 2}}}, "landed e.1: 1 file, +3 -2", false},
+		{epic.Event{Fact: epic.TaskLanded{Candidates: epic.Candidates{Tasks: []epic.TaskID{"e.1", "e.2"}}, Size: epic.Size{Files: 4}}}, "landed e.1: 4 files, +0 -0, with e.2", false},
+		{epic.Event{Fact: epic.TaskFound{}, Task: "e.1", Reason: "its commit is on the epic branch already"}, "landed e.1: its commit is on the epic branch already", false},
+		{epic.Event{Fact: epic.LandingLost{}, Reason: "the branch moved"}, "again: landing starts over: the branch moved", true},
+		{epic.Event{Fact: epic.TaskParked{}, Task: "e.1", Code: epic.Question, Reason: "which?"}, "asks e.1: which?", true},
+		{epic.Event{Fact: epic.TaskParked{}, Task: "e.1", Code: epic.NoChange, Reason: "nothing"}, "parked e.1: [NO_CHANGE] nothing", true},
+		{epic.Event{Fact: epic.TaskRetried{}, Task: "e.1"}, "retry e.1: asked by a person", false},
+		{epic.Event{Fact: epic.TaskSkipped{}, Task: "e.1", Reason: "skipped by a person"}, "skipped e.1: skipped by a person", false},
+		{epic.Event{Fact: epic.BaseChecked{Verdict: epic.Verdict{Passed: true}}}, "", false},
+		{epic.Event{Fact: epic.BaseChecked{}}, "base red: the gate fails before any agent has worked", true},
+		{epic.Event{Fact: epic.DrainStarted{}, Reason: "asked by interrupt"}, "drain: asked by interrupt; no new work is started", true},
+		{epic.Event{Fact: epic.InterruptStarted{}}, "stop: agents are interrupted; their work is kept", true},
+		{epic.Event{Fact: epic.BreakerOpened{Until: time.Time{}.Add(10 * time.Second)}, Reason: "5 agents ended at once"}, "pause: 5 agents ended at once; one agent tries again in 10s", true},
+		{epic.Event{Fact: epic.TrackerFailed{}, Reason: "timeout"}, "tracker: no answer: timeout", true},
+		{epic.Event{Fact: epic.TrackerWritten{Wrote: []epic.WriteResult{{ID: "e.1", Status: "closed"}}}}, "", false},
+		{epic.Event{Fact: epic.TrackerWritten{Wrote: []epic.WriteResult{{ID: "e.1", Refused: "claimed by bob"}}}}, "tracker e.1: claimed by bob", true},
+		{epic.Event{Fact: epic.TrackerRead{}}, "", false},
+		{epic.Event{Fact: epic.MetaFiled{}, Reason: "filed x-9 in the tracker"}, "filed: filed x-9 in the tracker", true},
+		{epic.Event{Fact: epic.EpicLandedInto{Branch: "main", Commit: "0123456789abcdef"}}, "into: main is at 0123456789ab now", false},
+		{epic.Event{Fact: epic.EpicNotLanded{}, Reason: "it is dirty"}, "into: not landed on main: it is dirty", true},
+		{epic.Event{Fact: epic.LeftoverFound{Path: "/x.lock"}, Reason: "a lock"}, "mended: a lock /x.lock", false},
+		{epic.Event{Fact: epic.WorkerPanicked{}, Task: "e.1", Reason: "start: oh"}, "bug e.1: start: oh; orch events has the trace", true},
+		{epic.Event{Fact: epic.RequestRefused{}, Reason: "e.9 is not known"}, "refused: e.9 is not known", true},
+		{epic.Event{Fact: epic.AgentExited{}, Task: "e.1"}, "", false},
 	}
 	for _, tt := range tests {
 		l, ok := lineOf(tt.event, s)
@@ -107,8 +106,8 @@ func TestLines(t *testing.T) {
 func TestFooter(t *testing.T) {
 	t.Parallel()
 	s := played(t, append(begun(node("e.1"), node("e.2"), node("e.3", "e.1")),
-		epic.Event{Kind: epic.AttemptStarted, Task: "e.1", Attempt: 1, Agent: &epic.Agent{}}, epic.Event{Kind: epic.AttemptStarted, Task: "e.2", Attempt: 1, Agent: &epic.Agent{}},
-		epic.Event{Kind: epic.AgentEnded, Task: "e.2", Attempt: 1, Agent: &epic.Agent{End: epic.EndedItself, Changed: true, Head: "h"}})...)
+		epic.Event{Fact: epic.AttemptStarted{}, Task: "e.1", Attempt: 1}, epic.Event{Fact: epic.AttemptStarted{}, Task: "e.2", Attempt: 1},
+		epic.Event{Fact: epic.AgentEnded{End: epic.EndedItself, Changed: true, Head: "h"}, Task: "e.2", Attempt: 1})...)
 	now := time.Date(2026, 1, 2, 12, 1, 4, 0, time.UTC)
 	doing := func(id epic.TaskID) string { return "Edit \x1b[31ma very long file name that goes on and on.go" }
 	lines := footer(s, now, doing, "ctrl-c stops after what runs now, twice stops at once", 60)

@@ -14,8 +14,8 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -53,7 +53,7 @@ func logs(ctx context.Context, a *cli.App, id string, number int, kind string) e
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, attempt.Number), kind+"*"))
+	files, err := filepath.Glob(filepath.Join(epicdir.Attempt(p.Folder, t.ID, attempt.Number), kind+"*"))
 	if err != nil {
 		return fmt.Errorf("looking for logs: %w", err)
 	}

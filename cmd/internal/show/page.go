@@ -3,14 +3,13 @@ package show
 import (
 	"cmp"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -42,10 +41,10 @@ func (p page) text(now time.Time, all bool) string {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
 	for _, e := range p.Asked {
-		if e.Kind == epic.RequestRefused {
+		if e.Fact == (epic.RequestRefused{}) {
 			continue // word of an agent's for the journal
 		}
-		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
+		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind(), e.Task)
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
 	return b.String()
@@ -168,7 +167,7 @@ func doneText(t *epic.Task) string {
 func (p page) needsYou(b *strings.Builder, now time.Time) {
 	var stuck []*epic.Task
 	for _, t := range p.State.Tasks {
-		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Cleaned) // with nothing left to decide on
+		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Phase == epic.Removed) // with nothing left to decide on
 		if !t.Done() && !deleted && (t.State == epic.Parked || t.State == epic.Skipped) {
 			stuck = append(stuck, t)
 		}
@@ -201,7 +200,7 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := filepath.Join(orchestrator.AttemptDir(p.Folder, t.ID, a.Number), "gate.log"); cli.Exists(log) && t.Code == epic.GateFailed {
+	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == epic.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
 	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {

@@ -66,7 +66,7 @@ func problems(w *workspace.Workspace) (out []string) {
 	if len(w.Config.Gate) == 0 {
 		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
 	}
-	if _, err := w.Harness(); err != nil {
+	if err := w.CheckHarness(); err != nil {
 		out = append(out, err.Error())
 	}
 	return out

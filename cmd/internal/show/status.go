@@ -84,7 +84,7 @@ func pageOf(ctx context.Context, seen *workspace.Picture) (page, error) {
 func (p page) print(all bool) {
 	fmt.Fprint(p.Stdout, p.text(p.Now(), all))
 	for _, e := range p.Unremoved() {
-		fmt.Fprintf(p.Stdout, "left behind: %s: %s\n", e.Text, e.Reason)
+		fmt.Fprintf(p.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
 	}
 }
 

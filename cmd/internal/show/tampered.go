@@ -32,12 +32,13 @@ func TamperedText(events []epic.Event, s epic.State) string {
 	if n > tamperedShown {
 		body += fmt.Sprintf("  and %d more\n", n-tamperedShown)
 	}
-	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), epic.TamperingFound)
+	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), "tampering_found")
 }
 
 // changesOf are the changes that an event tells, a line each.
 func changesOf(e epic.Event) (lines []string) {
-	for line := range strings.Lines(e.Text) {
+	changes, _ := e.Fact.(epic.TamperingFound)
+	for line := range strings.Lines(changes.Changes) {
 		if line = strings.TrimSpace(line); line != "" {
 			lines = append(lines, line)
 		}
@@ -58,8 +59,9 @@ func whenOf(e epic.Event) string {
 func TamperedDocument(events []epic.Event) []document.Tampering {
 	list := []document.Tampering{}
 	for _, e := range events {
+		f, _ := e.Fact.(epic.TamperingFound)
 		when, _, _ := strings.Cut(e.Reason, ": ")
-		list = append(list, document.Tampering{At: e.At, Code: e.Code, Task: e.Task, Attempt: e.Attempt, When: when, Files: e.Files, Changes: changesOf(e)})
+		list = append(list, document.Tampering{At: e.At, Code: e.Code, Task: e.Task, Attempt: e.Attempt, When: when, Files: f.Files, Changes: changesOf(e)})
 	}
 	return list
 }

@@ -159,7 +159,7 @@ func (v *View) read(width int) (lines []string, err error) {
 
 // log writes a line for a program to read.
 func (v *View) log(e epic.Event, l line) {
-	keys := []any{"ev", string(e.Kind)}
+	keys := []any{"ev", string(e.Kind())}
 	if l.task != "" {
 		keys = append(keys, "task", l.task.String())
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/harness/command"
@@ -44,18 +45,28 @@ func HookedClient(name string) (client.Client, error) {
 	return client.Client{}, e
 }
 
-// Harness is the adapter to the agent that the settings name. It fails when that is not on
-// PATH.
-func (w *Workspace) Harness() (harness.Harness, error) {
-	agent := w.Config.Agent
-	c, ok := all.Client(agent.Harness)
+// client is the agent that the settings name.
+func (w *Workspace) client() engine.Client {
+	a := w.Config.Agent
+	return engine.Client{Harness: a.Harness, Command: a.Command, Model: a.Model, PermissionMode: a.PermissionMode, AllowedTools: a.AllowedTools}
+}
+
+// CheckHarness fails when the agent that the settings name is not on PATH.
+func (w *Workspace) CheckHarness() error {
+	_, err := w.harness(w.client())
+	return err
+}
+
+// harness is the adapter to an agent's client. It fails when that is not on PATH.
+func (w *Workspace) harness(of engine.Client) (harness.Harness, error) {
+	c, ok := all.Client(of.Harness)
 	if !ok {
-		return command.New(agent.Command), nil
+		return command.New(of.Command), nil
 	}
 	program := w.LookPath(c.Name)
 	if program == "" {
 		return nil, &cli.Error{Code: "NO_AGENT", What: c.Name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.Name,
 			Fix: []string{"install " + c.Title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
 	}
-	return c.New(harness.Options{Program: program, Mode: agent.PermissionMode, Model: agent.Model, Tools: agent.AllowedTools}), nil
+	return c.New(harness.Options{Program: program, Mode: of.PermissionMode, Model: of.Model, Tools: of.AllowedTools}), nil
 }

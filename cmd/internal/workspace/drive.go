@@ -11,8 +11,12 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/engine/local"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
@@ -68,9 +72,16 @@ func (w *Workspace) warnLeft(path, why, fix string) {
 	}
 }
 
-// Deps is all that an Orchestrator of the epic works with, but for its harness. It fails as
-// Store does, and when orch's folder cannot be made.
-func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker) (orchestrator.Deps, error) {
+// Permits are what a person has said of one run.
+type Permits struct {
+	Withheld  error                    // why the gate may not run; nil where it may
+	Protected map[epic.TaskID][]string // globs of protected paths that a task may change
+	Hooks     engine.Hooks             // of tasks; nil for none
+}
+
+// Deps is all that an Orchestrator of the epic works with. It fails as Store does, and when orch's
+// folder cannot be made.
+func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker, p Permits) (orchestrator.Deps, error) {
 	store, err := w.Store(epicID)
 	if err != nil {
 		return orchestrator.Deps{}, err
@@ -78,13 +89,34 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	if err := os.MkdirAll(w.Home, 0o700); err != nil {
 		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
 	}
+	dir := w.EpicDir(epicID)
 	return orchestrator.Deps{
-		Epic: epicID, Dir: w.EpicDir(epicID), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
-		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epicID),
-		Patience: orchestrator.Patience{Task: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress},
-		Redact:   w.Redact,
-		Tasks:    w.TasksCommand(), Now: w.Now,
+		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
+		Engine: w.engineKind().Open(local.Options{
+			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
+			Hooks: p.Hooks, Redact: w.Redact, Now: w.Now,
+		}),
+		Lander: land.NewLander(land.Options{
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: w.Proc.RunGuarded, Env: w.GateEnv(),
+			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.Redact, Now: w.Now,
+		}),
+		Agents: orchestrator.Agents{
+			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
+			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
+		},
+		Settings: w.Origins.Values(), Limits: w.limits(epicID), Redact: w.Redact, Now: w.Now,
 	}, nil
+}
+
+// engineKind is the kind of engine that the settings name.
+func (w *Workspace) engineKind() wiring.Engine {
+	all := wiring.Engines()
+	for _, e := range all {
+		if e.Name == w.Config.Run.Engine {
+			return e
+		}
+	}
+	return all[0]
 }
 
 func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {

@@ -143,7 +143,9 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 		return nil
 	})
 	var replay *orchestrator.ReplayError
-	switch p.State, p.Activity = p.Watch.Snapshot(); {
+	p.State, p.Activity = p.Watch.Snapshot()
+	p.State = p.State.Looked()
+	switch {
 	case errors.As(err, &replay):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
 	case err != nil:
@@ -176,14 +178,21 @@ func (p *Picture) recall() {
 // [orchestrator.TamperedIn].
 func (p *Picture) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
 
-// Unremoved are the events that tell what of the epic could not be removed, and is there still.
-func (p *Picture) Unremoved() (events []epic.Event) {
+// Unremoved is something of an epic that could not be removed.
+type Unremoved struct {
+	Path string // where it is, with the reference that is meant
+	Why  string // in a clause
+}
+
+// Unremoved lists what of the epic could not be removed, and is there still.
+func (p *Picture) Unremoved() (left []Unremoved) {
 	for _, e := range orchestrator.UnremovedIn(p.Records) {
-		if path, _, _ := strings.Cut(e.Text, " refs/"); cli.Exists(path) {
-			events = append(events, e)
+		f, _ := e.Fact.(epic.LeftoverFound)
+		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) {
+			left = append(left, Unremoved{Path: f.Path, Why: e.Reason})
 		}
 	}
-	return events
+	return left
 }
 
 // statusPatience is how long status waits for the tracker before it goes by

@@ -43,7 +43,7 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return out, err
 	}
-	if pinned != "" && len(p.State.Landing.Commits) > 0 && pinned != p.State.Tip {
+	if pinned != "" && len(p.State.GreenStacks()) > 0 && pinned != p.State.Tip {
 		return out, nil // a landing was cut off between git and the journal; the next run finds it
 	}
 	out.Kept = pinned == p.State.Tip

@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
+	"strings"
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -17,63 +18,47 @@ import (
 // Tracker opens the one that the settings name: bd where it is installed and has a database
 // here, else the embedded file. It fails where that one is not there, and says what to do.
 func (w *Workspace) Tracker(ctx context.Context) (orchestrator.Tracker, error) {
-	beadsDir, hasBD, _ := beads.Find(w.Root)
-	if w.usesBD() {
-		return w.openBD(ctx, w.bdPath(), beadsDir)
-	}
-	if w.Config.Tracker.Kind == "auto" && hasBD {
-		return nil, &cli.Error{Code: "NO_BD", What: "the tasks here are kept by bd, and bd is not on PATH", Exit: cli.ExitNotReady,
-			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
-	}
-	return w.Files()
-}
-
-// usesBD reports whether the tracker is bd.
-func (w *Workspace) usesBD() bool {
-	_, hasBD, _ := beads.Find(w.Root)
-	kind := w.Config.Tracker.Kind
-	return kind == "bd" || kind == "auto" && hasBD && w.bdPath() != ""
-}
-
-func (w *Workspace) openBD(ctx context.Context, bd, beadsDir string) (orchestrator.Tracker, error) {
-	if bd == "" {
-		return nil, &cli.Error{Code: "NO_BD", What: "bd is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is bd",
-			Fix: []string{"install bd, or use the embedded tracker: workflow.tracker.kind: file"}}
+	kind := w.trackerKind()
+	if err := w.checkProgram(kind); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(w.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("making orch's folder: %w", err)
 	}
-	return beads.OpenBD(ctx, w.bdOptions(bd, beadsDir))
+	return kind.Open(ctx, w.place())
 }
 
-func (w *Workspace) bdOptions(bd, beadsDir string) beads.BDOptions {
-	most := 0
-	if w.hasty {
-		most = hastyBytes
+// trackerKind is the kind of tracker that the settings name, or else the first that is found.
+func (w *Workspace) trackerKind() wiring.Tracker {
+	at, all := w.place(), wiring.Trackers()
+	for _, t := range all {
+		if t.Name == w.Config.Tracker.Kind || w.Config.Tracker.Kind == "auto" && t.Found(at) {
+			return t
+		}
 	}
-	return beads.BDOptions{
-		MaxBytes: most, Run: w.Proc.Run, Binary: bd, Dir: w.Root, BeadsDir: beadsDir, Env: w.SystemEnv(),
-		Timeout: BDTimeout, Lock: filepath.Join(w.Home, "bd.lock"),
-	}
+	return all[len(all)-1]
 }
 
-func (w *Workspace) bdPath() string { return w.LookPath("bd") }
+// checkProgram fails where a tracker needs a program that is not on PATH.
+func (w *Workspace) checkProgram(t wiring.Tracker) error {
+	if t.Program == "" || w.LookPath(t.Program) != "" {
+		return nil
+	}
+	e := &cli.Error{Code: "NO_" + strings.ToUpper(t.Name), What: t.Program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.Name,
+		Fix: []string{"install " + t.Program + ", or use the embedded tracker: workflow.tracker.kind: file"}}
+	if w.Config.Tracker.Kind == "auto" {
+		e.What, e.Why = "the tasks here are kept by "+t.Name+", and "+t.Program+" is not on PATH", ""
+	}
+	return e
+}
 
-// hastyBytes is how much a hook reads of what bd prints: a tracker of 10,000 issues is 12 MB.
-const hastyBytes = 32 << 20
-
-// BDTimeout is how long one call of bd may take; it waits for ever by itself when another
-// process holds its database.
-const BDTimeout = 60 * time.Second
+// place is where trackers are looked for.
+func (w *Workspace) place() wiring.Place {
+	return wiring.Place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.LookPath, Person: w.Person(), Hasty: w.hasty, Now: w.Now}
+}
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
-func (w *Workspace) Files() (*beads.File, error) {
-	beadsDir, _, _ := beads.Find(w.Root)
-	if beadsDir == "" {
-		beadsDir = filepath.Join(w.Root, ".beads")
-	}
-	return beads.OpenFile(beads.FileOptions{Dir: beadsDir, Now: w.Now, Actor: w.Person()})
-}
+func (w *Workspace) Files() (*beads.File, error) { return wiring.File(w.place()) }
 
 // HasFile reports whether the embedded tracker has tasks here, and bd has none.
 func (w *Workspace) HasFile() bool {
@@ -92,12 +77,7 @@ func (w *Workspace) Person() string {
 }
 
 // TasksCommand is what agents and people type to see the tracker.
-func (w *Workspace) TasksCommand() string {
-	if w.usesBD() {
-		return "bd"
-	}
-	return "orch tasks"
-}
+func (w *Workspace) TasksCommand() string { return w.trackerKind().Tasks }
 
 // Epic is an epic with all that the tracker had when it was found.
 type Epic struct {
@@ -124,18 +104,11 @@ func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err e
 // Survey reads the tracker once, as cheaply as can be. It fails as Tracker does, and when the
 // tracker does not answer.
 func (w *Workspace) Survey(ctx context.Context) ([]tracker.Issue, error) {
-	beadsDir, hasBD, _ := beads.Find(w.Root)
-	if w.usesBD() {
-		return beads.SurveyBD(ctx, w.bdOptions(w.bdPath(), beadsDir))
-	}
-	if w.hasty && !(w.Config.Tracker.Kind == "auto" && hasBD) {
-		return beads.SurveyFile(ctx, beadsDir)
-	}
-	t, err := w.Tracker(ctx)
-	if err != nil {
+	kind := w.trackerKind()
+	if err := w.checkProgram(kind); err != nil {
 		return nil, err
 	}
-	return t.Survey(ctx)
+	return kind.Survey(ctx, w.place())
 }
 
 // Issue is what the tracker says of a task; ok is false where it does not know it, or does

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/slug"
@@ -39,7 +39,7 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 		return at, nil
 	}
 	last := t.Last()
-	book := orchestrator.BookDir(p.Folder, t.ID, last.Number)
+	book := checkpoint.In(epicdir.Attempt(p.Folder, t.ID, last.Number))
 	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
 		return at, nil
 	}

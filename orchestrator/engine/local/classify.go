@@ -1,0 +1,85 @@
+package local
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/promise"
+)
+
+// classify reads how the process ended, by what happened to it first, then by
+// its harness.
+func (t *turn) classify(exit proc.Exit, out harness.Outcome) engine.Work {
+	if out.Usage.Whole && out.Session == t.Conversation.ID {
+		out.Usage.InputTokens -= t.Conversation.Counted
+	}
+	w := engine.Work{End: epic.EndedItself, Reason: out.Detail, Conversation: out.Session, RetryAfter: out.RetryAfter,
+		Usage: epic.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD}}
+	if end, why := endOf(exit, t.Limits); end != "" {
+		w.End, w.Reason = end, why
+		return w
+	}
+	if w.End = endOfKind(out.Kind); w.End != epic.EndedItself {
+		return w
+	}
+	if out.Kind == harness.ContextFull {
+		w.Signal = epic.SignalFresh
+		return w
+	}
+	if p, ok := promise.Find(out.Text); ok {
+		w.Signal, w.Text = string(p.Signal), p.Reason
+		if w.Text == "" {
+			w.Text = p.Summary
+		}
+		w.Reason = p.Text
+	}
+	if (w.Signal == epic.SignalBlocked || w.Signal == epic.SignalEscalate) && w.Text == "" {
+		w.Text = lastLines(out.Text)
+	}
+	return w
+}
+
+func endOf(exit proc.Exit, l engine.Limits) (epic.End, string) {
+	switch exit.Cause {
+	case proc.Timeout:
+		return epic.EndedTime, fmt.Sprintf("over the limit of %s for one agent", l.Time)
+	case proc.Idle:
+		return epic.EndedIdle, fmt.Sprintf("no sign of life for %s", l.NoProgress)
+	case proc.Halted:
+		return epic.EndedCrash, "it was stopped (SIGSTOP), or the guard that it runs below was, and did not go on; all that it had started was ended"
+	case proc.Interrupted, proc.Killed:
+		return epic.EndedStopped, "stopped"
+	}
+	return "", ""
+}
+
+func endOfKind(k harness.Kind) epic.End {
+	switch k {
+	case harness.Ended, harness.ContextFull:
+		return epic.EndedItself
+	case harness.RateLimited, harness.Unavailable:
+		return epic.EndedLimit
+	case harness.UsageLimit:
+		return epic.EndedUsage
+	case harness.Auth:
+		return epic.EndedAuth
+	}
+	return epic.EndedCrash
+}
+
+// lastLines is the end of what an agent said besides its promise, for a question
+// that it did not put into words of its own.
+func lastLines(text string) string {
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == "" || strings.Contains(line, "<promise>")
+	})
+	if len(lines) > 5 {
+		lines = lines[len(lines)-5:]
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,168 @@
+// Package local is the engine that runs agents here: a process in a worktree for each turn.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/redact"
+)
+
+// Options is what an Engine is made of; all of it has to be set but Hooks and Redact.
+type Options struct {
+	// Dir is the epic's folder, for briefs and logs.
+	Dir string
+	// Repo is the repository.
+	Repo *git.Repo
+	// Bench is where the attempts are.
+	Bench engine.Bench
+	// Proc starts processes.
+	Proc *proc.System
+	// Harness is the adapter to an agent's client. It fails where that cannot be started here.
+	Harness func(engine.Client) (harness.Harness, error)
+	// Env is the whole environment of an agent, but for the ORCH_ variables.
+	Env []string
+	// RuleEnv is the whole environment of a rule's command.
+	RuleEnv []string
+	// Hooks decide on turns; nil for none.
+	Hooks engine.Hooks
+	// Redact takes secrets out of all that is kept; nil knows none.
+	Redact *redact.Redactor
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// Engine runs turns of one epic's attempts here. It is safe for concurrent use on different tasks.
+type Engine struct{ Options }
+
+// New checks nothing and makes nothing.
+func New(o Options) *Engine { return &Engine{o} }
+
+// Run does one turn to its end. A context that ends interrupts the agent. The returned Work has
+// all of what happened; the error says why a turn could not be had, or its work not be looked at.
+func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Progress)) (engine.Work, error) {
+	t, err := e.turn(j, progress)
+	if err != nil {
+		return noStart("preparing the brief", err)
+	}
+	defer t.files.Close()
+	if what, err := t.place(ctx); err != nil {
+		return noStart(what, err)
+	}
+	spec, env, err := t.prepare()
+	if err != nil {
+		return noStart("preparing the brief", err)
+	}
+	if j.HandOver {
+		return engine.Work{HandOver: true}, nil
+	}
+	w, said, err := t.run(ctx, spec, env)
+	if err != nil {
+		return noStart("starting the agent", err)
+	}
+	if err := t.harvest(ctx, &w); err != nil {
+		return w, err
+	}
+	t.excuse(&w, spec.Dir)
+	t.round(ctx, &w, said)
+	if err := t.saveCheckpoint(ctx, w); err != nil {
+		w.Reason = joinClauses(w.Reason, "its checkpoint: "+err.Error())
+	}
+	return w, nil
+}
+
+// Attach finds a turn that outlived its orchestrator. There is none here: agents end with the
+// process that started them. It fails with [engine.ErrGone].
+func (e *Engine) Attach(context.Context, engine.AttemptID, func(engine.Progress)) (engine.Work, error) {
+	return engine.Work{}, engine.ErrGone
+}
+
+// Has reports whether an attempt is there to go on with.
+func (e *Engine) Has(_ context.Context, id engine.AttemptID) bool {
+	return e.Bench.Exists(string(id.Task), id.Number)
+}
+
+// Collect looks at what an attempt has left, while no turn of it runs, and makes all of it
+// reachable. Where its worktree is gone that is what is on its branch.
+func (e *Engine) Collect(ctx context.Context, j engine.Job) (engine.Work, error) {
+	t, err := e.turn(j, nil)
+	if err != nil {
+		return engine.Work{}, err
+	}
+	defer t.files.Close()
+	w := engine.Work{End: epic.EndedItself}
+	return w, t.harvest(ctx, &w)
+}
+
+// Discard removes the worktree and the branch of an attempt, once all of its work and head are
+// reachable. It fails with an [*engine.UnsavedError], or as git does.
+func (e *Engine) Discard(ctx context.Context, id engine.AttemptID, head epic.Commit) error {
+	err := e.Bench.Remove(ctx, string(id.Task), id.Number, head)
+	return errors.Join(err, checkpoint.Prune(checkpoint.In(epicdir.Attempt(e.Dir, id.Task, id.Number))))
+}
+
+// place makes the worktree of a new attempt. What earlier ones left behind is made reachable and
+// removed first.
+func (t *turn) place(ctx context.Context) (what string, err error) {
+	if t.Turn != 1 {
+		return "", nil
+	}
+	for _, a := range t.Earlier {
+		if err := t.e.Bench.Remove(ctx, string(t.Task), a.Number, a.Head); err != nil {
+			return fmt.Sprintf("clearing attempt %d", a.Number), err
+		}
+	}
+	return "making the worktree", t.e.Bench.Add(ctx, string(t.Task), t.Number, t.Base)
+}
+
+// noStart is the answer when the agent never ran.
+func noStart(what string, err error) (engine.Work, error) {
+	w := engine.Work{End: epic.EndedNoStart, Reason: what + ": " + err.Error(), Fast: true}
+	blameMachine(&w, what, err)
+	var unsaved *engine.UnsavedError
+	if errors.As(err, &unsaved) && unsaved.Large {
+		w.TooLarge, w.Fast = err.Error(), false
+	}
+	return w, fmt.Errorf("%s: %w", what, err)
+}
+
+// blameMachine makes the end of a turn the machine's, where err is a fault of it, or a
+// reference of orch's own was not what orch had left it at: no attempt is charged for that.
+func blameMachine(w *engine.Work, what string, err error) {
+	why, ok := fault.Machine(err)
+	if errors.Is(err, git.ErrRefMoved) {
+		why, ok = err.Error(), true
+	}
+	if ok {
+		w.End, w.Reason, w.Fast = epic.EndedMachine, what+": "+why, false
+	}
+}
+
+// excuse makes the end of a turn the machine's where the disk is full: what its agent wrote may be
+// cut short without its having noticed. Its work is kept.
+func (t *turn) excuse(w *engine.Work, dir string) {
+	if w.End != epic.EndedCrash && w.End != epic.EndedItself {
+		return
+	}
+	if why, full := fault.NoRoom(t.e.Env, dir, t.e.Repo.CommonDir()); full {
+		w.End, w.Fast, w.Reason = epic.EndedMachine, false, joinClauses(w.Reason, why)
+	}
+}
+
+// joinClauses puts one clause behind another, where there is one.
+func joinClauses(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
+}

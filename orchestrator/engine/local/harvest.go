@@ -1,0 +1,78 @@
+package local
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/epic"
+)
+
+// harvest looks at what the agent left in git, whatever it said, and makes all
+// of it reachable. An interrupted agent's work is looked at too.
+func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
+	ctx = context.WithoutCancel(ctx)
+	if err := t.look(ctx, w); err != nil {
+		w.Reason = "looking at its work: " + err.Error()
+		w.End = epic.EndedCrash
+		blameMachine(w, "looking at its work", err)
+		return fmt.Errorf("looking at its work: %w", err)
+	}
+	switch {
+	case w.TooLarge != "", w.Changed && (w.End != epic.EndedItself || t.Abandon):
+		if err := t.e.Bench.Attic(ctx, string(t.Task), t.Number, w.Head); err != nil {
+			t.notKept(w, err)
+		}
+	case !w.Changed && w.End == epic.EndedItself && w.Text == "" && w.Signal != epic.SignalFresh:
+		w.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
+	}
+	return nil
+}
+
+// notKept says that work which does not land could not be kept in the attic.
+func (t *turn) notKept(w *engine.Work, err error) {
+	const what = "; keeping its work: "
+	if w.TooLarge != "" {
+		w.TooLarge += what + err.Error()
+		return
+	}
+	w.Reason += what + err.Error()
+}
+
+// look fills in what the attempt has, as far as it is within the limits of size: before that is
+// known nothing reads the files.
+func (t *turn) look(ctx context.Context, w *engine.Work) error {
+	h, err := t.e.Bench.Harvest(ctx, string(t.Task), t.Number, t.Base, t.salvageMessage())
+	if err != nil {
+		return err
+	}
+	w.Base, w.Head, w.Salvaged, w.Unmerged = t.Base, h.Head, h.Salvaged, h.Unmerged
+	if len(h.Large) > 0 {
+		w.TooLarge = epic.FirstOf(h.Large) + " is over a limit of size, not committed, and only in the worktree"
+	} else if w.TooLarge, err = t.e.Bench.Oversized(ctx, t.Base, h.Head); err != nil {
+		return err
+	}
+	if w.TooLarge != "" {
+		w.Changed = true
+		return nil
+	}
+	changes, err := t.e.Repo.ChangedFiles(ctx, t.Base, h.Head)
+	if err != nil {
+		return err
+	}
+	w.Changed = len(changes) > 0
+	for _, f := range changes {
+		w.Added, w.Deleted = w.Added+f.Added, w.Deleted+f.Deleted
+		if len(w.Files) < engine.MaxFiles {
+			w.Files = append(w.Files, f.Path)
+		}
+	}
+	if most := t.Limits.Files; most > 0 && len(changes) > most {
+		w.TooLarge = fmt.Sprintf("it changes %d files, over limits.files, %d", len(changes), most)
+	}
+	return nil
+}
+
+func (t *turn) salvageMessage() string {
+	return fmt.Sprintf("%s: uncommitted work of attempt %d\n\nCommitted by orch: the agent ended without doing so.", t.Task, t.Number)
+}

@@ -1,0 +1,197 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/templates"
+)
+
+// fastExit is how quickly an agent has to end badly to count as one that does
+// not start.
+const fastExit = 5 * time.Second
+
+// turn is one Job that is being done.
+type turn struct {
+	engine.Job
+	e        *Engine
+	files    *private.Dir // that the epic's folder is below
+	dir      string       // of the attempt, for briefs and logs
+	names    engine.Names
+	progress func(engine.Progress)
+}
+
+func (e *Engine) turn(j engine.Job, progress func(engine.Progress)) (*turn, error) {
+	files, err := epicdir.Open(e.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &turn{Job: j, e: e, files: files, progress: inTurn(progress),
+		dir: epicdir.Attempt(e.Dir, j.Task, j.Number), names: e.Bench.Name(string(j.Task), j.Number)}, nil
+}
+
+// inTurn has a function called once at a time, and not again after it was told that the process
+// has exited: the output of a process comes beside what waits for its end.
+func inTurn(progress func(engine.Progress)) func(engine.Progress) {
+	var mu sync.Mutex
+	exited := false
+	return func(p engine.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !exited {
+			exited = p.Stage == engine.Exited
+			progress(p)
+		}
+	}
+}
+
+// prepare writes the brief and gathers what the agent's process is given.
+func (t *turn) prepare() (harness.Spec, []string, error) {
+	data := t.Brief
+	data.Branch = shortBranch(t.names.Branch)
+	if t.Previous > 0 {
+		data.Previous = t.e.Bench.Name(string(t.Task), t.Previous).Attic
+	}
+	brief, err := templates.Brief(data)
+	if err != nil {
+		return harness.Spec{}, nil, err
+	}
+	brief = t.e.Redact.String(brief)
+	path := epicdir.Brief(t.dir, t.Turn)
+	if err := t.files.WriteFile(path, []byte(brief)); err != nil {
+		return harness.Spec{}, nil, err
+	}
+	env := append([]string{
+		"ORCH_EPIC=" + string(t.Epic), "ORCH_TASK=" + string(t.Task), "ORCH_ATTEMPT=" + strconv.Itoa(t.Number),
+		"ORCH_ITERATION=" + strconv.Itoa(t.Turn), "ORCH_ATTEMPT_DIR=" + t.dir,
+		"ORCH_WORKTREE=" + t.names.Dir, "ORCH_BRANCH=" + data.Branch, "ORCH_BRIEF=" + path,
+		"BD_ACTOR=" + t.Actor, "BEADS_ACTOR=" + t.Actor,
+	}, t.e.Env...)
+	for i := range env {
+		env[i] = strings.ReplaceAll(env[i], "\x00", "") // which a variable cannot hold
+	}
+	return harness.Spec{Brief: brief, BriefPath: path, Dir: t.names.Dir, Session: t.Conversation.ID, Resume: t.Conversation.Resume}, env, nil
+}
+
+// run starts the agent and waits for its end. It fails when it cannot be started.
+func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engine.Work, said string, err error) {
+	h, err := t.e.Harness(t.Client)
+	if err != nil {
+		return w, "", err
+	}
+	launch, err := h.Launch(spec)
+	if err != nil {
+		return w, "", err
+	}
+	reader := h.Reader()
+	doing := t.activity(reader)
+	began, log := t.e.Now(), epicdir.Output(t.dir, t.Turn)
+	p, err := t.e.Proc.Start(ctx, proc.Spec{
+		Cmd:     command.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
+		Log:     log,
+		Filter:  func(w io.Writer) io.WriteCloser { return t.e.Redact.Writer(w) },
+		Files:   t.files,
+		Output:  func(b []byte) { reader.Write(b); doing() }, // Write never fails, by its contract
+		Timeout: t.Limits.Time,
+		Idle:    t.Limits.NoProgress,
+		Moved:   t.moved(context.WithoutCancel(ctx)),
+	})
+	if err != nil {
+		return w, "", err
+	}
+	t.progress(engine.Progress{Stage: engine.Working})
+	exit := wait(ctx, p)
+	out := reader.Outcome(exit.Code)
+	w = t.classify(exit, out)
+	if w.End == epic.EndedCrash {
+		w.Reason = withLastOutput(t.files, w.Reason, log)
+	}
+	w.Took, w.Survivors = t.e.Now().Sub(began), exit.Survivors
+	w.Fast = w.End == epic.EndedCrash && w.Took < fastExit || exit.Code == 126 || exit.Code == 127
+	t.progress(engine.Progress{Stage: engine.Exited, End: w.End})
+	return w, out.Text, nil
+}
+
+// activity reports what the agent does each time that it is called and it is another.
+func (t *turn) activity(r harness.Reader) (report func()) {
+	var mu sync.Mutex
+	last := ""
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if now := r.Activity(); now != last {
+			last = now
+			t.progress(engine.Progress{Stage: engine.Working, Activity: now})
+		}
+	}
+}
+
+// moved reports signs of life in the worktree since it was last asked.
+func (t *turn) moved(ctx context.Context) func() bool {
+	since := t.e.Now()
+	return func() bool {
+		was := since
+		since = t.e.Now()
+		return t.e.Bench.Fresh(ctx, string(t.Task), t.Number, was)
+	}
+}
+
+// wait waits for the process, and interrupts it when ctx ends.
+func wait(ctx context.Context, p *proc.Process) proc.Exit {
+	done := make(chan proc.Exit, 1)
+	go func() { done <- p.Wait() }()
+	select {
+	case exit := <-done:
+		return exit
+	case <-ctx.Done():
+		p.Stop(proc.Interrupted)
+		return <-done
+	}
+}
+
+// maxLastOutput is how much of the end of a log is looked at, in bytes.
+const maxLastOutput = 4 << 10
+
+// withLastOutput adds to a reason the last line that a crashed agent printed, unless it is in
+// there, or is an event for a program: a client that does not start says why on stderr.
+func withLastOutput(files *private.Dir, reason, log string) string {
+	f, err := files.Open(log)
+	if err != nil {
+		return reason
+	}
+	defer f.Close()
+	end := make([]byte, maxLastOutput)
+	info, err := f.Stat()
+	if err != nil {
+		return reason
+	}
+	n, err := f.ReadAt(end, max(0, info.Size()-maxLastOutput))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return reason
+	}
+	last := ""
+	for line := range strings.Lines(string(end[:n])) {
+		if line = text.Clause(line, 160); line != "" && line[0] != '{' {
+			last = line
+		}
+	}
+	if last == "" || strings.Contains(reason, last) {
+		return reason
+	}
+	return reason + ": " + last
+}
+
+func shortBranch(ref string) string { return strings.TrimPrefix(ref, "refs/heads/") }

@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+)
+
+// ErrGone says that an engine has nothing of what it was asked for.
+var ErrGone = errors.New("nothing of the attempt is there")
+
+// MaxFiles is how many of the changed files a Work names.
+const MaxFiles = 50
+
+// Work is what one turn of an attempt came to. It is data alone, and all of it survives JSON.
+type Work struct {
+	End      epic.End      `json:"end,omitempty"`       // how the agent's process ended
+	HandOver bool          `json:"hand_over,omitempty"` // worktree and brief are there, for a session's model
+	Reason   string        `json:"reason,omitempty"`    // what happened, in a clause
+	Text     string        `json:"text,omitempty"`      // a question, or what the next turn is told
+	Signal   string        `json:"signal,omitempty"`    // of the agent's promise, once the hooks were asked
+	Fast     bool          `json:"fast,omitempty"`      // it ended within seconds, and badly
+	Took     time.Duration `json:"took,omitempty"`      // from start to end of the process
+
+	Conversation string        `json:"conversation,omitempty"` // by which it can be resumed; "" it cannot
+	RetryAfter   time.Duration `json:"retry_after,omitempty"`  // how long the API wants to be left alone; 0 unknown
+	Usage        epic.Usage    `json:"usage"`                  // of this turn
+
+	Base     epic.Commit `json:"base,omitempty"`      // what the attempt began from; "" when its work was not looked at
+	Head     epic.Commit `json:"head,omitempty"`      // the newest commit of the attempt; "" when that is not known
+	Changed  bool        `json:"changed,omitempty"`   // the attempt differs from its base
+	Salvaged bool        `json:"salvaged,omitempty"`  // the engine committed what was not
+	Unmerged []string    `json:"unmerged,omitempty"`  // files that were left in conflict
+	Files    []string    `json:"files,omitempty"`     // that the attempt changes, the first MaxFiles of them
+	Added    int         `json:"added,omitempty"`     // lines
+	Deleted  int         `json:"deleted,omitempty"`   // lines
+	TooLarge string      `json:"too_large,omitempty"` // over which limit of size it is, in a clause; "" none
+
+	Survivors []int `json:"survivors,omitempty"` // processes of the agent that could not be ended; normally none
+
+	Verdict *Verdict `json:"verdict,omitempty"` // of the agent's rules; nil where none were asked
+}
+
+// Verdict is what the rules of an agent said of a turn, before anything is landed.
+type Verdict struct {
+	iteration.Entry
+	Feedback string `json:"feedback,omitempty"` // for the next turn
+}
+
+// Stage is how far a turn has come.
+type Stage string
+
+// The stages of a turn.
+const (
+	Working Stage = "working" // the agent's process runs
+	Exited  Stage = "exited"  // it has ended, and nothing of what it left has been looked at
+)
+
+// Progress is what an engine reports of a turn that is under way. It is data alone.
+type Progress struct {
+	Stage    Stage    `json:"stage"`
+	Activity string   `json:"activity,omitempty"` // what the agent does now, in a clause; "" unknown
+	End      epic.End `json:"end,omitempty"`      // Exited: how the process ended
+}

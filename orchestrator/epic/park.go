@@ -1,0 +1,86 @@
+package epic
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+// parks sets aside what has no attempt left, what asks, and what a person has
+// taken out of orch's hands.
+func parks(s State, _ *clock) (ds []Decision) {
+	for _, t := range s.Tasks {
+		code, why := s.mustPark(t)
+		if code == "" {
+			continue
+		}
+		ds = append(ds, Decision{Event: Event{Fact: TaskParked{}, Task: t.ID, Attempt: t.Last().Number, Code: code, Reason: why}})
+	}
+	return ds
+}
+
+func (s State) mustPark(t *Task) (Code, string) {
+	a := t.Last()
+	unseen := t.State == Waiting && a.Number > 0 && !t.Since.After(a.Ended) // failed, and nothing has been decided since
+	switch {
+	case t.State == Queued && t.Deleted:
+		return TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
+	case t.State == Queued && s.mustStop(t) != "":
+		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
+	case unseen && a.Failure == Question:
+		return Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
+	case unseen && a.Failure == Protected:
+		return Protected, a.Why
+	case unseen && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
+		return a.Failure, a.Why
+	case unseen && a.Failure == MaxIterations:
+		return MaxIterations, overLimitReason(a)
+	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
+		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
+	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
+		return a.Failure, attemptsUsed(t)
+	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t):
+		return Orphaned, exitedWithoutCompleting
+	}
+	return "", ""
+}
+
+// overLimitReason says why an attempt would have gone on after its last iteration.
+func overLimitReason(a Attempt) string {
+	if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
+		return fmt.Sprintf("still red after %d iterations: %s", a.Iteration, a.Rounds[n-1].Failure)
+	}
+	return fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
+}
+
+// exitedWithoutCompleting is the note on a task that is in progress in the
+// tracker while no worktree, no process and no attempt of it exists.
+const exitedWithoutCompleting = "Agent exited without completing"
+
+// abandoned reports whether the tracker says in progress while nobody is at it:
+// no assignee, or an orch that is not this one, which the lock proves gone.
+func (s State) abandoned(t *Task) bool {
+	return t.Status == statusInProgress && t.Assignee != s.Run.Limits.Actor &&
+		(t.Assignee == "" || strings.HasPrefix(t.Assignee, ActorPrefix))
+}
+
+// ActorPrefix begins the name under which any orch claims tasks.
+const ActorPrefix = "orch/"
+
+func attemptsUsed(t *Task) string {
+	a := t.Last()
+	tries := fmt.Sprintf("after %d attempts", t.Charged)
+	if t.Charged == 1 {
+		tries = "after 1 attempt"
+	}
+	switch a.Failure {
+	case MergeConflict:
+		return fmt.Sprintf("conflict in %s %s", FirstOf(a.Files), tries)
+	case NoChange:
+		return "the agent ended without changing anything, " + tries
+	case GateFailed:
+		return fmt.Sprintf("gate red %s: %s", tries, text.FirstLine(a.Why, "no output"))
+	}
+	return fmt.Sprintf("%s, %s", text.FirstLine(a.Why, Why(a.Failure)), tries)
+}

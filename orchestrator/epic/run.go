@@ -1,0 +1,305 @@
+package epic
+
+import (
+	"slices"
+	"time"
+)
+
+// Limits are the settings that Decide reads. They are written into the journal
+// at each start, so that a replay decides as the run did.
+type Limits struct {
+	MaxParallel    int            `json:"max_parallel"`                // agents at a time
+	Attempts       int            `json:"attempts"`                    // charged attempts before a task is parked
+	Iterations     int            `json:"iterations"`                  // of one attempt, before it is parked
+	ByAgent        map[string]int `json:"by_agent,omitempty"`          // Iterations of tasks whose label names an agent
+	MaxIterations  int            `json:"max_iterations"`              // agents started in one run; 0: 100, or what all attempts may come to where that is more
+	MaxDuration    time.Duration  `json:"max_duration"`                // of one run; 0: none
+	MaxFailures    int            `json:"max_failures"`                // tasks parked in a row before the run stops; 0: none
+	Budget         Usage          `json:"budget,omitzero"`             // of one run; 0: none
+	TaskBudget     Usage          `json:"task_budget,omitzero"`        // of all attempts at one task; 0: none
+	SurveyEvery    time.Duration  `json:"survey_every"`                // how often the tracker is read
+	Resumes        bool           `json:"resumes"`                     // the harness can go on with a conversation
+	AllowRedBase   bool           `json:"allow_red_base"`              // go on although the gate is red on the untouched base
+	TakeOver       bool           `json:"take_over,omitempty"`         // although another clone has claimed the epic
+	Into           string         `json:"into,omitempty" text:"plain"` // branch that the finished epic is landed on
+	Actor          string         `json:"actor" text:"plain"`          // who claims, in the tracker
+	PoolBackOff    time.Duration  `json:"pool_back_off"`               // cool-down when a rate limit names no time
+	CrashBackOff   time.Duration  `json:"crash_back_off"`              // first wait after a crash; doubles
+	BreakerBackOff time.Duration  `json:"breaker_back_off"`            // wait before the probe of an agent that could not start
+}
+
+// iterations is how many one attempt at a task may have.
+func (l Limits) iterations(t *Task) int {
+	if t.Limit > 0 {
+		return t.Limit
+	}
+	if n, ok := l.ByAgent[t.Agent]; ok {
+		return n
+	}
+	return l.Iterations
+}
+
+// Run is one life of the orchestrator.
+type Run struct {
+	Number     int        `json:"number"`               // from 1, over the whole journal
+	Mode       Mode       `json:"mode"`                 // what it is for
+	Started    time.Time  `json:"started"`              // UTC
+	Ended      time.Time  `json:"ended,omitzero"`       // zero while it goes on
+	Limits     Limits     `json:"limits"`               // the settings that it goes by
+	Paused     bool       `json:"paused,omitempty"`     // no agent starts, until a person says go on
+	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
+	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
+	Interrupt  bool       `json:"kill,omitempty"`       // agents are interrupted too
+	Iterations int        `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
+	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
+	Usage                 // of all agents
+	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
+	Faults     int        `json:"faults,omitempty"`     // of the machine, in a row
+	FaultWhy   string     `json:"fault_why,omitempty"`  // the newest of them
+	FaultUntil time.Time  `json:"fault_until,omitzero"` // nothing that failed for it is tried before
+	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
+	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
+	Promise    string     `json:"promise,omitempty"`    // how it ended
+
+	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
+}
+
+// Mode says what a run is for.
+type Mode string
+
+// The modes of a run.
+const (
+	ModeRun    Mode = "run"  // orch starts the agents
+	ModeNext   Mode = "next" // a session's model starts them: only claim, and make worktrees
+	ModeLand   Mode = "land" // land what is queued, and start nothing
+	ModeSettle Mode = "epic" // only what a person says of the epic branch: no run of its own, and it has no number
+)
+
+// starts reports whether a run in this mode takes up tasks.
+func (m Mode) starts() bool { return m == ModeRun || m == ModeNext }
+
+// CutOff reports whether the run was killed.
+func (r Run) CutOff() bool { return r.Number > 0 && r.Promise == "" }
+
+// RunStarted is the beginning of a run, with all that it goes by.
+type RunStarted struct {
+	Epic     TaskID            `json:"epic"`                           // whose run it is
+	Number   int               `json:"number"`                         // from 1, over the whole journal
+	Mode     Mode              `json:"mode"`                           // what it is for
+	Tip      Commit            `json:"tip,omitempty"`                  // where the epic branch is; "" is not known
+	Limits   Limits            `json:"limits"`                         // the settings that Decide reads
+	Settings map[string]string `json:"settings,omitempty"`             // all settings, by key
+	Guarded  string            `json:"guarded,omitempty" text:"plain"` // how the repository was, as a digest
+}
+
+func (f RunStarted) check(s State, e Event) error {
+	switch {
+	case f.Epic == "":
+		return forbid(e, "it names no epic")
+	case s.Epic != "" && s.Epic != f.Epic:
+		return forbid(e, "the journal belongs to epic %s, not %s", s.Epic, f.Epic)
+	case f.Mode == ModeSettle && f.Number == s.Run.Number && f.Number > 0:
+	case f.Number != s.Run.Number+1:
+		return forbid(e, "run %d follows run %d", f.Number, s.Run.Number)
+	}
+	return nil
+}
+
+func (f RunStarted) apply(s State, e Event) State {
+	s.before = s.settles(f.Mode, e.At)
+	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Limits: f.Limits, Settings: f.Settings, Started: e.At}
+	if f.Tip != "" {
+		s.Tip = f.Tip
+		if s.Base == "" || len(s.Landings()) == 0 {
+			s.Base = s.Tip
+		}
+	}
+	s.Moved, s.tip = Moved{}, tipState{seen: e.At}
+	s.Landing.Lost, s.Landing.NotBefore, s.Landing.Why = 0, time.Time{}, ""
+	if s.Gate == GateChecking || s.Gate == GateRed {
+		s.Gate = GateUnknown
+	}
+	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
+	s.Cooldown, s.Cooled = time.Time{}, 0
+	s.tracker = trackerState{}
+	return s.forgetPhases()
+}
+
+// RunEnded is the end of a run, with why in the event's Code and Reason.
+type RunEnded struct {
+	anyTime
+	Promise Promise `json:"promise,omitempty"` // the word that it ends with
+}
+
+func (f RunEnded) apply(s State, e Event) State {
+	if s.before != nil {
+		return s.Looked()
+	}
+	s.Run.Ended, s.Run.Promise = e.At, string(f.Promise)
+	if f.Promise == LoopDone {
+		s.Done = s.Tip
+	}
+	return s
+}
+
+// settles is the newest run, where a command of this mode is none; else nil.
+func (s State) settles(m Mode, at time.Time) *Run {
+	if m != ModeSettle {
+		return nil
+	}
+	was := s.Run
+	if s.before != nil {
+		was = *s.before
+	}
+	if was.Ended.IsZero() {
+		was.Ended = at // it was cut off, and has no promise
+	}
+	return &was
+}
+
+// Looked is the state for somebody who only looks: a command that settles the epic branch, or was
+// refused or killed while it did, is no run; the newest is the one before it, and what that said
+// of the branch is over.
+func (s State) Looked() State {
+	if s.before == nil {
+		return s
+	}
+	s.Run, s.before = *s.before, nil
+	if s.Run.Drain == EpicMoved || s.Run.Drain == CheckedOut {
+		s.Run.Drain, s.Run.DrainWhy = "", ""
+	}
+	return s
+}
+
+// DrainStarted says that no new work is taken, for the event's Code.
+type DrainStarted struct{ anyTime }
+
+func (DrainStarted) apply(s State, e Event) State {
+	if s.Run.Drain == "" {
+		s.Run.Drain, s.Run.DrainWhy = e.Code, e.Reason
+	}
+	return s
+}
+
+// InterruptStarted says that agents are interrupted.
+type InterruptStarted struct{ anyTime }
+
+func (InterruptStarted) apply(s State, _ Event) State {
+	s.Run.Interrupt = true
+	return s
+}
+
+// RunPaused says that no agent starts, until the run goes on.
+type RunPaused struct{ anyTime }
+
+func (RunPaused) apply(s State, _ Event) State {
+	s.Run.Paused = true
+	return s
+}
+
+// RunContinued ends a pause.
+type RunContinued struct{ anyTime }
+
+func (RunContinued) apply(s State, _ Event) State {
+	s.Run.Paused = false
+	return s
+}
+
+// RequestRefused says that what a person asked for is not possible now.
+type RequestRefused struct {
+	anyTime
+	noChange
+}
+
+// BreakerOpened says that the agent does not start, and when it is tried again.
+type BreakerOpened struct {
+	anyTime
+	Until time.Time `json:"until,omitzero"` // the next try
+}
+
+// apply charges nobody for an agent that does not start, and has one agent probe before all
+// others.
+func (f BreakerOpened) apply(s State, e Event) State {
+	for _, fast := range s.Run.FastExits {
+		s = s.edit(fast.Task, func(t *Task) {
+			if t.State == Parked && t.Code == AgentCrashed || t.State == Waiting {
+				t.resetForRetry(e.At)
+			}
+		})
+	}
+	s.Run.Probing, s.Run.Failures = true, 0
+	s.Cooldown, s.Cooling = f.Until, e.Reason
+	return s
+}
+
+// MetaWanted says that too many tasks failed in a row: an issue shall tell of it.
+type MetaWanted struct{ anyTime }
+
+func (MetaWanted) apply(s State, _ Event) State {
+	s.FailureReport = "wanted"
+	return s
+}
+
+// MetaFiled is the tracker's answer to that.
+type MetaFiled struct {
+	anyTime
+	Issue string `json:"issue" text:"plain"` // its id, or that it was not filed
+}
+
+func (f MetaFiled) apply(s State, _ Event) State {
+	s.FailureReport = f.Issue
+	return s
+}
+
+// WorkerPanicked tells of a bug in orch.
+type WorkerPanicked struct {
+	anyTime
+	Trace string `json:"trace,omitempty" text:"long"` // where it was
+}
+
+func (WorkerPanicked) apply(s State, e Event) State {
+	if e.Task == "" || !s.Task(e.Task).Last().Open() {
+		return s
+	}
+	return s.edit(e.Task, func(t *Task) { t.end(AgentCrashed, "", e.At) })
+}
+
+// LeftoverFound tells of something that a killed run left, with what was done about it.
+type LeftoverFound struct {
+	anyTime
+	noChange
+	Path string `json:"path,omitempty"` // where it is, or was, with the reference that is meant
+}
+
+// TamperingFound tells of something that only orch or a person may write, which was changed
+// and put back.
+type TamperingFound struct {
+	anyTime
+	noChange
+	Files   []string `json:"files,omitempty"`               // the first few
+	Changes string   `json:"changes,omitempty" text:"long"` // all of them, a line each
+}
+
+// SettingsChanged says that the settings are no longer those that the run goes by.
+type SettingsChanged struct {
+	anyTime
+	noChange
+	Difference string `json:"difference,omitempty" text:"long"` // line by line, or why they cannot be read
+}
+
+// FastExit is an agent that ended at once and badly.
+type FastExit struct {
+	Task TaskID    `json:"task"` // whose agent it was
+	At   time.Time `json:"at"`   // UTC
+	Why  string    `json:"why"`  // in a clause
+}
+
+// fastExitWindow is how long a fast exit counts for the breaker.
+const fastExitWindow = 60 * time.Second
+
+// fastExit notes an agent that ended at once and badly.
+func (s State) fastExit(e Event) State {
+	recent := slices.DeleteFunc(slices.Clone(s.Run.FastExits), func(f FastExit) bool { return e.At.Sub(f.At) > fastExitWindow })
+	s.Run.FastExits = append(recent, FastExit{Task: e.Task, At: e.At, Why: e.Reason})
+	return s
+}

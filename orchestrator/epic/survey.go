@@ -1,0 +1,185 @@
+package epic
+
+import (
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+)
+
+// trackerState is what a run knows of the tracker; it is not journaled, since a
+// new run reads the tracker anew.
+type trackerState struct {
+	busy     bool          // one call at a time
+	read     time.Time     // the newest survey of this run
+	wrote    time.Time     // the newest answer to a write
+	cost     time.Duration // of the newest survey
+	stale    bool          // something was written, landed or ended since
+	failures int           // in a row
+	notYet   time.Time
+	code     Code // of the newest failure, where it is known
+	claimed  bool // the epic was ours in this run
+	why      string
+	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
+}
+
+// refusal is a kind of change to an issue that the tracker did not make.
+type refusal struct {
+	id   TaskID
+	kind string
+}
+
+// ReadAt is when the tracker's newest reading that differed from what was known
+// came in; zero when it was never read.
+func (s State) ReadAt() time.Time { return s.tracker.read }
+
+// TrackerBusy is the intent to call the tracker.
+type TrackerBusy struct{ anyTime }
+
+func (TrackerBusy) apply(s State, _ Event) State {
+	s.tracker.busy = true
+	return s
+}
+
+// TrackerFailed says that the tracker did not answer.
+type TrackerFailed struct{ anyTime }
+
+func (TrackerFailed) apply(s State, e Event) State {
+	s.tracker.busy = false
+	s.tracker.failures++
+	s.tracker.code, s.tracker.why = e.Code, e.Reason
+	s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
+	return s
+}
+
+// WriteResult is the answer to one change that the tracker was asked for.
+type WriteResult struct {
+	ID      TaskID `json:"id"`                            // of the issue
+	Kind    string `json:"kind,omitempty" text:"plain"`   // of the change
+	Status  string `json:"status,omitempty" text:"plain"` // which it has now; "" when refused
+	Refused string `json:"refused,omitempty"`             // the tracker's words
+	By      string `json:"by,omitempty" text:"plain"`     // who holds it
+}
+
+// TrackerWritten says which statuses the tracker has from us.
+type TrackerWritten struct {
+	anyTime
+	Wrote []WriteResult `json:"wrote,omitempty"` // a change each
+}
+
+func (f TrackerWritten) apply(s State, e Event) State {
+	s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
+	s.tip.fresh = false
+	for _, w := range f.Wrote {
+		if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
+			s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
+		}
+		s = applyWrite(s, w)
+	}
+	return s
+}
+
+// applyWrite applies the tracker's answer to one change.
+func applyWrite(s State, w WriteResult) State {
+	if s.Task(w.ID) == nil {
+		return s
+	}
+	if w.Refused != "" {
+		s.tracker.refused = maps.Clone(s.tracker.refused)
+		if s.tracker.refused == nil {
+			s.tracker.refused = map[refusal]string{}
+		}
+		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
+	}
+	if w.ID == s.Epic && w.Refused == "" && w.Status == statusInProgress {
+		s.tracker.claimed = true
+	}
+	return s.edit(w.ID, func(t *Task) {
+		if w.Refused == "" {
+			t.Status, t.Written, t.Assignee, t.ClosedByAgent = w.Status, w.Status, w.By, false
+		} else if w.By != "" {
+			t.Assignee, t.Status = w.By, statusInProgress
+		}
+	})
+}
+
+// TrackerRead is how the tracker differs from what the state knew.
+type TrackerRead struct {
+	anyTime
+	Nodes   []Node        `json:"nodes,omitempty"`   // that are new, or differ
+	Removed []TaskID      `json:"removed,omitempty"` // that are no longer there
+	Took    time.Duration `json:"took"`              // to read all of it
+}
+
+func (f TrackerRead) apply(s State, e Event) State {
+	s.tracker.busy, s.tracker.failures, s.tracker.stale = false, 0, false
+	s.tracker.read, s.tracker.cost = e.At, f.Took
+	s.Tasks, s.index = slices.Clone(s.Tasks), maps.Clone(s.index)
+	s.tracker.refused = maps.Clone(s.tracker.refused)
+	for _, n := range f.Nodes {
+		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
+		i, known := s.index[n.ID]
+		if !known {
+			t := &Task{Node: n, State: Waiting, Since: e.At}
+			t.reconcile(Node{}, s.Run.Limits.Actor, e.At)
+			s.index[n.ID] = len(s.Tasks)
+			s.Tasks = append(s.Tasks, t)
+			continue
+		}
+		t := *s.Tasks[i]
+		was := t.Node
+		t.Node, t.Deleted = n, false
+		t.reconcile(was, s.Run.Limits.Actor, e.At)
+		s.Tasks[i] = &t
+	}
+	for _, id := range f.Removed {
+		if i, known := s.index[id]; known {
+			t := *s.Tasks[i]
+			t.Deleted = true
+			s.Tasks[i] = &t
+		}
+	}
+	sort.Slice(s.Tasks, func(i, j int) bool { return s.Tasks[i].ID < s.Tasks[j].ID })
+	for i, t := range s.Tasks {
+		s.index[t.ID] = i
+	}
+	return s
+}
+
+// reconcile brings a task's state in line with what a person did in the tracker.
+// What the tracker has from us (Written) is no news.
+func (t *Task) reconcile(was Node, actor string, at time.Time) {
+	if !t.Dispatchable() || t.Status == t.Written && t.Written != "" {
+		return
+	}
+	open := t.Status == statusOpen
+	told := t.Written
+	t.Written = ""
+	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == "" // by whom, the tracker told later
+	t.ClosedByAgent = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent(actor)
+	switch {
+	case t.State == Skipped && t.ClosedByAgent:
+		t.resetForRetry(at) // no person closed it after all
+	case t.State == Waiting || t.State == Parked && t.closed():
+		t.abandon(at)
+	case t.State == Skipped && open && was.Status != statusOpen:
+		t.resetForRetry(at)
+	case t.State == Landed && open && told == statusClosed,
+		t.State == Parked && open && told == statusBlocked:
+		t.resetForRetry(at) // reopened
+	}
+}
+
+// closedByAgent reports whether an agent, rather than a person, closed the task
+// in the tracker: it was closed under the name that agents are given; or the
+// tracker tells no name, and an attempt was open then. A session's model has the
+// name of its person; the orch of another clone has one of its own, and closes what has landed there.
+func (t *Task) closedByAgent(actor string) bool {
+	during := slices.ContainsFunc(t.Attempts, func(a Attempt) bool {
+		began, ended := a.Started.Add(-time.Second), a.Ended.Add(time.Second) // the tracker rounds to whole seconds, up or down
+		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(ended))
+	})
+	otherClone := strings.Contains(t.ClosedBy, ":") && t.ClosedBy != actor
+	return during || strings.HasPrefix(t.ClosedBy, ActorPrefix) && !otherClone
+}

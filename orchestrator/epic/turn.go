@@ -1,0 +1,279 @@
+package epic
+
+import (
+	"slices"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/iteration"
+)
+
+// Turn is one run of an agent's client, as it is asked for.
+type Turn struct {
+	Iteration int    `json:"iteration,omitempty"`            // from 1
+	Base      Commit `json:"base,omitempty"`                 // what its attempt began from
+	Session   string `json:"session,omitempty" text:"plain"` // the client's id of the conversation; "" a new one
+	Resume    bool   `json:"resume,omitempty"`               // goes on with Session
+}
+
+// Turn is the turn that a decision to start an agent asks for; the zero Turn for others.
+func (e Event) Turn() Turn {
+	switch f := e.Fact.(type) {
+	case AttemptStarted:
+		return f.Turn
+	case IterationStarted:
+		return f.Turn
+	}
+	return Turn{}
+}
+
+// IterationStarted is the intent to start the agent of an open attempt once more.
+type IterationStarted struct {
+	Turn
+}
+
+func (IterationStarted) check(s State, e Event) error {
+	if err := (ofAttempt{}).check(s, e); err != nil {
+		return err
+	}
+	switch t := s.Task(e.Task); {
+	case t.Last().HasAgent():
+		return forbid(e, "an agent of %s runs", t.ID)
+	case t.State != Running:
+		return forbid(e, "%s is %s", t.ID, t.State)
+	}
+	return nil
+}
+
+func (f IterationStarted) apply(s State, e Event) State {
+	s.Run.Iterations++
+	return s.edit(e.Task, func(t *Task) {
+		a := t.last()
+		a.Iteration, a.Phase = f.Iteration, Starting
+		t.move(Running, e.At)
+	})
+}
+
+// AgentStarted says that the agent's process runs.
+type AgentStarted struct{ ofTask }
+
+func (AgentStarted) apply(s State, e Event) State {
+	if s.Task(e.Task).Last().Phase != Starting { // it is being stopped already
+		return s
+	}
+	return s.phase(e, Working)
+}
+
+// AgentExited says that an agent's process has ended; what it left is being looked at.
+type AgentExited struct{ ofTask }
+
+func (AgentExited) apply(s State, e Event) State {
+	return s.phase(e, Inspecting)
+}
+
+// Round is what the rules of an agent said of its work when it ended a turn, before
+// anything is landed.
+type Round struct {
+	iteration.Entry
+	Feedback string `json:"feedback,omitempty" text:"long"` // for the next turn
+}
+
+// AgentEnded says how an agent's process ended, and what git shows of its work.
+type AgentEnded struct {
+	Iteration int      `json:"iteration,omitempty"` // from 1
+	Base      Commit   `json:"base,omitempty"`      // what its attempt began from
+	Head      Commit   `json:"head,omitempty"`      // the newest commit of its work
+	Changed   bool     `json:"changed,omitempty"`   // its work differs from its base
+	Files     []string `json:"files,omitempty"`     // that differ, the first few
+	Added     int      `json:"added,omitempty"`     // lines
+	Deleted   int      `json:"deleted,omitempty"`   // lines
+	Salvaged  bool     `json:"salvaged,omitempty"`  // orch committed what was not
+	Unmerged  []string `json:"unmerged,omitempty"`  // files that it left in conflict
+	Session   string   `json:"session,omitempty"`   // the client's id of the conversation
+	End       End      `json:"end,omitempty"`       // how its process ended
+	Signal    string   `json:"signal,omitempty"`    // from its promise
+	Fast      bool     `json:"fast,omitempty"`      // ended within seconds, and badly
+
+	Usage
+	Took       time.Duration `json:"took,omitempty"`        // from start to end
+	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
+
+	Said  string `json:"said,omitempty" text:"long"` // with its promise; or what it is to be told
+	Round *Round `json:"round,omitempty"`            // where its agent's rules were asked
+}
+
+func (AgentEnded) check(s State, e Event) error {
+	if err := (ofAttempt{}).check(s, e); err != nil {
+		return err
+	}
+	if !s.Task(e.Task).Last().HasAgent() {
+		return forbid(e, "no agent of %s runs", e.Task)
+	}
+	return nil
+}
+
+// apply moves the task on into the queue, or the attempt has failed, or it was not the
+// attempt's fault.
+func (f AgentEnded) apply(s State, e Event) State {
+	s.Run.add(f.Usage)
+	s.tip.fresh = false
+	if f.End == EndedMachine {
+		s = s.machineFails(e)
+	}
+	if f.End == EndedItself {
+		s = s.machineWorks()
+		s.Run.GoodEnds++
+		s.Run.FastExits, s.Run.Probing, s.Cooled = nil, false, 0
+	}
+	s = f.applyCooldown(s, e)
+	if f.Fast && (s.Run.GoodEnds == 0 || f.End == EndedNoStart) {
+		s = s.fastExit(e)
+	}
+	s.tracker.stale = true
+	s = s.edit(e.Task, func(t *Task) {
+		f.note(t, e)
+		f.settle(t, e, s.Run.Limits)
+	})
+	if s.Task(e.Task).State == Queued {
+		s.Queue = append(slices.Clone(s.Queue), e.Task)
+	}
+	return s
+}
+
+// applyCooldown lets the whole pool wait when the client's service asks for it. Agents
+// that were told so at the same time make one applyCooldown-down, not several.
+func (f AgentEnded) applyCooldown(s State, e Event) State {
+	if f.End != EndedLimit && f.End != EndedUsage {
+		return s
+	}
+	wait := f.RetryAfter
+	if wait <= 0 {
+		wait = s.Run.Limits.PoolBackOff << min(s.Cooled, 5)
+	}
+	if !e.At.Before(s.Cooldown) {
+		s.Cooled++
+	}
+	if until := e.At.Add(wait); until.After(s.Cooldown) {
+		s.Cooldown, s.Cooling = until, e.Reason
+	}
+	return s
+}
+
+// note adds what the agent used and left to its attempt.
+func (f AgentEnded) note(t *Task, e Event) {
+	a := t.last()
+	a.Phase, a.Worked = BetweenTurns, a.Worked+f.Took
+	if f.Head != "" {
+		a.Head = f.Head
+	}
+	a.Why = e.Reason
+	if f.Session != "" && f.Session != a.Session {
+		a.Session, a.SessionTokens = f.Session, 0
+	}
+	a.SessionTokens += f.Tokens
+	a.add(f.Usage)
+	t.add(f.Usage)
+	if f.Round != nil {
+		a.Rounds = append(slices.Clone(a.Rounds), f.Round.Entry)
+	}
+}
+
+// settle says what becomes of the attempt.
+func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
+	a := t.last()
+	switch {
+	case f.End == EndedStopped, t.State == Skipped:
+		t.end(Orphaned, "", e.At)
+	case f.End == EndedMachine:
+		t.end(Machine, "", e.At)
+		t.NotBefore = e.At.Add(machineBackOff)
+	case e.Code == TooLarge:
+		t.end(TooLarge, f.Said, e.At)
+	case f.End == EndedLimit, f.End == EndedUsage, f.End == EndedAuth, f.End == EndedDisk:
+		t.end(e.Code, "", e.At)
+	case f.End == EndedTime, f.End == EndedIdle:
+		t.end(NoProgress, e.Reason, e.At)
+	case f.End == EndedCrash, f.End == EndedNoStart:
+		t.end(AgentCrashed, e.Reason, e.At)
+		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
+	case f.Signal == SignalBlocked, f.Signal == SignalEscalate:
+		t.end(Question, f.Said, e.At)
+	case f.Round != nil && !f.Round.Passed:
+		f.continueTurn(t, e, limits)
+	case t.over(limits.TaskBudget) != "" && (f.Signal == SignalContinue || f.Signal == SignalFresh):
+		t.end(Budget, f.Said, e.At)
+	case f.Signal == SignalContinue && a.Iteration < limits.iterations(t):
+		a.Feedback = f.Said // stays open; Decide starts the next iteration
+	case f.Signal == SignalFresh && a.Iteration < limits.iterations(t):
+		a.Feedback, a.Session, a.SessionTokens = freshFeedback, "", 0
+	case f.Signal == SignalContinue, f.Signal == SignalFresh:
+		t.end(MaxIterations, "", e.At)
+	case len(f.Unmerged) > 0:
+		a.Files = f.Unmerged
+		t.end(MergeConflict, f.Said, e.At)
+	case !f.Changed:
+		t.end(NoChange, f.Said, e.At)
+	case limits.needsPromise(t, f.Signal):
+		a.Feedback = askFeedback
+	default:
+		t.move(Queued, e.At)
+	}
+}
+
+// continueTurn gives an agent the feedback of its rules, for another turn of the same attempt; a
+// guard ends one that does not get better.
+func (f AgentEnded) continueTurn(t *Task, e Event, limits Limits) {
+	a, r := t.last(), f.Round
+	guard, why := iteration.CheckGuards(a.Rounds, iteration.DefaultThreshold)
+	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
+	switch {
+	case code != "":
+		a.Why = why
+		t.end(code, r.Feedback, e.At)
+	case t.over(limits.TaskBudget) != "":
+		t.end(Budget, r.Feedback, e.At)
+	case a.Iteration >= limits.iterations(t):
+		a.Why = r.Failure
+		t.end(MaxIterations, r.Feedback, e.At)
+	default:
+		a.Feedback = r.Feedback // stays open; Decide starts the next iteration
+	}
+}
+
+// needsPromise reports whether an agent that ended a turn is asked whether it is done: one that
+// promised nothing, in a conversation that can go on, once in a row.
+func (l Limits) needsPromise(t *Task, signal string) bool {
+	a := t.Last()
+	return l.Resumes && signal == "" && !a.InSession && a.Feedback != askFeedback && a.Iteration < l.iterations(t) && t.over(l.TaskBudget) == ""
+}
+
+// askFeedback is what an agent is told that ended a turn without a promise.
+const askFeedback = "You ended without a promise. If the whole task is done and committed, and every check passes, say so as your brief wants it; if you need a person, ask; else go on."
+
+// freshFeedback is what an agent is told that goes on where a full context ended another.
+const freshFeedback = "An earlier session of yours ended since its context was full. What it did is committed in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."
+
+// End is how an agent process ended, as its harness reads it.
+type End string
+
+// The ends of an agent process.
+const (
+	EndedItself  End = "ended"
+	EndedCrash   End = "crashed"
+	EndedLimit   End = "rate_limited" // or the API was overloaded or out of reach: the whole pool waits
+	EndedAuth    End = "auth"
+	EndedUsage   End = "usage_limit"
+	EndedTime    End = "timeout"
+	EndedIdle    End = "no_progress"
+	EndedStopped End = "stopped" // by orch
+	EndedNoStart End = "no_start"
+	EndedMachine End = "machine"
+	EndedDisk    End = "disk" // only in journals of version 1
+)
+
+// The signals of an agent's promise that Apply reads.
+const (
+	SignalBlocked  = "BLOCKED"
+	SignalEscalate = "ESCALATE"
+	SignalContinue = "CONTINUE"
+	SignalFresh    = "CHECKPOINT" // its context is full: it goes on in a fresh session
+)
