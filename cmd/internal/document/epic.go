@@ -1,6 +1,7 @@
 package document
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -62,7 +63,7 @@ type Around struct {
 	// TrackerAge is how old the newest reading of the tracker is, in milliseconds.
 	TrackerAge int64 `json:"tracker_age_ms"`
 	// Asked are the requests that no run has taken yet, oldest first; null for none.
-	Asked []epic.Event `json:"asked"`
+	Asked []Record `json:"asked"`
 	// EpicBranch is where the epic branch is.
 	EpicBranch EpicBranch `json:"epic_branch"`
 }
@@ -184,7 +185,48 @@ type Event struct {
 	// Seq is the number of the record, from 1.
 	Seq int64 `json:"seq"`
 	// Event is what happened.
-	Event epic.Event `json:"event"`
+	Event Record `json:"event"`
+}
+
+// Record is an event as the journal has it.
+type Record struct {
+	// V is the version of its shape.
+	V int `json:"v"`
+	// Kind is what happened, in the past tense.
+	Kind epic.Kind `json:"kind"`
+	// At is when, UTC.
+	At time.Time `json:"at"`
+	// Task is to which task; absent for none.
+	Task epic.TaskID `json:"task,omitempty"`
+	// Attempt is in which attempt, from 1; absent for none.
+	Attempt int `json:"attempt,omitempty"`
+	// Code is why; absent for none.
+	Code epic.Code `json:"code,omitempty"`
+	// Reason is the same in a clause.
+	Reason string `json:"reason,omitempty"`
+	// Data are the fields of the kind; absent where it has none.
+	Data json.RawMessage `json:"data,omitempty"`
+	// Kept are hashes of long texts that are in files, by the names of their fields.
+	Kept map[string]string `json:"kept,omitempty"`
+}
+
+// RecordOf is an event for a program. It fails for an event that no journal takes.
+func RecordOf(e epic.Event) (r Record, err error) {
+	b, err := json.Marshal(e)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(b, &r)
+}
+
+// RecordsOf are events for a program; one that no journal takes is left out.
+func RecordsOf(events []epic.Event) (all []Record) {
+	for _, e := range events {
+		if r, err := RecordOf(e); err == nil {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // Schema is "orch.event/1".

@@ -209,5 +209,9 @@ func PrintEvent(a *cli.App, r journal.Record, wanted func(epic.Event) bool) erro
 	if !wanted(e) {
 		return nil
 	}
-	return document.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: e})
+	printed, err := document.RecordOf(e)
+	if err != nil {
+		return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
+	}
+	return document.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: printed})
 }
