@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 )
@@ -144,7 +145,11 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 	if err := os.Mkdir(filepath.Join(r.commonDir, "logs"), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("making the folder of the reflogs: %w", err)
 	}
-	_, err := r.Do(ctx, Call{Args: []string{"update-ref", "-m", "orch", "--no-deref", "--stdin", "-z"}, Stdin: script.Bytes()})
+	update := Call{Args: []string{"update-ref", "-m", "orch", "--no-deref", "--stdin", "-z"}, Stdin: script.Bytes()}
+	_, err := r.Do(ctx, update)
+	if err != nil && r.unlock(append(namesOf(changes), namesOf(verify)...)) {
+		_, err = r.Do(ctx, update)
+	}
 	var exit *command.ExitError
 	if !errors.As(err, &exit) {
 		return err
@@ -163,6 +168,40 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 		}
 	}
 	return err
+}
+
+// named is a reference, or a change of one.
+type named interface{ name() string }
+
+func (c RefChange) name() string { return c.Name }
+
+func (r Ref) name() string { return r.Name }
+
+func namesOf[T named](all []T) (names []string) {
+	for _, one := range all {
+		names = append(names, one.name())
+	}
+	return names
+}
+
+const (
+	// ownRefs begins the names of references that only orch writes.
+	ownRefs = "refs/orch/"
+	// staleLock is how old a lock on one of them is that no git of orch's can still have.
+	staleLock = 15 * time.Second
+)
+
+// unlock removes locks that a git which was killed, or whose folders were taken away under it, has
+// left on orch's own references, and reports whether there was one.
+func (r *Repo) unlock(names []string) (removed bool) {
+	for _, name := range names {
+		path := filepath.Join(r.commonDir, filepath.FromSlash(name)+".lock")
+		info, err := os.Lstat(path)
+		if strings.HasPrefix(name, ownRefs) && err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleLock {
+			removed = os.Remove(path) == nil || removed
+		}
+	}
+	return removed
 }
 
 // moved says how a reference differs from what a change rests on. It asks the reference,

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -193,4 +194,26 @@ func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 	_, err := w.Open().Resolve(t.Context(), "nowhere")
 	require.ErrorContains(t, err, "nowhere")
 	require.NoError(t, os.RemoveAll(w.Dir))
+}
+
+// TestStaleLock: a lock that a killed git has left on a reference of orch's own does not stand in
+// the way for ever; one on a person's is theirs.
+func TestStaleLock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r, c := w.Open(), w.Commit("file", "1")
+	lock := func(name string) string {
+		path := filepath.Join(r.CommonDir(), filepath.FromSlash(name)+".lock")
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, nil, 0o600))
+		old := time.Now().Add(-time.Minute)
+		require.NoError(t, os.Chtimes(path, old, old))
+		return path
+	}
+	own := lock("refs/orch/e/lease")
+	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/orch/e/lease", New: c}}))
+	require.NoFileExists(t, own)
+	theirs := lock("refs/heads/theirs")
+	require.Error(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/heads/theirs", New: c}}))
+	require.FileExists(t, theirs)
 }
