@@ -94,9 +94,6 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 			Brief: filepath.Join(orchestrator.AttemptDir(w.EpicDir(epicID), t.ID, at.Number), fmt.Sprintf("brief-%d.md", 1)), New: fresh[t.ID]})
 	}
 	done := len(tasks) == 0 && sum.Counts.Ready == 0
-	if len(tasks) > 0 {
-		sum.Promise, sum.Reason = epic.LoopContinue, fmt.Sprintf("%d %s handed out", len(tasks), cli.Plural(len(tasks), "task is", "tasks are"))
-	}
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.next/1", "epic": epicID, "tasks": tasks, "done": done, "counts": sum.Counts, "reason": sum.Reason, "promise": sum.Promise, "trust": q.Needed(untrusted)})
 		return nil
@@ -215,7 +212,7 @@ func (a *app) sayLanded(s epic.State, t *epic.Task) error {
 	landed := t.State == epic.Landed
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.land/1", "task": t.ID, "landed": landed, "commit": t.Commit, "state": t.State,
-			"reason": cmp.Or(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t)})
+			"reason": cmp.Or(string(t.Code), string(at.Failure)), "feedback": at.Feedback, "files": at.Files, "next": landNext(s, t), "promise": epic.PromiseOf(s, a.Now()).Promise})
 	} else if landed {
 		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s, t))
 	} else {

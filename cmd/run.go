@@ -367,7 +367,12 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 		}
 		return cli.ExitDone
 	case epic.LoopContinue:
-		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
+		if sum.Code == "" || sum.Code == epic.Interrupted {
+			return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
+		}
+	}
+	if sum.Code == epic.Interrupted && sig != 0 {
+		return 128 + int(sig)
 	}
 	if r, ok := epic.ReasonOf(sum.Code); ok {
 		return int(r.Exit)

@@ -84,7 +84,7 @@ func (p page) runText(now time.Time) string {
 	case r.Ended.IsZero():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
-	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
+	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), epic.PromiseOf(p.State, now).Promise)
 }
 
 func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {

@@ -106,6 +106,19 @@ func noRun(args []string) error {
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 
+// Epic replays the journal of an epic; the picture is nil where there is none yet.
+func (w *Workspace) Epic(id epic.TaskID) (*Picture, error) {
+	dir := w.EpicDir(id)
+	if journal.Size(dir) == 0 {
+		return nil, nil
+	}
+	p, err := w.Picture(dir)
+	if err == nil && p.State.Epic == "" {
+		return nil, nil
+	}
+	return p, err
+}
+
 // find looks a task up by its id, or by an ending of it that only one has.
 func (p *Picture) find(id epic.TaskID) *epic.Task {
 	if t := p.State.Task(id); t != nil && !t.Epic {
@@ -151,6 +164,23 @@ func (p *Picture) Unremoved() (events []epic.Event) {
 		}
 	}
 	return events
+}
+
+// Promise says what the epic needs next, by the tracker's newest word and the epic branch as it
+// is. Where one of them cannot be read, by what the journal knows.
+func (p *Picture) Promise(ctx context.Context) epic.Outlook {
+	p.Refresh(ctx)
+	if b, err := p.Standing(ctx); err == nil {
+		p.settleBranch(b)
+	}
+	return epic.PromiseOf(p.State, p.Now())
+}
+
+// settleBranch has the state know that the epic branch was moved.
+func (p *Picture) settleBranch(b Standing) {
+	if b.Moved.From != "" {
+		p.State.Moved = epic.Moved{TipMove: b.Moved}
+	}
 }
 
 // statusPatience is how long status waits for the tracker before it goes by
