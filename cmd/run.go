@@ -43,7 +43,8 @@ type runFlags struct {
 	trust              string
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
-	withheld           error    // why the gate is not asked; nil where it is
+	wait               time.Duration
+	withheld           error // why the gate is not asked; nil where it is
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -170,6 +171,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	v := show.NewView(w.App, s.epic)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.Headless, Base: s.base, Observe: v.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return err

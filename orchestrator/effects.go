@@ -49,6 +49,7 @@ type Deps struct {
 	Roles          map[string]Role          // by agent, as tasks' labels name them; "" for others
 	Hooks          Hooks                    // of tasks; nil for none
 	Limits         epic.Limits              // what Decide goes by
+	SessionGone    SessionGone              // tells which sessions are gone; nil: none is
 	Redact         *redact.Redactor         // takes secrets out of all that is kept; nil knows none
 	Patience       Patience                 // how long an agent may take
 	Tasks          string                   // the command that agents and people use for the tracker, for the brief
@@ -130,6 +131,12 @@ func (x *Effects) execute(ctx context.Context, s epic.State, d epic.Decision, te
 		return []epic.Event{x.into(ctx, s, d)}
 	case epic.LookAtTip:
 		return []epic.Event{x.look(ctx, s)}
+	case epic.Collect:
+		return []epic.Event{x.collect(ctx, s, d)}
+	case epic.Reply:
+		return []epic.Event{x.answer(s, d.Request)}
+	case epic.LookAtSessions:
+		return x.lookAtSessions(ctx, s)
 	case epic.PinTip:
 		return x.pin(ctx, s)
 	case epic.RestoreTip:

@@ -150,26 +150,33 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
 	exists := fx.Store.Exists(string(t.ID), a.Number)
-	if exists && (!a.Agent || a.Handed && mode != epic.Headless) {
+	why := o.gone(t, mode)
+	if exists && (!a.Agent || a.Handed && why == "") {
 		return epic.Event{}, nil
 	}
 	lost := epic.Event{Kind: epic.AttemptLost, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Agent: &epic.Agent{Head: a.Head},
 		Reason: "orch was stopped while the agent worked"}
-	if a.InSession {
-		lost.Reason = "it was a session's; orch run takes over"
+	if a.InSession && why != "" {
+		lost.Reason = why
 	}
 	if !exists {
 		lost.Reason += "; its worktree is gone"
 		return lost, nil
 	}
+	return fx.salvage(ctx, t, lost)
+}
+
+// salvage makes what a lost attempt has left reachable, and gives the event of its loss.
+func (x *Effects) salvage(ctx context.Context, t *epic.Task, lost epic.Event) (epic.Event, error) {
+	a := t.Last()
 	d := epic.Decision{Event: epic.Event{Task: t.ID, Attempt: a.Number}}
-	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
+	w, err := x.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
 	if err != nil {
 		return epic.Event{}, err
 	}
 	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
 	if w.Head != a.Base {
-		err = fx.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
+		err = x.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
 	}
 	return lost, err
 }

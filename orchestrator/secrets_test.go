@@ -26,13 +26,13 @@ func knowing() *redact.Redactor {
 // own, settings, and what git makes. A new field has to be redacted, or to be listed.
 func TestEveryTextOfAnEventIsRedacted(t *testing.T) {
 	stays := []string{
-		"Kind", "Task", "Code", "Epic",
+		"Kind", "Task", "Code", "Epic", "Request",
 		"Run.Mode", "Run.Drain", "Run.DrainWhy", "Run.Promise", "Run.FastExits.Task", "Run.FastExits.Why", "Run.FaultWhy", // a run that starts has none of these
-		"Run.Limits.Into", "Run.Limits.Actor",
+		"Run.Limits.Into", "Run.Limits.Actor", "Run.Holder.Session", "Run.Holder.Here", "Run.Holder.Name",
 		"Read.Nodes.ID", "Read.Nodes.Parent", "Read.Nodes.Status", "Read.Nodes.Assignee", "Read.Nodes.Agent", "Read.Nodes.ClosedBy", "Read.Nodes.Needs", "Read.Removed", // the tracker is read without secrets
 		"Wrote.ID", "Wrote.Kind", "Wrote.Status", "Wrote.By",
 		"Land.Tasks", "Land.Old", "Land.Commits", "Land.Tree", "Land.Log", "Land.Rules.Rule",
-		"Agent.Base", "Agent.Head", "Agent.End",
+		"Agent.Base", "Agent.Head", "Agent.End", "Agent.Holder.Session", "Agent.Holder.Here", "Agent.Holder.Name",
 		"Tip.From", "Tip.To", "Tip.Kept", "Tip.Lost",
 		"Round.Entry.Signal", "Round.Entry.Rules.Rule",
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 )
 
 // Fingerprint is a text that changes when a file or a directory below a folder does: it tells
@@ -12,11 +13,26 @@ import (
 // most, those near the top first, and follows no symbolic link; the index and the other files of
 // git are not among them. It is empty where there is no such folder.
 func Fingerprint(dir string) string {
-	info, err := os.Lstat(dir)
-	if err != nil || !info.IsDir() {
+	newest, seen := newest(dir)
+	if newest.IsZero() {
 		return ""
 	}
-	newest, seen := info.ModTime(), 0
+	return strconv.FormatInt(newest.UnixNano(), 36) + "." + strconv.Itoa(seen)
+}
+
+// Changed is when a file or a directory below a folder was changed last, as far as [Fingerprint]
+// looks; zero where there is no such folder.
+func Changed(dir string) time.Time {
+	at, _ := newest(dir)
+	return at
+}
+
+func newest(dir string) (newest time.Time, seen int) {
+	info, err := os.Lstat(dir)
+	if err != nil || !info.IsDir() {
+		return time.Time{}, 0
+	}
+	newest = info.ModTime()
 	for level := []string{dir}; len(level) > 0 && seen < freshEntries; {
 		var below []string
 		for _, dir := range level {
@@ -39,5 +55,5 @@ func Fingerprint(dir string) string {
 		}
 		level = below
 	}
-	return strconv.FormatInt(newest.UnixNano(), 36) + "." + strconv.Itoa(seen)
+	return newest, seen
 }

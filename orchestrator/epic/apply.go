@@ -12,6 +12,9 @@ func NewState() State { return State{Window: 1, index: map[TaskID]int{}} }
 // Apply gives the state after e. It changes nothing of s: what is shared with
 // the result is never written again. e must have passed Check.
 func Apply(s State, e Event) State {
+	if e.Request != "" {
+		s = s.take(e)
+	}
 	switch e.Kind {
 	case RunStarted:
 		return applyRun(s, e)
@@ -20,6 +23,9 @@ func Apply(s State, e Event) State {
 		if e.Text == string(LoopDone) {
 			s.Done = s.Tip
 		}
+	case AnswerStarted, RequestAnswered, CollectStarted, SessionLookStarted, SessionLookEnded:
+		return applyRequest(s, e)
+	case RequestRefused, LandRequested, NextRequested: // taken above
 	case DrainStarted:
 		if s.Run.Drain == "" {
 			s.Run.Drain, s.Run.DrainWhy = e.Code, e.Reason
@@ -83,6 +89,8 @@ func applyRun(s State, e Event) State {
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
 	s.tracker, s.cleans, s.unclean, s.exited = trackerState{}, nil, nil, nil
+	s.answering, s.collecting, s.looking, s.looked = "", nil, false, time.Time{}
+	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.Kind == NextRequested }) // who asked a run that is gone asks anew
 	return s
 }
 

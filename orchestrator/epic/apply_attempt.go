@@ -11,13 +11,16 @@ import (
 const fastExitWindow = 60 * time.Second
 
 func startAttempt(s State, e Event) State {
-	if s.Run.Mode != Hand {
+	if !e.Agent.InSession {
 		s.Run.Iterations++
+	}
+	if e.Request != "" {
+		s = s.granted(e)
 	}
 	return s.edit(e.Task, func(t *Task) {
 		t.Attempts = append(t.Attempts, Attempt{
 			Number: e.Attempt, Iteration: 1, Base: e.Agent.Base, Started: e.At,
-			Agent: true, Session: e.Agent.Session, InSession: e.Agent.InSession,
+			Agent: true, Session: e.Agent.Session, InSession: e.Agent.InSession, Holder: e.Agent.Holder,
 		})
 		t.move(Running, e.At)
 	})
@@ -28,7 +31,7 @@ func startAttempt(s State, e Event) State {
 func endAgent(s State, e Event) State {
 	a := e.Agent
 	s.Run.add(a.Usage)
-	s.exited = without(s.exited, e.Task)
+	s.exited, s.collecting = without(s.exited, e.Task), without(s.collecting, e.Task)
 	s.tip.fresh = false
 	if a.End == EndedMachine {
 		s = machineFailed(s, e)

@@ -44,6 +44,18 @@ func missing(e Event) string {
 		if e.Task == "" {
 			return "task"
 		}
+	case LandRequested:
+		if e.Task == "" || e.Request == "" {
+			return "task and request"
+		}
+	case NextRequested:
+		if e.Agent == nil || e.Request == "" {
+			return "session and request"
+		}
+	case RequestAnswered:
+		if e.Request == "" {
+			return "request"
+		}
 	case LandingConflicted, TaskFound:
 		if e.Task == "" || e.Land == nil || e.Kind == TaskFound && len(e.Land.Commits) == 0 {
 			return "task and landing"
@@ -177,6 +189,10 @@ func checkTask(s State, t *Task, e Event) error {
 	case TaskAccepted:
 		if t.State != Parked || t.Code != Protected || last.Head == "" {
 			return forbid(e, "%s is not parked for protected paths", t.ID)
+		}
+	case LandRequested:
+		if !last.Open() || !last.InSession || !last.Agent || !last.Handed || t.State != Running {
+			return forbid(e, "no session works on %s", t.ID)
 		}
 	case TaskRetried:
 		if t.State != Parked && t.State != Skipped {

@@ -38,6 +38,10 @@ const (
 	PinTip     Act = "pin"        // have a reference keep the tip
 	RestoreTip Act = "restore"    // put the epic branch back
 	Finish     Act = "finish"     // the run is over
+
+	Collect        Act = "collect"  // look at what a session has done for a task
+	Reply          Act = "answer"   // tell who asked how it went
+	LookAtSessions Act = "sessions" // find those that are gone, and salvage what they have done
 )
 
 // Limits of the breaker and of a tracker that does not answer.
@@ -56,7 +60,7 @@ const (
 // None means: wait for an event, or until NextWake.
 func Decide(s State, now time.Time) []Decision {
 	rules := []func(State, time.Time) []Decision{
-		tipRules, limits, stops, parks, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
+		answers, tipRules, limits, stops, parks, collects, sessions, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
 	}
 	for _, rule := range rules {
 		if ds := rule(s, now); len(ds) > 0 {
@@ -138,7 +142,7 @@ func (s State) iterationLimit() int {
 func stops(s State, _ time.Time) (ds []Decision) {
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if !a.Agent || a.Stopping || a.InSession && s.Run.Mode != Headless {
+		if !a.Agent || a.Stopping || a.InSession {
 			continue
 		}
 		if why := s.mustStop(t); why != "" {
@@ -346,7 +350,11 @@ func starts(s State, now time.Time) (ds []Decision) {
 		if now.Before(t.NotBefore) || t.Charged >= max(1, s.Run.Limits.Attempts) {
 			continue
 		}
-		ds = append(ds, s.start(t))
+		d := s.start(t)
+		if w, ok := s.nextWish(len(ds)); ok {
+			d.Request, d.Agent.InSession, d.Agent.Holder, d.Agent.Resume, d.Agent.Session = w.ID, true, w.Holder, false, ""
+		}
+		ds = append(ds, d)
 	}
 	return ds
 }
@@ -363,7 +371,7 @@ func (s State) startOrder(now time.Time) []*Task {
 
 func (s State) start(t *Task) Decision {
 	last := t.Last()
-	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand}
+	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand, Holder: s.Run.Holder}
 	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
 		a.Base, a.Session, a.Resume = last.Head, last.Session, true
 	}
@@ -411,14 +419,14 @@ func into(s State, _ time.Time) []Decision {
 
 // busy reports whether something is under way that will answer with an event.
 func (s State) busy() bool {
-	return s.working() || s.tracker.busy || s.tip.looking || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, s.cleaning)
+	return s.working() || s.tracker.busy || s.tip.looking || s.looking || s.answering != "" || len(s.collecting) > 0 || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, s.cleaning)
 }
 
 // working reports whether an agent, the gate or a landing is under way.
 func (s State) working() bool {
 	return len(s.Landing.Tasks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
 		a := t.Last()
-		return a.Agent && !(a.Handed && s.Run.Mode != Headless)
+		return a.Agent && !a.Handed
 	})
 }
 
@@ -474,6 +482,9 @@ func (s State) NextWake(now time.Time) time.Time {
 	}
 	soonest(s.Landing.NotBefore)
 	soonest(s.tracker.notYet)
+	if s.Run.Mode == Headless && s.handedOut() {
+		soonest(s.looked.Add(sessionLook))
+	}
 	soonest(s.surveyDue())
 	soonest(s.writeDue())
 	if s.Run.Limits.MaxDuration > 0 {

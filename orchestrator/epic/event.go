@@ -44,6 +44,9 @@ const (
 	TaskAccepted      EventKind = "task_accepted"      // a person: what a parked attempt has done lands, if the gate passes it
 	TaskLimited       EventKind = "task_limited"       // a person: its attempts may have Agent.Iteration iterations
 	RequestRefused    EventKind = "request_refused"    // what a person asked for is not possible now
+	LandRequested     EventKind = "land_requested"     // a session: what it has done for a task is to land
+	NextRequested     EventKind = "next_requested"     // a session: it wants a task
+	RequestAnswered   EventKind = "request_answered"   // who asked has been told how it went
 	BreakerOpened     EventKind = "breaker_opened"     // the agent does not start
 	MetaWanted        EventKind = "meta_issue_wanted"  // too many tasks failed in a row
 	MetaFiled         EventKind = "meta_issue_filed"   //
@@ -69,12 +72,17 @@ const (
 	TipLookEnded   EventKind = "tip_look_ended"   // with nothing that was not known
 	TipSeen        EventKind = "tip_seen"         // it is where it belongs; Reason names who has it checked out, Code says that there is none and none is needed
 	RestoreStarted EventKind = "restore_started"  // it is being put back
+
+	AnswerStarted      EventKind = "answer_started"       // a request is being answered
+	CollectStarted     EventKind = "collect_started"      // what a session has done is being looked at
+	SessionLookStarted EventKind = "session_look_started" // the sessions that work on tasks are being looked for
+	SessionLookEnded   EventKind = "session_look_ended"   // those that are gone have lost their attempts
 )
 
 // Journaled reports whether the kind is written into the journal.
 func (k EventKind) Journaled() bool {
 	switch k {
-	case TrackerBusy, TrackerFailed, CleanStarted, AgentExited, TipLookStarted, TipLookEnded, TipSeen, RestoreStarted:
+	case TrackerBusy, TrackerFailed, CleanStarted, AgentExited, TipLookStarted, TipLookEnded, TipSeen, RestoreStarted, AnswerStarted, CollectStarted, SessionLookStarted, SessionLookEnded:
 		return false
 	}
 	return true
@@ -83,7 +91,7 @@ func (k EventKind) Journaled() bool {
 // Personal reports whether a person may ask for the event.
 func (k EventKind) Personal() bool {
 	switch k {
-	case TaskRetried, TaskSkipped, TaskLimited, TaskAccepted, DrainStarted, KillStarted, RunPaused, RunContinued:
+	case TaskRetried, TaskSkipped, TaskLimited, TaskAccepted, DrainStarted, KillStarted, RunPaused, RunContinued, LandRequested, NextRequested:
 		return true
 	}
 	return false
@@ -108,6 +116,8 @@ type Event struct {
 	Until   time.Time `json:"until,omitzero"`    // breaker_opened
 	Text    string    `json:"text,omitempty"`    // a person's hint or answer; an agent's feedback; output for a person
 	Files   []string  `json:"files,omitempty"`   // agent_ended: changed; landing_conflicted: in conflict
+
+	Request string `json:"request,omitempty"` // the id of the request that this takes, refuses, serves or answers
 
 	Kept map[string]string `json:"kept,omitempty"` // in the journal only: hashes of long texts that are in files, by field
 }
@@ -156,20 +166,21 @@ type Round struct {
 
 // Agent is a fact about one agent process and the work that it left.
 type Agent struct {
-	Iteration int      `json:"iteration,omitempty"`  // from 1
-	Base      Commit   `json:"base,omitempty"`       // what its attempt began from
-	Head      Commit   `json:"head,omitempty"`       // the newest commit of its work
-	Changed   bool     `json:"changed,omitempty"`    // its work differs from its base
-	Salvaged  bool     `json:"salvaged,omitempty"`   // orch committed what was not
-	Unmerged  []string `json:"unmerged,omitempty"`   // files that it left in conflict
-	InSession bool     `json:"in_session,omitempty"` // a session's model is the agent
-	Resume    bool     `json:"resume,omitempty"`     // goes on with Session
-	Session   string   `json:"session,omitempty"`    // the client's id of the conversation
-	End       End      `json:"end,omitempty"`        // how its process ended
-	Signal    string   `json:"signal,omitempty"`     // from its promise
-	Fast      bool     `json:"fast,omitempty"`       // ended within seconds, and badly
-	Added     int      `json:"added,omitempty"`      // lines
-	Deleted   int      `json:"deleted,omitempty"`    // lines
+	Iteration int           `json:"iteration,omitempty"`  // from 1
+	Base      Commit        `json:"base,omitempty"`       // what its attempt began from
+	Head      Commit        `json:"head,omitempty"`       // the newest commit of its work
+	Changed   bool          `json:"changed,omitempty"`    // its work differs from its base
+	Salvaged  bool          `json:"salvaged,omitempty"`   // orch committed what was not
+	Unmerged  []string      `json:"unmerged,omitempty"`   // files that it left in conflict
+	InSession bool          `json:"in_session,omitempty"` // a session's model is the agent
+	Holder    SessionHolder `json:"holder,omitzero"`      // that session
+	Resume    bool          `json:"resume,omitempty"`     // goes on with Session
+	Session   string        `json:"session,omitempty"`    // the client's id of the conversation
+	End       End           `json:"end,omitempty"`        // how its process ended
+	Signal    string        `json:"signal,omitempty"`     // from its promise
+	Fast      bool          `json:"fast,omitempty"`       // ended within seconds, and badly
+	Added     int           `json:"added,omitempty"`      // lines
+	Deleted   int           `json:"deleted,omitempty"`    // lines
 
 	Usage
 	Took       time.Duration `json:"took,omitempty"`        // from start to end

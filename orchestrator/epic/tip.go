@@ -24,6 +24,9 @@ type TipMove struct {
 // found elsewhere meanwhile is where it belongs when a landing of orch's own has moved it there,
 // or when that was settled.
 func Current(s State, e Event) Event {
+	if e.Kind == AttemptLost {
+		return currentLoss(s, e)
+	}
 	if e.Kind != BranchMoved || e.Tip == nil {
 		return e
 	}

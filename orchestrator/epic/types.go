@@ -97,6 +97,7 @@ type Attempt struct {
 	Session   string                  `json:"session,omitempty"`    // the client's id of the conversation
 	Counted   int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
 	InSession bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
+	Holder    SessionHolder           `json:"holder,omitzero"`      // that session
 	Handed    bool                    `json:"handed,omitempty"`     // its worktree and brief are there for the session
 	Stopping  bool                    `json:"stopping,omitempty"`   // its agent is being interrupted
 	Cleaned   bool                    `json:"cleaned,omitempty"`    // its worktree and branch are gone
@@ -198,25 +199,26 @@ func (l Limits) iterations(t *Task) int {
 
 // Run is one life of the orchestrator.
 type Run struct {
-	Number     int        `json:"number"`               // from 1, over the whole journal
-	Mode       Mode       `json:"mode"`                 // what it is for
-	Started    time.Time  `json:"started"`              // UTC
-	Ended      time.Time  `json:"ended,omitzero"`       // zero while it goes on
-	Limits     Limits     `json:"limits"`               // the settings that it goes by
-	Paused     bool       `json:"paused,omitempty"`     // no agent starts, until a person says go on
-	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
-	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
-	Kill       bool       `json:"kill,omitempty"`       // agents are interrupted too
-	Iterations int        `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
-	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
-	Usage                 // of all agents
-	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
-	Faults     int        `json:"faults,omitempty"`     // of the machine, in a row
-	FaultWhy   string     `json:"fault_why,omitempty"`  // the newest of them
-	FaultUntil time.Time  `json:"fault_until,omitzero"` // nothing that failed for it is tried before
-	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
-	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
-	Promise    string     `json:"promise,omitempty"`    // how it ended
+	Number     int           `json:"number"`               // from 1, over the whole journal
+	Mode       Mode          `json:"mode"`                 // what it is for
+	Holder     SessionHolder `json:"holder,omitzero"`      // the session that it was started from
+	Started    time.Time     `json:"started"`              // UTC
+	Ended      time.Time     `json:"ended,omitzero"`       // zero while it goes on
+	Limits     Limits        `json:"limits"`               // the settings that it goes by
+	Paused     bool          `json:"paused,omitempty"`     // no agent starts, until a person says go on
+	Drain      Code          `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
+	DrainWhy   string        `json:"drain_why,omitempty"`  // in a clause
+	Kill       bool          `json:"kill,omitempty"`       // agents are interrupted too
+	Iterations int           `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
+	GoodEnds   int           `json:"good_ends,omitempty"`  // agents that ended by themselves
+	Usage                    // of all agents
+	Failures   int           `json:"failures,omitempty"`   // tasks parked since the last landing
+	Faults     int           `json:"faults,omitempty"`     // of the machine, in a row
+	FaultWhy   string        `json:"fault_why,omitempty"`  // the newest of them
+	FaultUntil time.Time     `json:"fault_until,omitzero"` // nothing that failed for it is tried before
+	FastExits  []FastExit    `json:"fast_exits,omitempty"` // since an agent last ended well
+	Probing    bool          `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
+	Promise    string        `json:"promise,omitempty"`    // how it ended
 
 	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
 }
@@ -260,6 +262,8 @@ type State struct {
 	Cooling  string    `json:"cooling,omitempty"` // why
 	Cooled   int       `json:"cooled,omitempty"`  // cool-downs in a row
 	Meta     string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
+	Taken    []string  `json:"taken,omitempty"`   // ids of requests that were taken, the newest last
+	Wishes   []Wish    `json:"wishes,omitempty"`  // requests that somebody waits for
 	Into     IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
 
 	index   map[TaskID]int // of Tasks
@@ -268,6 +272,11 @@ type State struct {
 	cleans  map[TaskID]bool // worktrees that are being removed
 	unclean map[TaskID]bool // and that could not be, in this run
 	exited  map[TaskID]bool // agents whose process has ended, and whose work is being looked at
+
+	answering  string          // the request that is being answered
+	collecting map[TaskID]bool // what a session has done for them is being looked at
+	looking    bool            // sessions are being looked for
+	looked     time.Time       // when they were
 }
 
 // Landing is a stack of candidates between the gate and the epic branch.

@@ -28,10 +28,7 @@ type sessionFlag struct{ id string }
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
 func (f sessionFlag) of(a *cli.App) string {
-	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
-		f.id = cmp.Or(f.id, a.Getenv(name))
-	}
-	return f.id
+	return cmp.Or(f.id, workspace.SessionID(a))
 }
 
 // Session is the command orch session.
@@ -100,6 +97,15 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 	path := session.File(filepath.Dir(w.Home), id)
 	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
 		return s.Bind(id, string(epicID)), nil
+	})
+}
+
+// Known has orch keep a session that works on an epic without being bound to it, so that its end is
+// noticed; one that had ended goes on.
+func Known(ctx context.Context, w *workspace.Workspace, id string) error {
+	return changeSession(ctx, session.File(filepath.Dir(w.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
+		s.ID, s.Ended = id, false
+		return s, nil
 	})
 }
 

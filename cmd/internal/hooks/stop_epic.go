@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -20,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
@@ -112,10 +114,20 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		state = epic.Compare(p.State, now.Issues, w.Now())
 	}
 	mine := func(t *epic.Task) bool {
-		return t.State == epic.Waiting || !p.Held && !t.Last().InSession || t.Last().InSession
+		a := t.Last()
+		return t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && (p == nil || !p.Held)
 	}
 	standing := stophook.StandingOf(state, w.Now(), mine, fingerprint(w, state))
 	return &standing, now, err
+}
+
+// holds reports whether a session that stops is the one that an attempt was handed to, as far as
+// is known: by its id, or by a process above the hook.
+func holds(h epic.SessionHolder, id string) bool {
+	if h.Session != "" {
+		return h.Session == id
+	}
+	return h.PID == 0 || h.Here != proc.Here() || slices.Contains(proc.Ancestors(), h.PID) && proc.Born(h.PID) == h.Born
 }
 
 // fingerprint is the same as long as nothing of an epic has moved: the states of its tasks, its

@@ -46,6 +46,9 @@ func (p page) text(now time.Time, all bool) string {
 		}
 		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind, e.Task)
 	}
+	for _, line := range p.NoRequests {
+		fmt.Fprintf(&b, "\nNot a request, and not taken: %s\n", line)
+	}
 	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
 	return b.String()
 }
@@ -120,7 +123,10 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 	switch t.State {
 	case epic.Running:
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
-		if !p.Held && !a.InSession {
+		switch {
+		case a.InSession:
+			body += ", in the hands of " + a.Holder.String()
+		case !p.Held:
 			body += ", cut off"
 		}
 		return body, true

@@ -84,6 +84,7 @@ func (p page) document(sum epic.Summary) map[string]any {
 	}
 	doc["tracker_age_ms"] = p.Now().Sub(p.State.ReadAt()).Milliseconds()
 	doc["asked"] = p.Asked
+	doc["no_requests"] = p.NoRequests
 	doc["epic_branch"] = branchDocument(p.branch)
 	return doc
 }

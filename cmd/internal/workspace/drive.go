@@ -82,8 +82,8 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		Epic: epicID, Dir: w.EpicDir(epicID), Tracker: t, Repo: w.Repo, Store: store, Proc: w.Proc, Marker: w.Marker(),
 		Gate: w.Config.Gate, AgentEnv: w.AgentEnv(ctx), GateEnv: w.GateEnv(), Roles: w.roles(), Limits: w.limits(epicID),
 		Patience: orchestrator.Patience{Task: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress},
-		Redact:   w.Redact,
-		Tasks:    w.TasksCommand(), Now: w.Now,
+		Redact:   w.Redact, SessionGone: w.sessionGone(epicID),
+		Tasks: w.TasksCommand(), Now: w.Now,
 	}, nil
 }
 

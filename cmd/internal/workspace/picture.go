@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -30,6 +31,8 @@ type Picture struct {
 	Held bool
 	// Asked are the requests that no run has taken yet.
 	Asked []epic.Event
+	// NoRequests are the files among them that are none, each with why, in a clause.
+	NoRequests []string
 	// Read is when the tracker was read; zero when it was not asked, or did not answer.
 	Read time.Time
 	// ReadWhy is why it did not answer; "" when it did.
@@ -152,7 +155,15 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	if p.Holder, p.Held, err = orchestrator.HeldBy(dir); err != nil {
 		return nil, err
 	}
-	p.Asked, _, err = orchestrator.Asked(dir)
+	pending, err := orchestrator.Asked(dir)
+	for _, r := range pending {
+		switch {
+		case r.Bad != "":
+			p.NoRequests = append(p.NoRequests, fmt.Sprintf("%s: %s", text.Clause(r.ID, 80), r.Bad))
+		case !p.State.Took(r.ID):
+			p.Asked = append(p.Asked, r.Event)
+		}
+	}
 	return p, err
 }
 
