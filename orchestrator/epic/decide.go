@@ -371,7 +371,10 @@ func (s State) startOrder(now time.Time) []*Task {
 
 func (s State) start(t *Task) Decision {
 	last := t.Last()
-	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand, Holder: s.Run.Holder}
+	a := &Agent{Iteration: 1, Base: s.Tip, InSession: s.Run.Mode == Hand}
+	if a.InSession {
+		a.Holder = s.Run.Holder
+	}
 	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
 		a.Base, a.Session, a.Resume = last.Head, last.Session, true
 	}
