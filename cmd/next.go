@@ -245,6 +245,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept && a.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}
+	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || at.Holder.Same(a.caller())) && task.State != epic.Skipped {
+		return a.sayLanded(p.State.Epic, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
+	}
 	if err := a.mayLand(p, task, parked); err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type waitError struct {
 }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("orch %s, process %d on %s, has not answered in %s", e.holder.Command, e.holder.PID, e.holder.Host, cli.Span(e.wait))
+	return fmt.Sprintf("orch %s, process %d on %s, still has the epic after %s", e.holder.Command, e.holder.PID, e.holder.Host, cli.Span(e.wait))
 }
 
 // askRun leaves a request for the run that drives the epic, and waits for its answer. It fails
@@ -50,7 +50,10 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	if err != nil || !held || !holder.Drives() {
 		return orchestrator.Answer{}, errors.Join(err, errNoRun)
 	}
-	id, err := orchestrator.Post(dir, orchestrator.WithoutSecrets(w.Redact, e), w.Now())
+	id, err := w.posted(dir, e)
+	if id == "" && err == nil {
+		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.Redact, e), w.Now())
+	}
 	if err != nil {
 		return orchestrator.Answer{}, err
 	}
@@ -85,6 +88,29 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	}
 }
 
+// posted is the request that somebody has left for the same task before, and that has not been
+// answered; "" for none.
+func (w driver) posted(dir string, e epic.Event) (id string, err error) {
+	if e.Task == "" {
+		return "", nil
+	}
+	p, err := w.Picture(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, wish := range p.State.Wishes {
+		if wish.Task == e.Task && wish.Kind == e.Kind && wish.Refused == "" {
+			return wish.ID, nil
+		}
+	}
+	for _, asked := range p.Asked {
+		if asked.Task == e.Task && asked.Kind == e.Kind {
+			return asked.Request, nil
+		}
+	}
+	return "", nil
+}
+
 // sayWaiting tells a person for whom a command waits.
 func (w driver) sayWaiting(h orchestrator.Holder, wait time.Duration) {
 	fmt.Fprintf(w.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
@@ -108,7 +134,12 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 		}
 		err = do(left)
 		var taken *orchestrator.HeldError
-		if errors.As(err, &taken) && taken.Holder.Drives() && time.Now().Before(until) {
+		switch {
+		case !errors.As(err, &taken):
+			return err
+		case !taken.Holder.Drives():
+			return &waitError{holder: taken.Holder, wait: wait}
+		case time.Now().Before(until):
 			continue // a run has begun meanwhile
 		}
 		return err
@@ -126,7 +157,7 @@ func (a *app) late(e *waitError, doc map[string]any) error {
 		cli.WriteJSON(a.Stdout, doc)
 		return cli.ExitWith(cli.ExitHeld)
 	}
-	return &cli.Error{Code: "WAITING", What: e.Error() + "; " + what, Exit: cli.ExitHeld, Fix: []string{"give the command again, with a longer --wait", "orch status"}}
+	return &cli.Error{Code: "RUN_ACTIVE", What: e.Error() + "; " + what, Exit: cli.ExitHeld, Fix: []string{"give the command again, with a longer --wait", "orch status"}}
 }
 
 // caller is the session that the command is called from.
