@@ -289,6 +289,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task *epic.Task, f runFlags) error {
 	s, _, err := d.brief(ctx, p.State.Epic, f, epic.LandOne, nil, func(o *orchestrator.Orchestrator) error {
 		now := o.State().Task(task.ID)
+		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != epic.Orphaned {
+			return nil // a run had been asked, and has landed or judged it before it died
+		}
 		if err := a.mayLand(&workspace.Picture{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked); err != nil {
 			return err // it was decided while this waited
 		}
