@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -86,6 +87,9 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.Equal(t, "running", status["run"].(map[string]any)["state"])
 	require.Equal(t, "LOOP_CONTINUE", status["run"].(map[string]any)["promise"])
 	f.must("orch", "stop", f.epic)
+	for !strings.Contains(f.must("orch", "events"), "drain_started") { // the test's own time limit ends it
+		time.Sleep(20 * time.Millisecond)
+	}
 	f.write(filepath.Join(home, "go"), "")
 	_ = run.Wait() // its document tells
 	var end map[string]any

@@ -51,7 +51,7 @@ func Caller(a *cli.App) epic.SessionHolder {
 	if err != nil {
 		return epic.SessionHolder{}
 	}
-	return epic.SessionHolder{Name: fmt.Sprintf("process group %d of %s", pid, Hostname())}
+	return epic.SessionHolder{Name: fmt.Sprintf("the processes of session %d on %s", pid, Hostname())}
 }
 
 // clientProcess is the client that a session's commands come from: the nearest process above that
