@@ -126,6 +126,9 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		switch {
 		case a.InSession:
 			body += ", in the hands of " + a.Holder.String()
+			if store, err := p.Store(p.State.Epic); a.Handed && err == nil && !store.Exists(string(t.ID), a.Number) {
+				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
+			}
 		case !p.Held:
 			body += ", cut off"
 		}
