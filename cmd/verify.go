@@ -63,7 +63,7 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return err
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.verify/1", "task": t.ID, "dir": name.Dir, "passed": v.Passed, "score": v.Score, "checks": checksDocument(v)})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.verify/1", "task": t.ID, "dir": name.Dir, "passed": v.Passed, "score": v.Score, "checks": checksDocument(v), "promise": p.Promise(ctx).Promise})
 	} else {
 		a.PrintVerdict(v)
 	}

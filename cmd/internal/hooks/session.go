@@ -28,10 +28,7 @@ type sessionFlag struct{ id string }
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
 func (f sessionFlag) of(a *cli.App) string {
-	for _, name := range []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"} {
-		f.id = cmp.Or(f.id, a.Getenv(name))
-	}
-	return f.id
+	return cmp.Or(f.id, workspace.SessionID(a))
 }
 
 // Session is the command orch session.
@@ -103,6 +100,15 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 	})
 }
 
+// Known has orch keep a session that works on an epic without being bound to it, so that its end is
+// noticed; one that had ended goes on.
+func Known(ctx context.Context, w *workspace.Workspace, id string) error {
+	return changeSession(ctx, session.File(filepath.Dir(w.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
+		s.ID, s.Ended = id, false
+		return s, nil
+	})
+}
+
 func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
@@ -141,16 +147,51 @@ func (a sessionCmd) listSessions() error {
 		}
 		sessions = append(sessions, s)
 	}
+	tasks := a.tasksOf(common)
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions})
+		cli.WriteJSON(a.Stdout, map[string]any{"schema": "orch.sessions/1", "sessions": sessions, "tasks": tasks})
 		return nil
 	}
 	for _, s := range sessions {
 		state := fmt.Sprintf("sent back %d times", s.Cycles)
-		if s.Cancelled {
+		switch {
+		case s.Ended:
+			state = "has ended"
+		case s.Cancelled:
 			state = "let go"
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, s.Epic, state)
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, cmp.Or(s.Epic, "-"), state)
+	}
+	for _, t := range tasks {
+		fmt.Fprintf(a.Stdout, "%s  attempt %d  in the hands of %s\n", t.Task, t.Attempt, t.Holder)
 	}
 	return nil
+}
+
+// handedTask is a task that a session works on.
+type handedTask struct {
+	Task    epic.TaskID        `json:"task"`
+	Attempt int                `json:"attempt"`
+	Holder  epic.SessionHolder `json:"holder"`
+}
+
+// tasksOf lists what sessions work on, in all epics whose journal can be read.
+func (a sessionCmd) tasksOf(common string) (tasks []handedTask) {
+	w := &workspace.Workspace{App: a.App, Home: filepath.Join(common, "orch")}
+	dirs, err := w.Epics()
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		p, err := w.Picture(dir)
+		if err != nil {
+			continue // orch status says why
+		}
+		for _, t := range p.State.Tasks {
+			if at := t.Last(); at.InSession && at.Open() {
+				tasks = append(tasks, handedTask{t.ID, at.Number, at.Holder})
+			}
+		}
+	}
+	return tasks
 }

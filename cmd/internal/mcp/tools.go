@@ -15,6 +15,12 @@ import (
 // at.
 const exitNeedsYou = 3
 
+// exitWaiting is the exit code of a command that had to wait for another orch until its time was over.
+const exitWaiting = 6
+
+// toolWait is how long a tool waits for another orch: clients give a call up after a minute.
+const toolWait = "--wait=45s"
+
 type taskIn struct {
 	TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
 }
@@ -330,13 +336,17 @@ func addEpics(s *mcp.Server, call Call) {
 		Counts  any    `json:"counts" jsonschema:"how many tasks are where"`
 		Reason  string `json:"reason"`
 		Promise string `json:"promise,omitempty"`
+		Waiting bool   `json:"waiting,omitempty" jsonschema:"another orch has the epic still: call again"`
+		Others  any    `json:"others,omitempty" jsonschema:"tasks that other sessions work on"`
 		Trust   any    `json:"trust" jsonschema:"needed: epic_land will be refused until a person has typed the command in fix; tell them before work is begun"`
 	}](s, call, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
-		l := command("next")
+		l := command("next", toolWait)
 		l.number("max-parallel", in.Parallel)
 		return l, []string{in.Epic}
-	})
+	}, exitWaiting)
 	add[taskIn, struct {
+		Waiting  bool   `json:"waiting,omitempty" jsonschema:"another orch has the epic still: call again"`
+		Promise  string `json:"promise,omitempty"`
 		Task     string `json:"task"`
 		Landed   bool   `json:"landed"`
 		Commit   string `json:"commit,omitempty"`
@@ -345,7 +355,7 @@ func addEpics(s *mcp.Server, call Call) {
 		Feedback string `json:"feedback,omitempty"`
 		Files    any    `json:"files,omitempty" jsonschema:"in conflict"`
 		Next     string `json:"next"`
-	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
+	}](s, call, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land", toolWait), []string{in.TaskID} }, exitNeedsYou, exitWaiting)
 	add[epicIn, map[string]any](s, call, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
 	add[epicIn, progress](s, call, "progress_summary", "How far an epic is: counts, time, cost, and how each task has iterated.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
 	type statsIn struct {

@@ -3,7 +3,6 @@
 package show
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -79,13 +78,28 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 func (p page) document(sum epic.Summary) map[string]any {
 	doc := Document(p.App, p.State, sum)
 	doc["held"] = p.Held
+	doc["run"].(map[string]any)["state"] = RunState(p.State, p.Held)
 	if p.Held {
 		doc["holder"] = p.Holder
 	}
 	doc["tracker_age_ms"] = p.Now().Sub(p.State.ReadAt()).Milliseconds()
 	doc["asked"] = p.Asked
+	doc["no_requests"] = p.NoRequests
 	doc["epic_branch"] = branchDocument(p.branch)
 	return doc
+}
+
+// RunState says whether a run goes on: running, ended, cut_off (it was killed) or none.
+func RunState(s epic.State, held bool) string {
+	switch {
+	case held:
+		return "running"
+	case s.Run.Number == 0:
+		return "none"
+	case s.Run.Ended.IsZero():
+		return "cut_off"
+	}
+	return "ended"
 }
 
 // Document is an epic for a program.
@@ -130,7 +144,7 @@ func Document(a *cli.App, s epic.State, sum epic.Summary) map[string]any {
 	return map[string]any{
 		"schema": "orch.status/1", "epic": s.Epic, "as_of": now.UTC(), "counts": sum.Counts, "tasks": tasks,
 		"eta_ms": epic.ETA(s, now).Milliseconds(), "branch": "epic/" + slug.Of(string(s.Epic)), "tip": s.Tip,
-		"run": map[string]any{"number": s.Run.Number, "promise": cmp.Or(s.Run.Promise, string(sum.Promise)), "code": sum.Code, "reason": sum.Reason,
+		"run": map[string]any{"number": s.Run.Number, "state": RunState(s, false), "promise": sum.Promise, "code": sum.Code, "reason": sum.Reason,
 			"cost_usd": s.Run.CostUSD, "tokens": s.Run.Tokens, "iterations": s.Run.Iterations, "elapsed_ms": sum.Took.Milliseconds()},
 	}
 }
