@@ -37,7 +37,7 @@ func layers() []layer {
 		{"worktree", append([]string{"orchestrator"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "an adapter; git is told who owns a scratch folder by proc"},
 		{"stophook/session", []string{"orchestrator/slug"}, nil, "each stop of every session pays for it"},
 		{"stophook/registry", append([]string{"orchestrator/private", "orchestrator/engine", "orchestrator/epic"}, middle...), nil, "an adapter"},
-		{"stophook", middle, nil, "an adapter"},
+		{"stophook", append([]string{"orchestrator/epic"}, middle...), nil, "a policy over how an epic stands"},
 		{"orchestrator/epic", middle, nil, "the pure middle"},
 		{"orchestrator/tracker", values, nil, "pure"},
 		{"orchestrator/promise", values, nil, "pure"},

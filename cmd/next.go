@@ -3,13 +3,16 @@ package cmd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
@@ -17,6 +20,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // next and land are the verbs of a session whose own model is the orchestrator:
@@ -43,6 +48,7 @@ to claim and nothing is under way, it says so.`,
 	c.Flags().StringVar(&f.base, "base", "HEAD", "what a new epic branch starts from")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
+	waitFlag(c, &f)
 	trust.Flag(c, &f.trust)
 	return c
 }
@@ -63,30 +69,46 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if untrusted != nil {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
+	me, d := a.caller(), driver{Workspace: w, faults: a.faults}
+	if err := keepSession(ctx, w, me); err != nil {
+		return err
+	}
 	fresh := map[epic.TaskID]bool{}
-	s, sum, err := driver{Workspace: w, faults: a.faults}.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
-		if _, ok := e.Fact.(epic.AttemptHanded); ok {
-			fresh[e.Task] = true
+	var s epic.State
+	err = d.inTurn(ctx, epicID, f.wait, func(left time.Duration) error {
+		answer, err := d.askRun(ctx, w.EpicDir(epicID), epic.Event{Fact: epic.NextRequested{Holder: me}, Reason: me.String() + " wants a task"}, left)
+		if err != nil {
+			return err
 		}
-	}, nil)
+		if answer.Task != nil {
+			fresh[answer.Task.ID] = true
+		}
+		p, err := w.Epic(epicID)
+		if err == nil {
+			p.Promise(ctx)
+			s = p.State
+		}
+		return err
+	}, func(left time.Duration) error {
+		f.wait = left
+		s, _, err = d.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
+			if _, ok := e.Fact.(epic.AttemptHanded); ok {
+				fresh[e.Task] = true
+			}
+		}, nil)
+		return err
+	})
+	var late *waitError
+	if errors.As(err, &late) {
+		return a.late(late, document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()})
+	}
 	if err != nil {
 		return err
 	}
-	tasks := []document.Handed{}
-	store, err := w.Store(epicID)
-	if err != nil {
-		return err
-	}
-	for _, t := range s.Tasks {
-		at := t.Last()
-		if !at.InSession || !at.Open() || t.State != epic.Running {
-			continue
-		}
-		n := store.Name(string(t.ID), at.Number)
-		tasks = append(tasks, document.Handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
-			Brief: epicdir.Brief(epicdir.Attempt(w.EpicDir(epicID), t.ID, at.Number), 1), New: fresh[t.ID]})
-	}
+	sum := epic.Summarize(s, w.Now())
+	tasks, others := a.handedOut(w, s, me, fresh)
 	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
+	doc.Others = others
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, doc)
 		return nil
@@ -97,10 +119,40 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if untrusted != nil && !doc.Done {
 		fmt.Fprintf(a.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
 	}
+	for _, o := range others {
+		fmt.Fprintf(a.Stdout, "%s is in other hands: %s\n", o.Task, o.Holder)
+	}
 	if doc.Done {
 		fmt.Fprintf(a.Stdout, "nothing is left to hand out: %s\n", doc.Reason)
 	}
 	return nil
+}
+
+// handedOut lists the tasks that a session works on, and those that others do.
+func (a *app) handedOut(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool) (tasks []document.Handed, others []document.Elsewhere) {
+	tasks, others = []document.Handed{}, []document.Elsewhere{}
+	for _, t := range s.Tasks {
+		at := t.Last()
+		if !at.InSession || !at.Open() || t.State != epic.Running {
+			continue
+		}
+		if !at.HeldBy(me) {
+			others = append(others, document.Elsewhere{Task: t.ID, Holder: at.Holder.String()})
+			continue
+		}
+		n := worktree.NamesOf(w.Worktrees(), string(s.Epic), string(t.ID), at.Number)
+		tasks = append(tasks, document.Handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
+			Brief: epicdir.Brief(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number), 1), New: fresh[t.ID]})
+	}
+	return tasks, others
+}
+
+// keepSession has orch know of a client's session, so that its end is noticed.
+func keepSession(ctx context.Context, w *workspace.Workspace, me epic.SessionHolder) error {
+	if me.Session == "" {
+		return nil
+	}
+	return hooks.Known(ctx, w, me.Session)
 }
 
 // brief runs the loop for one short command.
@@ -109,7 +161,8 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
-	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults})
+	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
+		Holder: workspace.Caller(w.App), Wait: f.wait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -156,6 +209,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0], f) },
 	}
 	f.base = "HEAD"
+	waitFlag(c, &f)
 	trust.Flag(c, &f.trust)
 	c.Flags().BoolVar(&f.accept, "accept-protected", false, "land it although it changes protected paths: look at orch diff TASK first")
 	return c
@@ -180,8 +234,11 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept && a.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}
-	if !task.Last().Open() && !parked {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("no attempt of %s is under way", task.ID), Exit: cli.ExitUsage, Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
+	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || at.Holder.Same(a.caller())) && task.State != epic.Skipped {
+		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
+	}
+	if err := a.mayLand(p, task, parked); err != nil {
+		return err
 	}
 	if err := trust.Check(ctx, p.Workspace, f.trust, plan.Settings); err != nil {
 		return err
@@ -189,8 +246,48 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept {
 		f.allowed = []string{string(task.ID)}
 	}
-	s, _, err := driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
+	d := driver{Workspace: p.Workspace, faults: a.faults}
+	err = d.inTurn(ctx, p.State.Epic, f.wait, func(left time.Duration) error {
+		e := epic.Event{Fact: epic.LandRequested{}, Task: task.ID, Attempt: task.Last().Number, Reason: "asked by orch land"}
 		if parked {
+			e.Fact, e.Reason = epic.TaskAccepted{}, "a person has accepted its changes of protected paths"
+		}
+		answer, err := d.askRun(ctx, p.Folder, e, left)
+		switch {
+		case err != nil:
+			return err
+		case answer.Refused != "":
+			return notNow(task.ID, answer.Refused)
+		case answer.Task == nil:
+			return notNow(task.ID, "the task is gone")
+		}
+		now, err := p.Epic(p.State.Epic)
+		if err != nil {
+			return err
+		}
+		return a.sayLanded(now.State, answer.Promise, answer.Task)
+	}, func(left time.Duration) error {
+		f.wait = left
+		return a.landHere(ctx, d, p, task, f)
+	})
+	var late *waitError
+	if errors.As(err, &late) {
+		return a.late(late, document.Land{Task: task.ID, State: task.State, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)})
+	}
+	return err
+}
+
+// landHere lands a task in a run of its own.
+func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task *epic.Task, f runFlags) error {
+	s, _, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
+		now := o.State().Task(task.ID)
+		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != epic.Orphaned {
+			return nil // a run had been asked, and has landed or judged it before it died
+		}
+		if err := a.mayLand(&workspace.Picture{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked); err != nil {
+			return err // it was decided while this waited
+		}
+		if now.State == epic.Parked {
 			return o.Accept(task.ID)
 		}
 		return o.Land(ctx, task.ID)
@@ -198,18 +295,65 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	return a.sayLanded(s, s.Task(task.ID))
+	return a.sayLanded(s, epic.PromiseOf(s, a.Now()).Promise, s.Task(task.ID))
 }
 
-func (a *app) sayLanded(s epic.State, t *epic.Task) error {
+// mayLand says why the caller cannot land a task now; nil when it can.
+func (a *app) mayLand(p *workspace.Picture, t *epic.Task, accept bool) error {
+	me, at := a.caller(), t.Last()
+	if lost := t.LostBy(me); lost.Number > 0 && !accept {
+		return lostAttempt(p, t, lost)
+	}
+	if at.Open() && at.InSession && at.Holder.Session != "" && me.Session != "" && !at.HeldBy(me) {
+		return &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, at.Holder), Exit: cli.ExitHeld,
+			Why: "the session that a task was handed to lands it", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
+	}
+	if !at.Open() && !accept {
+		return notNow(t.ID, "no attempt of it is under way")
+	}
+	return nil
+}
+
+// lostAttempt tells a session that was away too long what became of its attempt.
+func lostAttempt(p *workspace.Picture, t *epic.Task, lost epic.Attempt) error {
+	e := &cli.Error{Code: "ATTEMPT_LOST", What: fmt.Sprintf("attempt %d at %s is no longer this session's: %s", lost.Number, t.ID, text.FirstLine(lost.Feedback, "it was gone")),
+		Exit: cli.ExitNeedsYou, Why: "it had made no commit", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
+	n := worktree.NamesOf(p.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
+	if lost.Head != "" && lost.Head != lost.Base {
+		e.Why = fmt.Sprintf("what it had done is kept: commit %.12s, %s", lost.Head, n.Attic)
+		e.Fix = append(e.Fix, "git log "+string(lost.Head)+" shows that work")
+	}
+	switch at := t.Last(); {
+	case t.State == epic.Landed:
+		e.Why += "; the task has landed since"
+	case at.Open():
+		e.Exit = cli.ExitHeld
+		e.Why += fmt.Sprintf("; attempt %d is in the hands of %s", at.Number, by(at))
+	}
+	return e
+}
+
+// by names who works on an attempt.
+func by(a epic.Attempt) string {
+	if a.InSession {
+		return a.Holder.String()
+	}
+	return "an agent of orch run"
+}
+
+func notNow(id epic.TaskID, why string) error {
+	return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s cannot land now", id), Why: why, Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(id)}}
+}
+
+func (a *app) sayLanded(s epic.State, p epic.Promise, t *epic.Task) error {
 	at := t.Last()
 	landed := t.State == epic.Landed
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.LandOf(s, t, a.Now(), landNext(s, t)))
+		cli.WriteJSON(a.Stdout, document.LandOf(s, p, t, a.Now(), landNext(s.Epic, t)))
 	} else if landed {
-		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s, t))
+		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s.Epic, t))
 	} else {
-		fmt.Fprintf(a.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s, t))
+		fmt.Fprintf(a.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s.Epic, t))
 	}
 	if !landed {
 		return cli.ExitWith(cli.ExitNeedsYou)
@@ -217,12 +361,12 @@ func (a *app) sayLanded(s epic.State, t *epic.Task) error {
 	return nil
 }
 
-func landNext(s epic.State, t *epic.Task) string {
+func landNext(epicID epic.TaskID, t *epic.Task) string {
 	switch {
 	case t.State == epic.Running:
 		return "resolve the conflict in its worktree, commit, and orch land " + cli.Quote(t.ID)
 	case t.State == epic.Parked:
 		return "orch status " + cli.Quote(t.ID)
 	}
-	return "orch next " + cli.Quote(s.Epic)
+	return "orch next " + cli.Quote(epicID)
 }

@@ -27,7 +27,7 @@ func agentsToo() []string {
 		"orch", "orch help", "orch version", "orch completion", "orch __complete", "orch __completeNoDesc", "orch demo",
 		"orch status", "orch watch", "orch plan", "orch logs", "orch diff", "orch events", "orch explain", "orch stats", "orch config", "orch verify",
 		"orch task", "orch tasks", "orch iteration", "orch checkpoint", "orch loop", "orch mcp",
-		"orch stop-hook", "orch session-start", "orch session-prompt", "orch session list", "orch hook list", "orch hook metrics", "orch hook evaluate",
+		"orch stop-hook", "orch session-start", "orch session-end", "orch session-prompt", "orch session list", "orch hook list", "orch hook metrics", "orch hook evaluate",
 	}
 }
 

@@ -48,7 +48,7 @@ func newRoot(a *app) *cobra.Command {
 		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a), newEpicCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
+		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionEnd(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
 		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Purge(a.App), setup.Config(a.App), newVersionCmd(a),
 		iterate.Iteration(a.App), iterate.Checkpoint(a.App),
 	)

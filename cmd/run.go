@@ -45,8 +45,9 @@ type runFlags struct {
 	trust              string
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
-	withheld           error    // why the gate is not asked; nil where it is
-	detach             bool     // return when the epic is held
+	wait               time.Duration
+	withheld           error // why the gate is not asked; nil where it is
+	detach             bool  // return when the epic is held
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -189,6 +190,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	told := watch.NewPublisher(dir, w.Redact, w.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
@@ -429,7 +431,12 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 		}
 		return cli.ExitDone
 	case epic.LoopContinue:
-		return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
+		if sum.Code == "" || sum.Code == epic.Interrupted {
+			return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
+		}
+	}
+	if sum.Code == epic.Interrupted && sig != 0 {
+		return 128 + int(sig)
 	}
 	if r, ok := epic.ReasonOf(sum.Code); ok {
 		return int(r.Exit)

@@ -64,7 +64,7 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return err
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v)})
+		cli.WriteJSON(a.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v), Promise: p.Promise(ctx).Promise})
 	} else {
 		a.PrintVerdict(v)
 	}

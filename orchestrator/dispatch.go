@@ -29,6 +29,8 @@ type Deps struct {
 	Limits   epic.Limits       // what Decide goes by
 	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
 	Now      func() time.Time  // the clock
+
+	SessionGone SessionGone // tells which sessions are gone; nil: none is
 }
 
 // dispatch is the Executor that has it done: by the engine, the lander and the tracker. What they
@@ -91,6 +93,12 @@ func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, t
 		return []epic.Event{x.clean(ctx, s, d)}
 	case epic.LookAtTip:
 		return []epic.Event{x.tip.look(ctx, s)}
+	case epic.Collect:
+		return []epic.Event{x.collect(ctx, s.Task(d.Task))}
+	case epic.Reply:
+		return []epic.Event{x.answer(s, d.Request)}
+	case epic.LookAtSessions:
+		return x.lookAtSessions(ctx, s)
 	case epic.PinTip:
 		return x.tip.pin(ctx, s)
 	case epic.RestoreTip:

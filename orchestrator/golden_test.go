@@ -104,12 +104,21 @@ var update = flag.Bool("update", false, "write golden journals that are missing"
 func written(t *testing.T) map[string][]Event {
 	return map[string][]Event{
 		"v3-every-kind":    eventsOf(t, filepath.Join(journals, "v2-every-kind.jsonl")), // the same epic, in the other shape
-		"v3-agent-started": begun(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}, AgentStarted{}),
+		"v3-agent-started": begun(first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), first(AgentStarted{})),
+		"v3-session": begun(
+			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1", PID: 7, Born: 9, Here: "m"}}), first(AttemptHanded{}),
+			Event{Fact: NextRequested{Holder: SessionHolder{Name: "tty1"}}, Request: "1-a"}, Event{Fact: AnswerStarted{}, Request: "1-a"}, Event{Fact: RequestAnswered{}, Request: "1-a"},
+			Event{Fact: RequestRefused{Kind: "task_retried"}, Request: "1-b", Reason: "it is running"},
+			Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}},
+			Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "1-c"}, first(CollectStarted{}), first(AgentEnded{End: EndedItself, Head: "h1", Changed: true})),
 	}
 }
 
-// begun is the start of an epic with one task, e.1, and what happens to its first attempt then.
-func begun(facts ...Fact) (events []Event) {
+// first is an event of the first attempt at e.1.
+func first(f Fact) Event { return Event{Fact: f, Task: "e.1", Attempt: 1} }
+
+// begun is the start of an epic with one task, e.1, and what happens then.
+func begun(then ...Event) (events []Event) {
 	at := time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 	add := func(e Event) {
 		at = at.Add(time.Second)
@@ -118,8 +127,8 @@ func begun(facts ...Fact) (events []Event) {
 	}
 	add(Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Tip: "tip0", Limits: Limits{MaxParallel: 1, Attempts: 1, Iterations: 1, Actor: "orch/e"}}})
 	add(Event{Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "open"}, {ID: "e.1", Title: "one", Parent: "e", Status: "open"}}, Took: time.Second}})
-	for _, f := range facts {
-		add(Event{Fact: f, Task: "e.1", Attempt: 1})
+	for _, e := range then {
+		add(e)
 	}
 	return events
 }

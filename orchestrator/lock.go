@@ -66,8 +66,38 @@ type epicLock struct {
 	epic epic.TaskID
 }
 
-// lock takes the epic's lock. It fails with *HeldError.
-func lock(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, error) {
+// waiting is how long one waits for the lock, and who is told for whom.
+type waiting struct {
+	wait time.Duration
+	told func(Holder) // may be nil
+}
+
+// lock takes the epic's lock. It waits for a short command as long as it is told, and tells for
+// whom; for a run that drives the epic it does not wait. It fails with *HeldError.
+func lock(ctx context.Context, dir string, epicID epic.TaskID, w waiting) (*epicLock, error) {
+	began, told := time.Now(), Holder{}
+	for {
+		l, err := lockSoon(ctx, dir, epicID)
+		var held *HeldError
+		if !errors.As(err, &held) || held.Holder.Drives() || w.wait == 0 || ctx.Err() != nil {
+			return l, err
+		}
+		if w.told != nil && held.Holder != told {
+			told = held.Holder
+			w.told(told)
+		}
+		if time.Since(began) >= w.wait {
+			return l, err
+		}
+	}
+}
+
+// Drives reports whether the process drives the epic to its end, as orch run does; others have done
+// their part soon.
+func (h Holder) Drives() bool { return h.Command == string(epic.ModeRun) }
+
+// lockSoon takes the epic's lock, or fails with *HeldError after a moment.
+func lockSoon(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, error) {
 	files, err := epicdir.Open(dir)
 	if err != nil {
 		return nil, err

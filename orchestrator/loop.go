@@ -193,7 +193,11 @@ func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (even
 func fallback(d epic.Decision) []epic.Event {
 	const why = "a bug in orch; its trace is in the journal"
 	switch d.Act {
-	case epic.Start, epic.Iterate:
+	case epic.Reply:
+		return []epic.Event{{Fact: epic.RequestAnswered{}, Request: d.Request}}
+	case epic.LookAtSessions:
+		return []epic.Event{{Fact: epic.SessionLookEnded{}}}
+	case epic.Start, epic.Iterate, epic.Collect:
 		return []epic.Event{{Fact: epic.AgentEnded{End: epic.EndedCrash}, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why}}
 	case epic.Gate, epic.Move:
 		return []epic.Event{{Fact: epic.LandingLost{}, Reason: why}}
@@ -260,8 +264,14 @@ func (l *Loop) giveUp() {
 // request records what a person asked for, or that it is not possible.
 func (l *Loop) request(r Request) error {
 	e := r.Event
+	if l.State.Took(e.Request) { // before a crash, or twice
+		if r.Done != nil {
+			r.Done()
+		}
+		return nil
+	}
 	if err := epic.Check(l.State, e); err != nil {
-		e = epic.Event{Fact: epic.RequestRefused{}, Reason: err.Error()}
+		e = epic.Event{Fact: epic.RequestRefused{Kind: e.Kind()}, Request: e.Request, Reason: err.Error()}
 	}
 	err := l.record(e)
 	if r.Done != nil && err == nil {

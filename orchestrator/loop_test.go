@@ -156,7 +156,7 @@ func TestRequests(t *testing.T) {
 	done := 0
 	l := &Loop{State: started("e", testLimits()), Now: time.Now, Append: func(...Event) error { return nil }, Requests: requests,
 		Observe: func(e Event, _ State) {
-			if e.Fact == (RequestRefused{}) {
+			if _, ok := e.Fact.(RequestRefused); ok {
 				refused = append(refused, e.Reason)
 			}
 		},

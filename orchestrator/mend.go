@@ -21,7 +21,7 @@ func Mend(ctx context.Context, dir string, belongs func(epic.TaskID) bool, now f
 		return m, errors.Join(err, &HeldError{Epic: epicID, Holder: holder})
 	}
 	if !dry {
-		l, err := lock(ctx, dir, epicID)
+		l, err := lock(ctx, dir, epicID, waiting{})
 		if err != nil {
 			return m, err
 		}

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -22,9 +22,10 @@ type Orchestrator struct {
 	lock    *epicLock
 	journal *journal.Journal
 	base    epic.Commit
-	pinned  epic.Commit       // what the tip reference was at when this run began; "" for none
-	named   map[string]bool   // what could not be removed, and was said to be
-	left    []engine.Leftover // what Close could not remove
+	me      epic.SessionHolder // the session that this was started from
+	pinned  epic.Commit        // what the tip reference was at when this run began; "" for none
+	named   map[string]bool    // what could not be removed, and was said to be
+	left    []engine.Leftover  // what Close could not remove
 
 	remembered string // how the repository was when the run began, as a digest
 }
@@ -36,6 +37,9 @@ type Options struct {
 	Observe func(epic.Event, epic.State) // is told each event with the state after it
 	PID     int                          // who holds the epic, for others to see
 	Host    string                       // and where
+	Holder  epic.SessionHolder           // the session that it is started from
+	Wait    time.Duration                // how long a short command of another process is waited for; one that drives the epic is not
+	Waiting func(Holder)                 // is told for whom it waits; may be nil
 	// Locked, where it is set, is called when the epic's lock is held and before anything is
 	// read: what the caller has read earlier may be of the past by then.
 	Locked func()
@@ -51,7 +55,7 @@ type Options struct {
 // trusted; nothing is touched then.
 func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	me := Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
-	l, err := lock(ctx, deps.Dir, deps.Epic)
+	l, err := lock(ctx, deps.Dir, deps.Epic, waiting{opt.Wait, opt.Waiting})
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +69,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, fx: &dispatch{Deps: deps, files: files, activity: map[epic.TaskID]string{}}}
+	o := &Orchestrator{lock: l, base: opt.Base, me: opt.Holder, fx: &dispatch{Deps: deps, files: files, activity: map[epic.TaskID]string{}}}
 	o.fx.tip = o.fx.branch()
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
@@ -142,12 +146,13 @@ func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
 // agent had just ended. It fails when no attempt of the task is open.
 func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
 	t := o.loop.State.Task(id)
+	if t != nil && (o.loop.State.WantsLanding(t) || t.State == epic.Queued) {
+		return nil // asked for already
+	}
 	if t == nil || !t.Last().HasAgent() {
 		return fmt.Errorf("no attempt of %s is under way: %w", id, epic.ErrForbidden)
 	}
-	a := t.Last()
-	w, err := o.fx.Engine.Collect(ctx, engine.Job{AttemptID: o.fx.attempt(id, a.Number), Turn: a.Iteration, Base: a.Base, Limits: o.fx.Agents.Limits})
-	return o.loop.record(ended(id, a.Number, a.Iteration, answered(w, err)))
+	return o.loop.record(o.fx.collect(ctx, t))
 }
 
 // Accept has the loop land what a parked task has done although it changes protected paths.
@@ -228,26 +233,6 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	return o.takeAsked()
 }
 
-// takeAsked takes what a person asked for while no run was going on. A stop
-// that came too late for its run is not meant for this one.
-func (o *Orchestrator) takeAsked() error {
-	events, files, err := Asked(o.fx.Dir)
-	if err != nil {
-		return err
-	}
-	for i, e := range events {
-		if e.Task != "" { // about a task
-			if err := o.loop.request(Request{Event: e}); err != nil {
-				return err
-			}
-		}
-		if err := os.Remove(files[i]); err != nil {
-			return fmt.Errorf("taking a request: %w", err)
-		}
-	}
-	return nil
-}
-
 func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	s := o.loop.State
 	limits := o.fx.Limits
@@ -258,5 +243,5 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	if mode == epic.ModeSettle {
 		number = max(1, s.Run.Number)
 	}
-	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
+	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
 }

@@ -59,7 +59,7 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	if err != nil {
 		return done, err
 	}
-	l, err := lock(ctx, p.Dir, s.Epic)
+	l, err := lock(ctx, p.Dir, s.Epic, waiting{})
 	if err != nil {
 		return done, err
 	}

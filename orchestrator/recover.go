@@ -163,8 +163,8 @@ func (o *Orchestrator) since(ctx context.Context) epic.Commit {
 func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode) (epic.Event, error) {
 	a, fx := t.Last(), o.fx
 	id := fx.attempt(t.ID, a.Number)
-	there := fx.Engine.Has(ctx, id)
-	if there && (!a.HasAgent() || a.Phase == epic.HandedOver && mode != epic.ModeRun) {
+	there, gone := fx.Engine.Has(ctx, id), o.gone(t, mode)
+	if there && (!a.HasAgent() || a.Phase == epic.HandedOver && gone == "") {
 		return epic.Event{}, nil
 	}
 	if a.HasAgent() && !a.InSession {
@@ -173,20 +173,29 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 			return ended(t.ID, a.Number, a.Iteration, answered(w, err)), nil
 		}
 	}
-	f, why := epic.AttemptLost{Head: a.Head}, "orch was stopped while the agent worked"
-	if a.InSession {
-		why = "it was a session's; orch run takes over"
+	why := "orch was stopped while the agent worked"
+	if a.InSession && gone != "" {
+		why = gone
 	}
 	if !there {
-		why += "; its worktree is gone"
-	} else {
-		w, err := fx.Engine.Collect(ctx, engine.Job{AttemptID: id, Turn: a.Iteration, Base: a.Base, Abandon: true})
-		if err != nil && w.Head == "" {
-			return epic.Event{}, err
-		}
-		f.Head, f.Salvaged = w.Head, w.Salvaged
+		return lost(t, epic.AttemptLost{Head: a.Head}, why+"; its worktree is gone"), nil
 	}
-	return epic.Event{Fact: f, Task: t.ID, Attempt: a.Number, Code: epic.Orphaned, Reason: why}, nil
+	return fx.salvage(ctx, t, why)
+}
+
+// lost is the event for the loss of a task's newest attempt.
+func lost(t *epic.Task, f epic.AttemptLost, why string) epic.Event {
+	return epic.Event{Fact: f, Task: t.ID, Attempt: t.Last().Number, Code: epic.Orphaned, Reason: why}
+}
+
+// salvage makes what a lost attempt has left reachable, and gives the event of its loss.
+func (x *dispatch) salvage(ctx context.Context, t *epic.Task, why string) (epic.Event, error) {
+	a := t.Last()
+	w, err := x.Engine.Collect(ctx, engine.Job{AttemptID: x.attempt(t.ID, a.Number), Turn: a.Iteration, Base: a.Base, Abandon: true})
+	if err != nil && w.Head == "" {
+		return epic.Event{}, err
+	}
+	return lost(t, epic.AttemptLost{Head: w.Head, Salvaged: w.Salvaged}, why), nil
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.

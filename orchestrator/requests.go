@@ -15,13 +15,21 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
-// A person's verbs (retry, skip, answer, stop) are files in a folder of the
-// epic. The run that is going on takes them within a moment; else the next run
-// does. So there is one way for both, and only a run writes the journal.
+// A person's verbs (retry, skip, answer, stop), and what sessions want of a run that goes on
+// (land, next), are files in a folder of the epic. The run that is going on takes them within a
+// moment; else the next run does. So there is one way for both, and only a run writes the journal.
+//
+// A file's name is the request's id. The event that takes it has that id, and the state knows the
+// ids that were taken: a crash between the journal and the removal of the file applies nothing
+// twice.
 
-const requestDir = "requests"
+const (
+	requestDir = "requests"
+	badDir     = "bad" // below requestDir: files that are no requests
+)
 
 // maxRequest is how many bytes a request may have; a person's hint is in it.
 const maxRequest = 1 << 20
@@ -30,52 +38,128 @@ const maxRequest = 1 << 20
 // names what a person wants; only verbs of a person are taken, and word of one
 // that was refused before it came here, since an agent asked.
 func Ask(dir string, e epic.Event, now time.Time) error {
+	_, err := Post(dir, e, now)
+	return err
+}
+
+// Post is Ask for one who waits for the answer; id is the request's.
+func Post(dir string, e epic.Event, now time.Time) (id string, err error) {
 	b, err := json.Marshal(e)
 	if err != nil {
-		return fmt.Errorf("leaving the request: %w", err)
+		return "", fmt.Errorf("leaving the request: %w", err)
 	}
 	files, err := epicdir.Open(dir)
 	if err != nil {
-		return fmt.Errorf("leaving the request: %w", err)
+		return "", fmt.Errorf("leaving the request: %w", err)
 	}
-	name := fmt.Sprintf("%020d-%s.json", now.UnixNano(), rand.Text()[:8])
-	if err := errors.Join(files.WriteFile(filepath.Join(dir, requestDir, name), b), files.Close()); err != nil {
-		return fmt.Errorf("leaving the request: %w", err)
+	id = fmt.Sprintf("%020d-%s", now.UnixNano(), rand.Text()[:8])
+	if err := errors.Join(files.WriteFile(filepath.Join(dir, requestDir, id+".json"), b), files.Close()); err != nil {
+		return "", fmt.Errorf("leaving the request: %w", err)
 	}
-	return nil
+	return id, nil
 }
 
-// Asked lists the requests that no run has taken yet, oldest first, with their
-// files. A file that is no request is passed over.
-func Asked(dir string) (events []epic.Event, files []string, err error) {
+// Withdraw takes a request back. It reports whether it was there still: then no run takes it any
+// more, unless one has read it in this moment, and its journal tells.
+func Withdraw(dir, id string) (bool, error) {
+	files, err := epicdir.Open(dir)
+	if err != nil {
+		return false, fmt.Errorf("taking the request back: %w", err)
+	}
+	defer files.Close()
+	err = files.Remove(filepath.Join(dir, requestDir, id+".json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Pending is a request that no run has taken yet, or a file that is none.
+type Pending struct {
+	ID    string     // of the request
+	Event epic.Event // what is asked for, with the id; zero where Bad
+	Bad   string     // why the file is no request; "" when it is one
+	file  string
+}
+
+// Asked lists the requests that no run has taken yet, oldest first.
+func Asked(dir string) ([]Pending, error) {
 	folder := filepath.Join(dir, requestDir)
 	below, err := epicdir.Open(dir)
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the requests: %w", err)
+		return nil, fmt.Errorf("reading the requests: %w", err)
 	}
 	defer below.Close()
 	entries, err := below.ReadDir(folder)
 	var unsafe *private.UnsafeError
 	if errors.Is(err, os.ErrNotExist) || errors.As(err, &unsafe) {
-		return nil, nil, nil // a link in its place asks for nothing, and the next request takes it away
+		return nil, nil // a link in its place asks for nothing, and the next request takes it away
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("reading the requests: %w", err)
+		return nil, fmt.Errorf("reading the requests: %w", err)
 	}
 	sort.Slice(entries, func(i, j int) bool { return entries[i].Name() < entries[j].Name() })
+	var pending []Pending
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
-		if strings.HasPrefix(entry.Name(), ".") || filepath.Ext(path) != ".json" {
-			continue
+		if strings.HasPrefix(entry.Name(), ".") || entry.Name() == badDir {
+			continue // being written, or told of before
 		}
-		var e epic.Event
+		p := Pending{ID: strings.TrimSuffix(entry.Name(), ".json"), file: path}
 		b, err := below.ReadFile(path, maxRequest)
-		if err != nil || json.Unmarshal(b, &e) != nil || !e.Requestable() && e.Fact != (epic.RequestRefused{}) {
-			continue
+		if errors.Is(err, os.ErrNotExist) {
+			continue // taken meanwhile
 		}
-		events, files = append(events, e), append(files, path)
+		p.Event, p.Bad = parseRequest(entry.Name(), b, err)
+		p.Event.Request = p.ID
+		pending = append(pending, p)
 	}
-	return events, files, nil
+	return pending, nil
+}
+
+// parseRequest reads what a file asks for; bad is why it is no request.
+func parseRequest(name string, b []byte, readErr error) (e epic.Event, bad string) {
+	switch err := json.Unmarshal(b, &e); {
+	case readErr != nil:
+		return epic.Event{}, text.Clause(readErr.Error(), 200)
+	case filepath.Ext(name) != ".json":
+		return epic.Event{}, "its name does not end in .json"
+	case err != nil:
+		return epic.Event{}, "it is not the JSON of an event"
+	case !e.Requestable() && !refusal(e):
+		return epic.Event{}, "nobody may ask for that"
+	}
+	return e, ""
+}
+
+// refusal reports whether an event says that a request was refused.
+func refusal(e epic.Event) bool {
+	_, ok := e.Fact.(epic.RequestRefused)
+	return ok
+}
+
+// refusal is what the journal says of a file that is no request.
+func (p Pending) refusal() epic.Event {
+	return epic.Event{Fact: epic.RequestRefused{}, Request: p.ID, Reason: fmt.Sprintf("%s is no request: %s; it is kept in %s/%s", text.Clause(filepath.Base(p.file), 80), p.Bad, requestDir, badDir)}
+}
+
+// remove takes the file of a request away once the journal has it; one that is no request is kept
+// aside. What cannot be removed is known by its id, and does nothing again.
+func (p Pending) remove(dir string) error {
+	files, err := epicdir.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer files.Close()
+	if p.Bad == "" {
+		err = files.Remove(p.file)
+	} else if err = files.MkdirAll(filepath.Join(dir, requestDir, badDir)); err == nil {
+		err = files.Rename(p.file, filepath.Join(dir, requestDir, badDir, filepath.Base(p.file)))
+	}
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // requestEvery is how often a run looks for requests.
@@ -88,15 +172,18 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	defer tick.Stop()
 	taken := map[string]bool{}
 	for {
-		events, files, err := Asked(dir)
-		for i := range events {
-			if err != nil || taken[files[i]] {
+		pending, err := Asked(dir)
+		for _, p := range pending {
+			if err != nil || taken[p.ID] {
 				continue
 			}
-			taken[files[i]] = true
-			file := files[i]
+			taken[p.ID] = true
+			r := Request{Event: p.Event, Done: func() { _ = p.remove(dir) }} // its id is in the journal
+			if p.Bad != "" {
+				r.Event = p.refusal()
+			}
 			select {
-			case to <- Request{Event: events[i], Done: func() { os.Remove(file) }}:
+			case to <- r:
 			case <-ctx.Done():
 				return
 			}
@@ -107,4 +194,31 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 			return
 		}
 	}
+}
+
+// takeAsked takes what was asked for while no run was going on. A stop that came too late for its
+// run is not meant for this one; a session that wants a task of a run is left to ask again.
+func (o *Orchestrator) takeAsked() error {
+	pending, err := Asked(o.fx.Dir)
+	if err != nil {
+		return err
+	}
+	for _, p := range pending {
+		e := p.Event
+		if p.Bad != "" {
+			e = p.refusal()
+		}
+		if _, next := e.Fact.(epic.NextRequested); next {
+			continue
+		}
+		if e.Task != "" || p.Bad != "" {
+			if err := o.loop.request(Request{Event: e}); err != nil {
+				return err
+			}
+		}
+		if err := p.remove(o.fx.Dir); err != nil {
+			return fmt.Errorf("taking a request: %w", err)
+		}
+	}
+	return nil
 }

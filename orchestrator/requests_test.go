@@ -26,17 +26,23 @@ func TestAskedInOrder(t *testing.T) {
 	for i, e := range want {
 		require.NoError(t, Ask(dir, e, at.Add(time.Duration(i)*time.Millisecond)))
 	}
-	got, files, err := Asked(dir)
+	got, err := Asked(dir)
 	require.NoError(t, err)
-	require.Equal(t, want, got)
-	require.Len(t, files, 3)
-	info, err := os.Stat(files[0])
+	require.Len(t, got, 3)
+	for i, p := range got {
+		require.NotEmpty(t, p.ID)
+		require.Equal(t, p.ID, p.Event.Request)
+		p.Event.Request = ""
+		require.Equal(t, want[i], p.Event)
+	}
+	info, err := os.Stat(filepath.Join(dir, "requests", got[0].ID+".json"))
 	require.NoError(t, err)
 	require.Zero(t, info.Mode().Perm()&0o077, "for this person only")
 }
 
-// TestAskedPassesOverTheRest: only whole requests for what a person may ask.
-func TestAskedPassesOverTheRest(t *testing.T) {
+// TestAskedTellsOfTheRest: what is no whole request for what a person may ask is named, with why,
+// but for what is being written.
+func TestAskedTellsOfTheRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	folder := filepath.Join(dir, "requests")
@@ -47,10 +53,16 @@ func TestAskedPassesOverTheRest(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(folder, "9.json")))
-	got, _, err := Asked(dir)
+	got, err := Asked(dir)
 	require.NoError(t, err)
-	require.Empty(t, got)
-	none, _, err := Asked(t.TempDir())
+	var bad []string
+	for _, p := range got {
+		require.NotEmpty(t, p.Bad, p.ID)
+		require.Equal(t, Event{Request: p.ID}, p.Event)
+		bad = append(bad, p.ID)
+	}
+	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "8.txt", "9"}, bad)
+	none, err := Asked(t.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, none)
 }
@@ -64,10 +76,12 @@ func FuzzAsked(f *testing.F) {
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "requests"), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "requests", "1.json"), data, 0o600))
-		got, _, err := Asked(dir)
+		got, err := Asked(dir)
 		require.NoError(t, err)
-		for _, e := range got {
-			require.True(t, e.Requestable() || e.Fact == (RequestRefused{}))
+		require.Len(t, got, 1)
+		if e := got[0].Event; got[0].Bad == "" {
+			_, refused := e.Fact.(RequestRefused)
+			require.True(t, e.Requestable() || refused)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if found, err := guard.Foresee(ctx, digest); err != nil || len(found) == 0 {
 		return nil, err
 	}
-	l, err := lock(ctx, deps.Dir, deps.Epic)
+	l, err := lock(ctx, deps.Dir, deps.Epic, waiting{})
 	var held *HeldError
 	if errors.As(err, &held) {
 		return nil, nil // who came first does it

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/stophook/session"
 )
@@ -22,6 +23,8 @@ const (
 	Background Verdict = "BACKGROUND"  // the client wakes the agent itself
 	Done       Verdict = "DONE"        // nothing is left
 	AllBlocked Verdict = "ALL_BLOCKED" // only a person can go on
+	Failed     Verdict = "LOOP_ERROR"  // what the epic rests on is out of reach
+	Elsewhere  Verdict = "ELSEWHERE"   // what is in progress is in other hands
 	Fresh      Verdict = "CHECKPOINT"  // the context is full: a fresh session goes on
 	MaxCycles  Verdict = "MAX_CYCLES"  // blocked often enough
 	ClientCap  Verdict = "CLIENT_CAP"  // the client would not send it back again
@@ -57,7 +60,7 @@ type Facts struct {
 	Input    session.Input   // what the client said
 	Settings Settings        // workflow.stop_hook
 	Session  session.Session // what is kept of it
-	Work     *Work           // nil when neither the tracker nor a snapshot can be read
+	Epic     *Standing       // nil when neither the tracker nor a snapshot can be read
 	Client   Limits          // of the client
 }
 
@@ -98,33 +101,47 @@ func Decide(f Facts) Answer {
 		return allow(Background, "background tasks run; the client goes on by itself when they end")
 	case f.Client.MaxBlocks > 0 && s.Row >= f.Client.MaxBlocks:
 		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Client.MaxBlocks, s.Epic, s.Epic))
-	case f.Work == nil:
+	case f.Epic == nil:
 		return decideUnknown(s, set)
 	}
 	s.Unknown = 0
-	w := *f.Work
-	if s.Still++; w.Print != s.Print {
-		s.Still, s.Print = 0, w.Print
+	w := *f.Epic
+	if s.Still++; w.Fingerprint != s.Print {
+		s.Still, s.Print = 0, w.Fingerprint
 	}
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	said, _ := promise.Find(f.Input.LastMessage, set.Promises...)
 	switch {
 	case w.Left() == 0 && w.Done == 0:
 		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
-	case w.Left() == 0:
+	case w.Promise == epic.LoopDone:
 		s.Cycles, s.Still = 0, 0
 		return allow(Done, "all tasks are closed")
-	case !busy && (set.allows("all_blocked") || w.Ready+w.InProgress > 0):
-		return allow(AllBlocked, "only a person can go on: "+w.String())
+	case w.Promise == epic.LoopError:
+		return allow(Failed, w.because())
+	case w.Promise == epic.LoopBlocked && set.allows("all_blocked"):
+		return allow(AllBlocked, w.because())
+	case w.Promise == epic.LoopContinue && !busy:
+		return allow(AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
+	case w.Elsewhere:
+		return allow(Elsewhere, "all that is left is in other hands, or waits for them: "+w.Work.String())
 	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Client.Fresh:
 		s.Fresh = true
 		return allow(Fresh, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
 	case s.Cycles >= set.MaxCycles:
 		return allow(MaxCycles, "sent back to work max_cycles times; /run-tasks "+s.Epic+" goes on")
 	case s.Still >= maxStill:
-		return allow(NoProgress, "several stops in a row and nothing has moved: "+w.String())
+		return allow(NoProgress, "several stops in a row and nothing has moved: "+w.Work.String())
 	}
-	return block(WorkLeft, w.String(), s, f.Client.Fresh)
+	return block(WorkLeft, w.Work.String(), s, f.Client.Fresh)
+}
+
+// because says why only a person can go on.
+func (s Standing) because() string {
+	if s.Code == "" {
+		return "only a person can go on: " + s.Work.String()
+	}
+	return fmt.Sprintf("[%s] %s; %s", s.Code, s.Reason, s.Work)
 }
 
 // block sends a session back, and counts it.

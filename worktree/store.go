@@ -128,23 +128,36 @@ func inside(path, dir string) bool {
 func (s *Store) EpicBranch() string { return "refs/heads/epic/" + s.epic }
 
 // Name is what the things of attempt n at task are called.
-func (s *Store) Name(task string, n int) engine.Names {
-	slug := slug.Of(task)
+func (s *Store) Name(task string, n int) engine.Names { return namesOf(s.root, s.epic, task, n) }
+
+// NamesOf gives the names of attempt n at a task of an epic, for one who opens no store: root is
+// the folder that holds the worktrees of all epics.
+func NamesOf(root, epic, task string, n int) engine.Names {
+	epic = slug.Of(epic)
+	return namesOf(filepath.Join(root, epic), epic, task, n)
+}
+
+func namesOf(root, epic, task string, n int) engine.Names {
+	task = slug.Of(task)
 	number := "/" + strconv.Itoa(n)
 	return engine.Names{
-		Dir:    filepath.Join(s.root, dirPrefix+slug),
-		Branch: s.attempts() + slug + number,
-		Attic:  s.attic() + slug + number,
+		Dir:    filepath.Join(root, dirPrefix+task),
+		Branch: attempts(epic) + task + number,
+		Attic:  attic(epic) + task + number,
 	}
 }
 
 const dirPrefix = "agent-"
 
 // attempts is what the names of attempt branches begin with.
-func (s *Store) attempts() string { return "refs/heads/orch/" + s.epic + "/" }
+func (s *Store) attempts() string { return attempts(s.epic) }
+
+func attempts(epic string) string { return "refs/heads/orch/" + epic + "/" }
 
 // attic is what the names of attic references begin with.
-func (s *Store) attic() string { return "refs/orch/" + s.epic + "/attic/" }
+func (s *Store) attic() string { return attic(s.epic) }
+
+func attic(epic string) string { return "refs/orch/" + epic + "/attic/" }
 
 // ours are the namespaces that only orch writes for this epic.
 func (s *Store) ours() []string {

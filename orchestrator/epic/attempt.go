@@ -29,6 +29,7 @@ type Attempt struct {
 	Session       string                  `json:"session,omitempty"`    // the client's id of the conversation
 	SessionTokens int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
 	InSession     bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
+	Holder        SessionHolder           `json:"holder,omitzero"`      // that session
 	Unremoved     int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
 	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
 	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
@@ -63,7 +64,8 @@ func (u Usage) over(budget Usage) string {
 // AttemptStarted is the intent to make a worktree, a branch, and start an agent there.
 type AttemptStarted struct {
 	Turn
-	InSession bool `json:"in_session,omitempty"` // a session's model is the agent
+	InSession bool          `json:"in_session,omitempty"` // a session's model is the agent
+	Holder    SessionHolder `json:"holder,omitzero"`      // that session
 }
 
 func (AttemptStarted) check(s State, e Event) error {
@@ -83,13 +85,16 @@ func (AttemptStarted) check(s State, e Event) error {
 }
 
 func (f AttemptStarted) apply(s State, e Event) State {
-	if s.Run.Mode != ModeNext {
+	if !f.InSession {
 		s.Run.Iterations++
+	}
+	if e.Request != "" {
+		s = s.granted(e)
 	}
 	return s.edit(e.Task, func(t *Task) {
 		t.Attempts = append(t.Attempts, Attempt{
 			Number: e.Attempt, Iteration: 1, Base: f.Base, Started: e.At,
-			Phase: Starting, Session: f.Session, InSession: f.InSession,
+			Phase: Starting, Session: f.Session, InSession: f.InSession, Holder: f.Holder,
 		})
 		t.move(Running, e.At)
 	})
@@ -109,7 +114,7 @@ func (AttemptStopped) apply(s State, e Event) State {
 	return s.phase(e, Stopping)
 }
 
-// AttemptLost says that orch was gone while the attempt was open.
+// AttemptLost says that orch, or the session that worked on it, was gone while the attempt was open.
 type AttemptLost struct {
 	ofAttempt
 	Head     Commit `json:"head,omitempty"`     // the newest commit of its work

@@ -36,6 +36,10 @@ const (
 	PinTip     Act = "pin"        // have a reference keep the tip
 	RestoreTip Act = "restore"    // put the epic branch back
 	Finish     Act = "finish"     // the run is over
+
+	Collect        Act = "collect"  // look at what a session has done for a task
+	Reply          Act = "answer"   // tell who asked how it went
+	LookAtSessions Act = "sessions" // find those that are gone, and salvage what they have done
 )
 
 // Limits of the breaker and of a tracker that does not answer.
@@ -55,7 +59,7 @@ const (
 // that only an event can change it.
 func Decide(s State, now time.Time) (ds []Decision, wake time.Time) {
 	rules := []func(State, *clock) []Decision{
-		tipRules, limits, stops, parks, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
+		answers, tipRules, limits, stops, parks, collects, sessions, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
 	}
 	c := at(now)
 	for _, rule := range rules {
@@ -134,11 +138,11 @@ func (s State) iterationLimit() int {
 }
 
 // stops interrupts agents: all of them in a kill, and those whose task a person
-// took, closed or blocked in the tracker.
+// took, closed or blocked in the tracker. A session is never interrupted.
 func stops(s State, _ *clock) (ds []Decision) {
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if !a.HasAgent() || a.Phase == Stopping || a.InSession && s.Run.Mode != ModeRun {
+		if !a.HasAgent() || a.Phase == Stopping || a.InSession {
 			continue
 		}
 		if why := s.mustStop(t); why != "" {

@@ -15,6 +15,7 @@ type Event struct {
 	Attempt int       // in which attempt, from 1; 0 none
 	Code    Code      // why, as a code
 	Reason  string    // one clause, shown to a person as it is
+	Request string    // the id of the request that this takes, refuses, serves or answers; "" none
 	Fact    Fact      // what happened
 
 	// Kept are the hashes of long texts that are in files, by the names that EditTexts gives
@@ -37,7 +38,8 @@ type Kind string
 // How a kind of event is treated.
 const (
 	journaled   = 1 << iota // it is written into the journal; the others a new run finds out again
-	requestable             // a person may ask for it
+	requestable             // a person or a session may ask for it
+	awaited                 // who asks for it waits for the answer
 )
 
 // factRow is a row of the table of facts.
@@ -57,6 +59,10 @@ func facts() []factRow {
 		{"run_paused", RunPaused{}, journaled | requestable},
 		{"run_continued", RunContinued{}, journaled | requestable},
 		{"request_refused", RequestRefused{}, journaled},
+		{"land_requested", LandRequested{}, journaled | requestable | awaited},
+		{"next_requested", NextRequested{}, journaled | requestable | awaited},
+		{"answer_started", AnswerStarted{}, 0},
+		{"request_answered", RequestAnswered{}, journaled},
 		{"breaker_opened", BreakerOpened{}, journaled},
 		{"meta_issue_wanted", MetaWanted{}, journaled},
 		{"meta_issue_filed", MetaFiled{}, journaled},
@@ -75,7 +81,7 @@ func facts() []factRow {
 		{"task_parked", TaskParked{}, journaled},
 		{"task_retried", TaskRetried{}, journaled | requestable},
 		{"task_skipped", TaskSkipped{}, journaled | requestable},
-		{"task_accepted", TaskAccepted{}, journaled | requestable},
+		{"task_accepted", TaskAccepted{}, journaled | requestable | awaited},
 		{"task_limited", TaskLimited{}, journaled | requestable},
 
 		{"attempt_started", AttemptStarted{}, journaled},
@@ -84,7 +90,10 @@ func facts() []factRow {
 		{"attempt_stopped", AttemptStopped{}, journaled},
 		{"agent_started", AgentStarted{}, 0},
 		{"agent_exited", AgentExited{}, 0},
+		{"collect_started", CollectStarted{}, 0},
 		{"agent_ended", AgentEnded{}, journaled},
+		{"session_look_started", SessionLookStarted{}, 0},
+		{"session_look_ended", SessionLookEnded{}, 0},
 		{"attempt_lost", AttemptLost{}, journaled},
 		{"clean_started", CleanStarted{}, 0},
 		{"attempt_cleaned", AttemptCleaned{}, journaled},
@@ -142,7 +151,7 @@ func (e Event) Kind() Kind { return e.row().kind }
 // Journaled reports whether the event is written into the journal.
 func (e Event) Journaled() bool { return e.row().flags&journaled != 0 }
 
-// Requestable reports whether a person may ask for the event.
+// Requestable reports whether a person or a session may ask for the event.
 func (e Event) Requestable() bool { return e.row().flags&requestable != 0 }
 
 // NewState is the state before the first event.
@@ -173,7 +182,12 @@ func Check(s State, e Event) error {
 
 // Apply gives the state after e. It changes nothing of s: what is shared with
 // the result is never written again. e must have passed Check.
-func Apply(s State, e Event) State { return e.Fact.apply(s, e) }
+func Apply(s State, e Event) State {
+	if e.Request != "" {
+		s = s.take(e)
+	}
+	return e.Fact.apply(s, e)
+}
 
 // anyTime is embedded by facts that any state allows.
 type anyTime struct{}

@@ -23,6 +23,11 @@ func story() []Event {
 		startOf("e.3", 1), Event{Fact: AttemptStopped{}, Task: "e.3", Attempt: 1}, Event{Fact: AttemptLost{}, Task: "e.3", Attempt: 1},
 		startOf("e.3", 2), endOf("e.3", 2, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: "e.3", Attempt: 2, Code: Question},
 		Event{Fact: TaskRetried{}, Task: "e.3"}, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "closed"}}}},
+		Event{Fact: NextRequested{Holder: anna}, Request: "r-1"}, Event{Fact: AttemptStarted{Turn: Turn{Base: "tip"}, InSession: true, Holder: anna}, Task: "e.3", Attempt: 3, Request: "r-1"},
+		Event{Fact: AttemptHanded{}, Task: "e.3", Attempt: 3}, Event{Fact: AnswerStarted{}, Request: "r-1"}, Event{Fact: RequestAnswered{}, Request: "r-1"},
+		Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}}, Event{Fact: LandRequested{}, Task: "e.3", Attempt: 3, Request: "r-2"},
+		Event{Fact: CollectStarted{}, Task: "e.3", Attempt: 3}, endOf("e.3", 3, AgentEnded{Changed: true, Head: "j"}),
+		Event{Fact: RequestRefused{Kind: "land_requested"}, Request: "r-3", Reason: "no"},
 		Event{Fact: BreakerOpened{Until: noon}}, Event{Fact: DrainStarted{}, Code: Interrupted}, Event{Fact: RunEnded{}})
 }
 

@@ -27,17 +27,17 @@ func (s State) over(now *clock) bool {
 }
 
 // working reports whether an agent, the gate or a landing is under way. What a session has in
-// hand keeps no short command waiting.
+// hand keeps nobody waiting.
 func (s State) working() bool {
 	return len(s.Stacks) > 0 || s.Gate == GateChecking || s.Into.Busy || slices.ContainsFunc(s.Tasks, func(t *Task) bool {
 		a := t.Last()
-		return a.HasAgent() && (a.Phase != HandedOver || s.Run.Mode == ModeRun)
+		return a.HasAgent() && a.Phase != HandedOver
 	})
 }
 
 // busy reports whether something is under way that will answer with an event: work, or an errand.
 func (s State) busy() bool {
-	return s.working() || s.tracker.busy || s.tip.looking || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, removing)
+	return s.working() || s.tracker.busy || s.tip.looking || s.looking || s.answering != "" || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, removing)
 }
 
 // removing reports whether a worktree of t is being removed.

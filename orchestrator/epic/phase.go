@@ -14,14 +14,15 @@ const (
 	// Working: its agent runs. The agent moves it on, by ending. After a crash the guard of its
 	// process has ended it; the next run salvages the worktree, and the attempt is lost.
 	Working Phase = "working"
-	// HandedOver: a session works on it. The session moves it on, with orch land or orch next.
-	// A crash changes nothing; a run of the mode ModeRun takes it over, and then it is lost.
+	// HandedOver: a session works on it. The session moves it on, with orch land; or whoever finds
+	// that the session is gone, and then it is lost. A crash changes nothing.
 	HandedOver Phase = "handed_over"
 	// Stopping: its agent is being interrupted. The engine moves it on, with agent_ended. After a
 	// crash it is as Working.
 	Stopping Phase = "stopping"
-	// Inspecting: its agent has ended, and what it left is looked at and made reachable. The
-	// engine moves it on, with agent_ended. After a crash it is as Working: this is not journaled.
+	// Inspecting: its agent has ended, or its session wants it landed, and what it left is looked
+	// at and made reachable. The engine moves it on, with agent_ended. After a crash it is as
+	// Working, or as HandedOver: this is not journaled.
 	Inspecting Phase = "inspecting"
 	// BetweenTurns: no agent has it. Decide moves it on, with another turn where the task is
 	// running, and with its landing where it is queued. A crash changes nothing.
@@ -61,7 +62,11 @@ func (s State) forgetPhases() State {
 	for _, t := range s.Tasks {
 		switch t.Last().Phase {
 		case Inspecting:
-			s = s.edit(t.ID, func(t *Task) { t.last().Phase = Working })
+			to := Working
+			if t.Last().InSession {
+				to = HandedOver
+			}
+			s = s.edit(t.ID, func(t *Task) { t.last().Phase = to })
 		case Removing:
 			s = s.edit(t.ID, func(t *Task) { t.last().Phase = Ended })
 		}

@@ -41,25 +41,26 @@ func (l Limits) iterations(t *Task) int {
 
 // Run is one life of the orchestrator.
 type Run struct {
-	Number     int        `json:"number"`               // from 1, over the whole journal
-	Mode       Mode       `json:"mode"`                 // what it is for
-	Started    time.Time  `json:"started"`              // UTC
-	Ended      time.Time  `json:"ended,omitzero"`       // zero while it goes on
-	Limits     Limits     `json:"limits"`               // the settings that it goes by
-	Paused     bool       `json:"paused,omitempty"`     // no agent starts, until a person says go on
-	Drain      Code       `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
-	DrainWhy   string     `json:"drain_why,omitempty"`  // in a clause
-	Interrupt  bool       `json:"kill,omitempty"`       // agents are interrupted too
-	Iterations int        `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
-	GoodEnds   int        `json:"good_ends,omitempty"`  // agents that ended by themselves
-	Usage                 // of all agents
-	Failures   int        `json:"failures,omitempty"`   // tasks parked since the last landing
-	Faults     int        `json:"faults,omitempty"`     // of the machine, in a row
-	FaultWhy   string     `json:"fault_why,omitempty"`  // the newest of them
-	FaultUntil time.Time  `json:"fault_until,omitzero"` // nothing that failed for it is tried before
-	FastExits  []FastExit `json:"fast_exits,omitempty"` // since an agent last ended well
-	Probing    bool       `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
-	Promise    string     `json:"promise,omitempty"`    // how it ended
+	Number     int           `json:"number"`               // from 1, over the whole journal
+	Mode       Mode          `json:"mode"`                 // what it is for
+	Holder     SessionHolder `json:"holder,omitzero"`      // the session that it was started from
+	Started    time.Time     `json:"started"`              // UTC
+	Ended      time.Time     `json:"ended,omitzero"`       // zero while it goes on
+	Limits     Limits        `json:"limits"`               // the settings that it goes by
+	Paused     bool          `json:"paused,omitempty"`     // no agent starts, until a person says go on
+	Drain      Code          `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
+	DrainWhy   string        `json:"drain_why,omitempty"`  // in a clause
+	Interrupt  bool          `json:"kill,omitempty"`       // agents are interrupted too
+	Iterations int           `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
+	GoodEnds   int           `json:"good_ends,omitempty"`  // agents that ended by themselves
+	Usage                    // of all agents
+	Failures   int           `json:"failures,omitempty"`   // tasks parked since the last landing
+	Faults     int           `json:"faults,omitempty"`     // of the machine, in a row
+	FaultWhy   string        `json:"fault_why,omitempty"`  // the newest of them
+	FaultUntil time.Time     `json:"fault_until,omitzero"` // nothing that failed for it is tried before
+	FastExits  []FastExit    `json:"fast_exits,omitempty"` // since an agent last ended well
+	Probing    bool          `json:"probing,omitempty"`    // the breaker has opened once: one agent at a time
+	Promise    string        `json:"promise,omitempty"`    // how it ended
 
 	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
 }
@@ -86,6 +87,7 @@ type RunStarted struct {
 	Epic     TaskID            `json:"epic"`                           // whose run it is
 	Number   int               `json:"number"`                         // from 1, over the whole journal
 	Mode     Mode              `json:"mode"`                           // what it is for
+	Holder   SessionHolder     `json:"holder,omitzero"`                // the session that it is started from
 	Tip      Commit            `json:"tip,omitempty"`                  // where the epic branch is; "" is not known
 	Limits   Limits            `json:"limits"`                         // the settings that Decide reads
 	Settings map[string]string `json:"settings,omitempty"`             // all settings, by key
@@ -107,7 +109,7 @@ func (f RunStarted) check(s State, e Event) error {
 
 func (f RunStarted) apply(s State, e Event) State {
 	s.before = s.settles(f.Mode, e.At)
-	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Limits: f.Limits, Settings: f.Settings, Started: e.At}
+	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Holder: f.Holder, Limits: f.Limits, Settings: f.Settings, Started: e.At}
 	if f.Tip != "" {
 		s.Tip = f.Tip
 		if s.Base == "" || len(s.Landings()) == 0 {
@@ -122,6 +124,8 @@ func (f RunStarted) apply(s State, e Event) State {
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
 	s.tracker = trackerState{}
+	s.answering, s.looking, s.looked = "", false, time.Time{}
+	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.asks(NextRequested{}) }) // who asked a run that is gone asks anew
 	return s.forgetPhases()
 }
 
@@ -205,10 +209,11 @@ func (RunContinued) apply(s State, _ Event) State {
 	return s
 }
 
-// RequestRefused says that what a person asked for is not possible now.
+// RequestRefused says that what a person or a session asked for is not possible now.
 type RequestRefused struct {
 	anyTime
 	noChange
+	Kind Kind `json:"kind,omitempty"` // of the event that was asked for
 }
 
 // BreakerOpened says that the agent does not start, and when it is tried again.

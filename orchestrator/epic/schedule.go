@@ -247,7 +247,11 @@ func starts(s State, now *clock) (ds []Decision) {
 		if now.Before(t.NotBefore) || t.Charged >= max(1, s.Run.Limits.Attempts) {
 			continue
 		}
-		ds = append(ds, s.start(t))
+		d := s.start(t)
+		if w, ok := s.nextWish(len(ds)); ok {
+			d = d.handTo(w)
+		}
+		ds = append(ds, d)
 	}
 	return ds
 }
@@ -265,6 +269,9 @@ func (s State) startOrder(now *clock) []*Task {
 func (s State) start(t *Task) Decision {
 	last := t.Last()
 	f := AttemptStarted{Turn: Turn{Iteration: 1, Base: s.Tip}, InSession: s.Run.Mode == ModeNext}
+	if f.InSession {
+		f.Holder = s.Run.Holder
+	}
 	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
 		f.Base, f.Session, f.Resume = last.Head, last.Session, true
 	}

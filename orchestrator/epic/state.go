@@ -24,12 +24,18 @@ type State struct {
 	Cooling       string    `json:"cooling,omitempty"` // why
 	Cooled        int       `json:"cooled,omitempty"`  // cool-downs in a row
 	FailureReport string    `json:"meta,omitempty"`    // wanted, or the id of the issue that tells of repeated failures
+	Taken         []string  `json:"taken,omitempty"`   // ids of requests that were taken, the newest last
+	Wishes        []Wish    `json:"wishes,omitempty"`  // requests that somebody waits for
 	Into          IntoState `json:"into,omitzero"`     // the branch that the epic is landed on at the end
 
 	index   map[TaskID]int // of Tasks
 	before  *Run           // the newest run, while Run is that of a command that is none
 	tip     tipState
 	tracker trackerState
+
+	answering string    // the request that is being answered
+	looking   bool      // sessions are being looked for
+	looked    time.Time // when they were
 }
 
 // Task returns the task with the id, nil when there is none.

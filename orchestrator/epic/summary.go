@@ -5,21 +5,10 @@ import (
 	"time"
 )
 
-// Promise is the word that a run ends with.
-type Promise string
-
-// The promises of a run.
-const (
-	LoopDone     Promise = "LOOP_DONE"     // every task is closed
-	LoopContinue Promise = "LOOP_CONTINUE" // interrupted; the next run goes on
-	LoopBlocked  Promise = "LOOP_BLOCKED"  // what is left needs a person, or a limit was reached
-	LoopError    Promise = "LOOP_ERROR"    // the tracker or the agent's client is out of reach
-)
-
 // Summary is how an epic stands.
 type Summary struct {
-	Promise Promise       // the word that the run ends with
-	Code    Code          // why the run stopped early; "" when it did not
+	Promise Promise       // what the epic needs next, as PromiseOf has it
+	Code    Code          // why the newest run took no more work; "" when it did
 	Reason  string        // one clause
 	Counts  Counts        // how many tasks are where
 	Took    time.Duration // of the newest run
@@ -77,40 +66,15 @@ func (s State) vanished() (n int) {
 	return n
 }
 
-// Summarize says how the epic stands at the end of a run.
+// Summarize says how the epic stands.
 func Summarize(s State, now time.Time) Summary {
 	c := Count(s, now)
-	sum := Summary{Promise: LoopBlocked, Code: s.Run.Drain, Reason: s.Run.DrainWhy, Counts: c, Took: now.Sub(s.Run.Started)}
-	switch {
-	case s.trackerGivenUp() && !s.Run.Interrupt:
-		sum.Promise, sum.Code, sum.Reason = LoopError, TrackerDown, "the tracker does not answer: "+s.tracker.why
-		if s.tracker.code != "" {
-			sum.Code, sum.Reason = s.tracker.code, s.tracker.why
-		}
-	case s.Run.Drain == Machine:
-		sum.Promise = LoopError
-	case s.Run.Drain == RunActive:
-	case s.Moved.Pending():
-		if s.Run.Drain == "" {
-			sum.Code, sum.Reason = EpicMoved, s.Moved.String()
-		}
-	case c.Total == 0 && s.vanished() > 0:
-		sum.Code = TrackerDrift
-		sum.Reason = fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())
-	case c.Done == c.Total:
-		sum.Promise, sum.Code = LoopDone, ""
-		sum.Reason = fmt.Sprintf("all %d tasks closed", c.Total)
-		if c.Total == 0 {
-			sum.Reason = "the epic has no tasks"
-		}
-	case s.Run.Drain == Interrupted, s.Run.Drain == HandBack:
-		sum.Promise = LoopContinue
-	case s.Run.Drain == AgentCrashed, s.Run.Drain == Disk:
-		sum.Promise = LoopError
-	case s.Run.Drain == "":
-		sum.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
+	o := promiseOf(s, c)
+	took := now.Sub(s.Run.Started)
+	if !s.Run.Ended.IsZero() {
+		took = s.Run.Ended.Sub(s.Run.Started)
 	}
-	return sum
+	return Summary{Promise: o.Promise, Code: o.Code, Reason: o.Reason, Counts: c, Took: took}
 }
 
 // Obstacle says why a task that waits does not run.

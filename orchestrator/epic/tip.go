@@ -25,6 +25,9 @@ type TipMove struct {
 // found elsewhere meanwhile is where it belongs when a landing of orch's own has moved it there,
 // or when that was settled.
 func Current(s State, e Event) Event {
+	if _, lost := e.Fact.(AttemptLost); lost {
+		return currentLoss(s, e)
+	}
 	f, moved := e.Fact.(BranchMoved)
 	if !moved {
 		return e

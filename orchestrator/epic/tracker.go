@@ -150,3 +150,11 @@ func WithSurvey(s State, issues []tracker.Issue, now time.Time) State {
 	r := Diff(s, tracker.NewIndex(issues), 0)
 	return Apply(s, Event{At: now, Fact: r})
 }
+
+// FromTracker is the state of an epic that orch has not run yet: what the tracker says of it,
+// and nothing else.
+func FromTracker(epic TaskID, issues []tracker.Issue, now time.Time) State {
+	s := NewState()
+	s.Epic, s.Run.Limits.Actor = epic, ActorPrefix+string(epic)
+	return WithSurvey(s, issues, now)
+}

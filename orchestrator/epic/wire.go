@@ -21,6 +21,7 @@ type wireEvent struct {
 	Attempt int               `json:"attempt,omitempty"`
 	Code    Code              `json:"code,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
+	Request string            `json:"request,omitempty"`
 	Data    json.RawMessage   `json:"data,omitempty"`
 	Kept    map[string]string `json:"kept,omitempty"`
 }
@@ -38,7 +39,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	if string(data) == "{}" {
 		data = nil
 	}
-	return plainJSON(wireEvent{V: shape, Kind: kind, At: e.At, Task: e.Task, Attempt: e.Attempt, Code: e.Code, Reason: e.Reason, Data: data, Kept: e.Kept})
+	return plainJSON(wireEvent{V: shape, Kind: kind, At: e.At, Task: e.Task, Attempt: e.Attempt, Code: e.Code, Reason: e.Reason, Request: e.Request, Data: data, Kept: e.Kept})
 }
 
 // plainJSON is compact JSON in which <promise> can be read.
@@ -82,7 +83,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	if err != nil {
 		return err
 	}
-	*e = Event{At: w.At, Task: w.Task, Attempt: w.Attempt, Code: w.Code, Reason: w.Reason, Fact: fact, Kept: w.Kept}
+	*e = Event{At: w.At, Task: w.Task, Attempt: w.Attempt, Code: w.Code, Reason: w.Reason, Request: w.Request, Fact: fact, Kept: w.Kept}
 	return nil
 }
 

@@ -1,6 +1,11 @@
 package proc
 
-import "os"
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
 
 // Above is a guard among the ancestors of a process.
 type Above struct {
@@ -32,3 +37,18 @@ func GuardsAbove(word string) []Above {
 
 // Ancestors gives the processes above this one, the nearest first.
 func Ancestors() []int { return lineage(os.Getpid())[1:] }
+
+// Environment is what a process was started with, as far as it can be read. Systems other than
+// Linux tell nothing.
+func Environment(pid int) []string { return environment(pid) }
+
+// Terminal gives the process that the session of the controlling terminal began with, a login
+// shell as a rule: it ends when the terminal is closed. ok is false without a terminal.
+func Terminal() (pid int, ok bool) {
+	tty, err := os.OpenFile("/dev/tty", os.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, false
+	}
+	pid, err = unix.Getsid(0)
+	return pid, errors.Join(err, tty.Close()) == nil && pid > 0
+}

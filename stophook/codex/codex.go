@@ -17,6 +17,7 @@ func Client() client.Client {
 		Hooks: []settings.Hook{
 			{Event: "Stop", Command: "orch stop-hook --client codex", Timeout: 30},
 			{Event: "SessionStart", Command: "orch session-start --client codex", Timeout: 30},
+			{Event: "SessionEnd", Command: "orch session-end --client codex", Timeout: 3}, // no more is given
 			{Event: "UserPromptSubmit", Command: "orch session-prompt --client codex", Timeout: 30},
 		},
 		Append: map[string]string{".codex/config.toml": tools},

@@ -19,6 +19,7 @@ func Client() client.Client {
 		Hooks: []settings.Hook{
 			{Event: "AfterAgent", Command: "orch stop-hook --client gemini", Timeout: 30_000},
 			{Event: "SessionStart", Command: "orch session-start --client gemini", Timeout: 30_000},
+			{Event: "SessionEnd", Command: "orch session-end --client gemini", Timeout: 30_000},
 			{Event: "BeforeAgent", Command: "orch session-prompt --client gemini", Timeout: 30_000},
 		},
 		Files: map[string]string{".gemini/commands/run-tasks.toml": command}, Elsewhere: []string{"~/.gemini/settings.json"},

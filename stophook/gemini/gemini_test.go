@@ -25,5 +25,5 @@ func TestWire(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, string(text))
 	}
-	require.Len(t, k.Hooks, 3)
+	require.Len(t, k.Hooks, 4)
 }

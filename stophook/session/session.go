@@ -19,6 +19,7 @@ type Session struct {
 	Held      bool   `json:"held,omitempty"`      // sent back the last time, and not let go since
 	Cancelled bool   `json:"cancelled,omitempty"` // a person let it go
 	Fresh     bool   `json:"fresh,omitempty"`     // it asked for a fresh session
+	Ended     bool   `json:"ended,omitempty"`     // its client said that it is over
 }
 
 // Bind is the session that works on an epic from now on. One that is being sent back to the

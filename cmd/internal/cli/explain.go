@@ -56,9 +56,11 @@ func Explain(err error) *Error {
 	case errors.As(err, &setting):
 		return settingError(setting)
 	case errors.As(err, &held):
-		return &Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: ExitHeld, Err: err,
-			Why: "one orch at a time may drive an epic",
-			Fix: []string{"orch watch " + Quote(held.Epic), "orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}}
+		fix := []string{"orch watch " + Quote(held.Epic), "orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}
+		if !held.Holder.Drives() {
+			fix = []string{"give the command again, with a longer --wait", "orch status " + Quote(held.Epic)}
+		}
+		return &Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: ExitHeld, Err: err, Why: "one orch at a time may drive an epic", Fix: fix}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
 	case errors.As(err, &fenced):

@@ -64,6 +64,8 @@ type Around struct {
 	TrackerAge int64 `json:"tracker_age_ms"`
 	// Asked are the requests that no run has taken yet, oldest first; null for none.
 	Asked []Record `json:"asked"`
+	// NoRequests are files among the requests that are none, each with why; null for none.
+	NoRequests []string `json:"no_requests"`
 	// EpicBranch is where the epic branch is.
 	EpicBranch EpicBranch `json:"epic_branch"`
 }
@@ -98,7 +100,9 @@ type EpicBranch struct {
 type RunRow struct {
 	// Number counts the runs of the epic, from 1; 0 before the first.
 	Number int `json:"number"`
-	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR.
+	// State is running, ended, cut_off (it was killed) or none.
+	State string `json:"state"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic needs now.
 	Promise epic.Promise `json:"promise"`
 	// Code is why the run stopped early; "" when it did not.
 	Code epic.Code `json:"code"`

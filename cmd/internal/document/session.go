@@ -3,6 +3,7 @@ package document
 import (
 	"encoding/json"
 
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
@@ -22,6 +23,9 @@ type Stop struct {
 	Prompt string `json:"prompt"`
 	// Counts is what would be kept of the session.
 	Counts session.Session `json:"counts"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR, of the epic that the session
+	// works on; absent where it works on none.
+	Promise epic.Promise `json:"promise,omitempty"`
 }
 
 // Schema is "orch.stop/1".
@@ -57,6 +61,18 @@ func (SessionReleased) Schema() string { return "orch.session/1" }
 type Sessions struct {
 	// Sessions is what is kept of each.
 	Sessions []session.Session `json:"sessions"`
+	// Tasks are what sessions work on, in all epics; null for none.
+	Tasks []SessionTask `json:"tasks"`
+}
+
+// SessionTask is a task that a session works on.
+type SessionTask struct {
+	// Task is its id in the tracker.
+	Task epic.TaskID `json:"task"`
+	// Attempt is the number of the attempt, from 1.
+	Attempt int `json:"attempt"`
+	// Holder is the session.
+	Holder epic.SessionHolder `json:"holder"`
 }
 
 // Schema is "orch.sessions/1".

@@ -2,7 +2,6 @@ package document
 
 import (
 	"cmp"
-	"fmt"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -20,17 +19,8 @@ type standing struct {
 }
 
 // standingOf is how an epic stands in each document that has a promise, a reason or counts.
-// handed is how many tasks a session that asks has in hand.
-func standingOf(s epic.State, sum epic.Summary, handed int) standing {
-	st := standing{promise: cmp.Or(epic.Promise(s.Run.Promise), sum.Promise), code: sum.Code, reason: sum.Reason, counts: sum.Counts}
-	if handed > 0 {
-		word := "tasks are"
-		if handed == 1 {
-			word = "task is"
-		}
-		st.promise, st.reason = epic.LoopContinue, fmt.Sprintf("%d %s handed out", handed, word)
-	}
-	return st
+func standingOf(sum epic.Summary) standing {
+	return standing{promise: sum.Promise, code: sum.Code, reason: sum.Reason, counts: sum.Counts}
 }
 
 // stateOf is where a task is in each document that says so.
@@ -56,12 +46,26 @@ func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	return row
 }
 
+// RunState says whether a run goes on: running, ended, cut_off (it was killed) or none. held says
+// that somebody has the epic.
+func RunState(s epic.State, held bool) string {
+	switch {
+	case held:
+		return "running"
+	case s.Run.Number == 0:
+		return "none"
+	case s.Run.Ended.IsZero():
+		return "cut_off"
+	}
+	return "ended"
+}
+
 // StatusOf is how an epic stands by its state alone; next are the commands that help with a
 // parked task.
 func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Task) []Command) Status {
-	st := standingOf(s, sum, 0)
+	st := standingOf(sum)
 	d := Status{Epic: s.Epic, AsOf: now.UTC(), Counts: st.counts, Tasks: []TaskRow{}, ETA: epic.ETA(s, now).Milliseconds(), Branch: "epic/" + slug.Of(string(s.Epic)), Tip: s.Tip,
-		Run: RunRow{Number: s.Run.Number, Promise: st.promise, Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
+		Run: RunRow{Number: s.Run.Number, State: RunState(s, false), Promise: st.promise, Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
 			Elapsed: sum.Took.Milliseconds()}}
 	for _, t := range s.Tasks {
 		if t.Epic || t.External || t.Deleted {
@@ -87,13 +91,13 @@ func (s Status) Progress() Progress {
 
 // NextOf is what a session has of an epic: tasks, and how the epic stands.
 func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) Next {
-	st := standingOf(s, sum, len(tasks))
+	st := standingOf(sum)
 	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready == 0, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
 }
 
 // LandOf is what became of a task of an epic; next is what to do now.
-func LandOf(s epic.State, t *epic.Task, now time.Time, next string) Land {
+func LandOf(s epic.State, p epic.Promise, t *epic.Task, now time.Time, next string) Land {
 	at := t.Last()
 	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: stateOf(s, t, now), Reason: cmp.Or(t.Code, at.Failure),
-		Feedback: at.Feedback, Files: at.Files, Next: next}
+		Feedback: at.Feedback, Files: at.Files, Next: next, Promise: p}
 }

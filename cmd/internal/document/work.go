@@ -19,6 +19,13 @@ type Next struct {
 	Reason string `json:"reason"`
 	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR.
 	Promise epic.Promise `json:"promise"`
+	// Others are tasks that other sessions work on.
+	Others []Elsewhere `json:"others"`
+	// Waiting says that another orch has the epic still: the command is to be given again, and
+	// tasks and counts are not known; absent else.
+	Waiting bool `json:"waiting,omitempty"`
+	// WaitingFor is who has it; absent when nobody was waited for in vain.
+	WaitingFor *Holder `json:"waiting_for,omitempty"`
 	// Trust says whether orch land will be refused until a person has typed the command in fix:
 	// tell them before work is begun.
 	Trust TrustNeeded `json:"trust"`
@@ -45,6 +52,14 @@ type Handed struct {
 	New bool `json:"new"`
 }
 
+// Elsewhere is a task that another session works on.
+type Elsewhere struct {
+	// Task is its id in the tracker.
+	Task epic.TaskID `json:"task"`
+	// Holder names the session.
+	Holder string `json:"holder"`
+}
+
 // Land is what became of a session's work on a task.
 type Land struct {
 	// Task is its id in the tracker.
@@ -64,6 +79,13 @@ type Land struct {
 	Files []string `json:"files"`
 	// Next is what to do now: a command, or advice with one in it.
 	Next string `json:"next"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR.
+	Promise epic.Promise `json:"promise"`
+	// Waiting says that another orch has the epic still: the command is to be given again; absent
+	// else.
+	Waiting bool `json:"waiting,omitempty"`
+	// WaitingFor is who has it; absent when nobody was waited for in vain.
+	WaitingFor *Holder `json:"waiting_for,omitempty"`
 }
 
 // Schema is "orch.land/2".
@@ -81,6 +103,8 @@ type Verify struct {
 	Score int `json:"score"`
 	// Checks are the rules, in their order.
 	Checks []Check `json:"checks"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR.
+	Promise epic.Promise `json:"promise"`
 }
 
 // Schema is "orch.verify/1".

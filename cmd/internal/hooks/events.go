@@ -30,6 +30,26 @@ func SessionStart(app *cli.App) *cobra.Command {
 compaction, and announces an active loop. For any other session it prints nothing.`, "SessionStart", a.announcement)
 }
 
+// SessionEnd is the command orch session-end.
+func SessionEnd(app *cli.App) *cobra.Command {
+	a := sessionCmd{app}
+	return a.event("session-end", "a client's hook for a session that ends",
+		`Session-end notes that the session is over, so that what it was handed is free for
+others at once. It prints nothing.`, "SessionEnd", a.ended)
+}
+
+// ended notes that a session is over, where orch knows of it.
+func (a sessionCmd) ended(ctx context.Context, in session.Input, project string) (string, error) {
+	_, common := session.Repository(project)
+	if common == "" || in.Session == "" || !session.Felt(in, project) {
+		return "", nil
+	}
+	return "", changeSession(ctx, session.File(common, in.Session), in.Session, func(s session.Session, ok bool) (session.Session, error) {
+		s.Ended = ok
+		return s, nil
+	})
+}
+
 // SessionPrompt is the command orch session-prompt.
 func SessionPrompt(app *cli.App) *cobra.Command {
 	a := sessionCmd{app}
@@ -72,12 +92,17 @@ func (a sessionCmd) event(use, short, long, event string, text func(context.Cont
 }
 
 // announcement is what a session that starts is told; "" for one that is nobody's.
-func (a sessionCmd) announcement(_ context.Context, in session.Input, project string) (string, error) {
+func (a sessionCmd) announcement(ctx context.Context, in session.Input, project string) (string, error) {
 	root, common := session.Repository(project)
 	if common != "" && in.Session != "" {
 		s, ok, err := session.Load(session.File(common, in.Session), in.Session)
 		if err != nil {
 			return "", err
+		}
+		if ok && s.Ended { // it was resumed
+			if err := Known(ctx, workspace.Glance(a.App, root, common), in.Session); err != nil {
+				return "", err
+			}
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
 			return runTasks(workspace.Glance(a.App, root, common), s.Epic)

@@ -29,21 +29,13 @@ type sessionFlag struct{ id string }
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
 func (f sessionFlag) of(a *cli.App) string {
-	for _, name := range sessionVariables() {
-		f.id = cmp.Or(f.id, a.Getenv(name))
-	}
-	return f.id
-}
-
-// sessionVariables are those in which clients name their session to what they start.
-func sessionVariables() []string {
-	return []string{"CLAUDE_CODE_SESSION_ID", "CLAUDE_SESSION_ID", "CODEX_SESSION_ID", "COPILOT_AGENT_SESSION_ID", "GEMINI_SESSION_ID"}
+	return cmp.Or(f.id, workspace.SessionID(a))
 }
 
 // InClient reports whether an agent's client has started this process, by the variables that
 // clients set: the command is then given by a model, whatever terminal it sees.
 func InClient(a *cli.App) bool {
-	for _, name := range append(sessionVariables(), "CLAUDECODE", "GEMINI_CLI", "COPILOT_CLI", "CODEX_SANDBOX", "AI_AGENT") {
+	for _, name := range append(workspace.SessionVariables(), "CLAUDECODE", "GEMINI_CLI", "COPILOT_CLI", "CODEX_SANDBOX", "AI_AGENT") {
 		if a.Getenv(name) != "" {
 			return true
 		}
@@ -120,6 +112,15 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 	})
 }
 
+// Known has orch keep a session that works on an epic without being bound to it, so that its end is
+// noticed; one that had ended goes on.
+func Known(ctx context.Context, w *workspace.Workspace, id string) error {
+	return changeSession(ctx, session.File(filepath.Dir(w.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
+		s.ID, s.Ended = id, false
+		return s, nil
+	})
+}
+
 func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
@@ -158,16 +159,44 @@ func (a sessionCmd) listSessions() error {
 		}
 		sessions = append(sessions, s)
 	}
+	tasks := a.tasksOf(common)
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Sessions{Sessions: sessions})
+		cli.WriteJSON(a.Stdout, document.Sessions{Sessions: sessions, Tasks: tasks})
 		return nil
 	}
 	for _, s := range sessions {
 		state := fmt.Sprintf("sent back %d times", s.Cycles)
-		if s.Cancelled {
+		switch {
+		case s.Ended:
+			state = "has ended"
+		case s.Cancelled:
 			state = "let go"
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, s.Epic, state)
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, cmp.Or(s.Epic, "-"), state)
+	}
+	for _, t := range tasks {
+		fmt.Fprintf(a.Stdout, "%s  attempt %d  in the hands of %s\n", t.Task, t.Attempt, t.Holder)
 	}
 	return nil
+}
+
+// tasksOf lists what sessions work on, in all epics whose journal can be read.
+func (a sessionCmd) tasksOf(common string) (tasks []document.SessionTask) {
+	w := &workspace.Workspace{App: a.App, Home: filepath.Join(common, "orch")}
+	dirs, err := w.Epics()
+	if err != nil {
+		return nil
+	}
+	for _, dir := range dirs {
+		p, err := w.Picture(dir)
+		if err != nil {
+			continue // orch status says why
+		}
+		for _, t := range p.State.Tasks {
+			if at := t.Last(); at.InSession && at.Open() {
+				tasks = append(tasks, document.SessionTask{Task: t.ID, Attempt: at.Number, Holder: at.Holder})
+			}
+		}
+	}
+	return tasks
 }

@@ -67,7 +67,8 @@ type stop struct {
 	in     session.Input
 	client client.Client
 	answer stophook.Answer
-	prompt string // what a session that is blocked is told
+	prompt string             // what a session that is blocked is told
+	epic   *stophook.Standing // nil for a session that no epic is bound to, or whose epic cannot be read
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
 	settle func(context.Context) (stophook.Answer, error)
@@ -169,8 +170,12 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
 	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Verdict, Why: s.answer.Why,
-			Prompt: s.prompt, Counts: s.answer.Session})
+		doc := document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Verdict, Why: s.answer.Why,
+			Prompt: s.prompt, Counts: s.answer.Session}
+		if s.epic != nil {
+			doc.Promise = s.epic.Promise
+		}
+		cli.WriteJSON(a.Stdout, doc)
 		return nil
 	}
 	word := "may end"

@@ -3,6 +3,8 @@ package hooks
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,28 +22,33 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
 	"github.com/beadsorch/orch/templates"
+	"github.com/beadsorch/orch/worktree"
 )
 
 func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace.Workspace, path string) (stop, error) {
-	work, read, err := workOf(ctx, w, bound.Epic)
+	standing, read, err := a.standing(ctx, w, bound, s.in.Session)
 	if err != nil {
 		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
 		s.in.LastMessage = session.LastSaid(s.in.Transcript)
 	}
+	s.epic = standing
 	age := a.Now().Sub(read.At)
 	decide := func(bound session.Session) stophook.Answer {
-		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Work: work, Client: limits(s.client)})
-		if work != nil && age > time.Second {
+		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Client: limits(s.client)})
+		if standing != nil && age > time.Second {
 			answer.Why += ", as of " + cli.Span(age) + " ago"
 		}
 		return answer
@@ -121,21 +128,22 @@ func (r reading) save() error {
 	return r.Save(r.path)
 }
 
-// workOf asks the tracker, and git, how the epic stands, and says what it goes by. A
-// tracker that does not answer is stood in for by its newest snapshot; without one the
-// work is nil.
-func workOf(ctx context.Context, w *workspace.Workspace, epicID string) (*stophook.Work, reading, error) {
+// standing asks the journal, the tracker and git how the epic stands for a session, and says what
+// it goes by. A tracker that does not answer is stood in for by its newest snapshot; without one
+// the standing is nil.
+func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
+	epicID := epic.TaskID(bound.Epic)
 	var err error
 	if now.Issues, err = w.Survey(read); err == nil {
-		_, err = epic.FindEpic(now.Issues, epic.TaskID(epicID)) // an empty tracker is none, and no reason to be done
+		_, err = epic.FindEpic(now.Issues, epicID) // an empty tracker is none, and no reason to be done
 	}
 	if err != nil {
 		kept, none := beads.LoadSnapshot(now.path)
 		if none == nil {
-			_, none = epic.FindEpic(kept.Issues, epic.TaskID(epicID))
+			_, none = epic.FindEpic(kept.Issues, epicID)
 		}
 		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
 			return nil, reading{}, err
@@ -143,8 +151,47 @@ func workOf(ctx context.Context, w *workspace.Workspace, epicID string) (*stopho
 		now.Snapshot, now.old = kept, true
 	}
 	now.Issues = orchestrator.IssuesWithoutSecrets(w.Redact, now.Issues)
-	work := stophook.WorkOf(now.Issues, epicID, refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(epicID)), w.Now())
-	return &work, now, err
+	p, journalErr := w.Epic(epicID)
+	if journalErr != nil {
+		return nil, reading{}, errors.Join(err, journalErr)
+	}
+	state := epic.FromTracker(epicID, now.Issues, w.Now())
+	if p != nil {
+		state = epic.WithSurvey(p.State, now.Issues, w.Now())
+	}
+	mine := func(t *epic.Task) bool {
+		a := t.Last()
+		return t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && (p == nil || !p.Held)
+	}
+	standing := stophook.StandingOf(state, w.Now(), mine, fingerprint(w, state))
+	return &standing, now, err
+}
+
+// holds reports whether a session that stops is the one that an attempt was handed to, as far as
+// is known: by its id, or by a process above the hook.
+func holds(h epic.SessionHolder, id string) bool {
+	if h.Session != "" {
+		return h.Session == id
+	}
+	return h.PID == 0 || h.Here != proc.Here() || slices.Contains(proc.Ancestors(), h.PID) && proc.Born(h.PID) == h.Born
+}
+
+// fingerprint is the same as long as nothing of an epic has moved: the states of its tasks, its
+// branch, and for what sessions work on, the commits, files and iteration records.
+func fingerprint(w *workspace.Workspace, s epic.State) string {
+	common, root := filepath.Dir(w.Home), w.Worktrees()
+	sum := sha256.New()
+	fmt.Fprintln(sum, refTip(common, "refs/heads/epic/"+slug.Of(string(s.Epic))))
+	for _, t := range s.Tasks {
+		at := t.Last()
+		fmt.Fprintf(sum, "%q %s %s %d %d\n", t.ID, t.State, t.Status, at.Number, at.Iteration)
+		if !at.InSession || !at.Open() {
+			continue
+		}
+		n := worktree.NamesOf(root, string(s.Epic), string(t.ID), at.Number)
+		fmt.Fprintln(sum, refTip(common, n.Branch), worktree.Fingerprint(n.Dir), worktree.Fingerprint(checkpoint.In(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number))))
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:12])
 }
 
 // refTip reads a reference without running git; "" when it is not found. It says only

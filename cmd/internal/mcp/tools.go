@@ -15,6 +15,12 @@ import (
 // at.
 const exitNeedsYou = 3
 
+// exitWaiting is the exit code of a command that had to wait for another orch until its time was over.
+const exitWaiting = 6
+
+// toolWait is how long a tool waits for another orch: clients give a call up after a minute.
+const toolWait = "--wait=45s"
+
 type taskIn struct {
 	TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
 }
@@ -217,11 +223,11 @@ func addEpics(s server) {
 		Parallel int    `json:"maxParallel,omitempty" jsonschema:"tasks under way at the same time"`
 	}
 	add[nextIn](s, document.Next{}, "epic_next", "Claim the next ready tasks of an epic, with a worktree and a brief for each.", func(in nextIn) (*line, []string) {
-		l := command("next")
+		l := command("next", toolWait)
 		l.number("max-parallel", in.Parallel)
 		return l, []string{in.Epic}
-	})
-	add[taskIn](s, document.Land{}, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land"), []string{in.TaskID} }, exitNeedsYou)
+	}, exitWaiting)
+	add[taskIn](s, document.Land{}, "epic_land", "Check what was done for a task, land it and close it; or say what must be mended.", func(in taskIn) (*line, []string) { return command("land", toolWait), []string{in.TaskID} }, exitNeedsYou, exitWaiting)
 	add[epicIn](s, document.Status{}, "epic_status", "What is done, what is stuck, why, and what to do.", func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
 	progress := tool{zero: document.Progress{}, name: "progress_summary", description: "How far an epic is: counts, time, cost, and how each task has iterated."}
 	answer[epicIn](s, progress, func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) }, func(printed []byte) ([]byte, error) {

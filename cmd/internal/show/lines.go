@@ -113,6 +113,10 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		}
 	case epic.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
+	case epic.LandRequested:
+		return line{"asked", e.Task, "to be landed for its session", false}, true
+	case epic.NextRequested:
+		return line{"asked", "", e.Reason, false}, true
 	case epic.RequestRefused:
 		return line{"refused", "", e.Reason, true}, true
 	}

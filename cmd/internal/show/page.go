@@ -41,10 +41,13 @@ func (p page) text(now time.Time, all bool) string {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
 	for _, e := range p.Asked {
-		if e.Fact == (epic.RequestRefused{}) {
+		if _, refused := e.Fact.(epic.RequestRefused); refused {
 			continue // word of an agent's for the journal
 		}
 		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind(), e.Task)
+	}
+	for _, line := range p.NoRequests {
+		fmt.Fprintf(&b, "\nNot a request, and not taken: %s\n", line)
 	}
 	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
 	return b.String()
@@ -84,7 +87,7 @@ func (p page) runText(now time.Time) string {
 	case r.CutOff():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
-	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), r.Promise)
+	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), epic.PromiseOf(p.State, now).Promise)
 }
 
 func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {
@@ -120,10 +123,16 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 	switch t.State {
 	case epic.Running:
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
-		if !p.Held && !a.InSession {
+		switch {
+		case a.InSession:
+			body += ", in the hands of " + a.Holder.String()
+			if store, err := p.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
+				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
+			}
+		case !p.Held:
 			body += ", cut off"
-		} else if doing := p.Activity.Of(t.ID); doing != "" {
-			body += ": " + doing
+		case p.Activity.Of(t.ID) != "":
+			body += ": " + p.Activity.Of(t.ID)
 		}
 		return body, true
 	case epic.Queued:

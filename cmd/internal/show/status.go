@@ -100,7 +100,8 @@ func Page(ctx context.Context, seen *workspace.Picture) error {
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
 	doc := Document(p.App, p.State, sum)
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch)}
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
+	doc.Run.State = document.RunState(p.State, p.Held)
 	if p.Held {
 		holder := document.Holder(p.Holder)
 		doc.Holder = &holder

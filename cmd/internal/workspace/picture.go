@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/watch"
 )
@@ -36,6 +37,8 @@ type Picture struct {
 	Held bool
 	// Asked are the requests that no run has taken yet.
 	Asked []epic.Event
+	// NoRequests are the files among them that are none, each with why, in a clause.
+	NoRequests []string
 	// Read is when the tracker was read; zero when it was not asked, or did not answer.
 	Read time.Time
 	// ReadWhy is why it did not answer; "" when it did.
@@ -115,6 +118,19 @@ func noRun(args []string) error {
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 
+// Epic replays the journal of an epic; the picture is nil where there is none yet.
+func (w *Workspace) Epic(id epic.TaskID) (*Picture, error) {
+	dir := w.EpicDir(id)
+	if journal.Size(dir) == 0 {
+		return nil, nil
+	}
+	p, err := w.Picture(dir)
+	if err == nil && p.State.Epic == "" {
+		return nil, nil
+	}
+	return p, err
+}
+
 // find looks a task up by its id, or by an ending of it that only one has.
 func (p *Picture) find(id epic.TaskID) *epic.Task {
 	if t := p.State.Task(id); t != nil && !t.Epic {
@@ -158,7 +174,15 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	if p.Holder, p.Held, err = p.Watch.Holder(); err != nil {
 		return nil, err
 	}
-	p.Asked, _, err = orchestrator.Asked(dir)
+	pending, err := orchestrator.Asked(dir)
+	for _, r := range pending {
+		switch {
+		case r.Bad != "":
+			p.NoRequests = append(p.NoRequests, fmt.Sprintf("%s: %s", text.Clause(r.ID, 80), r.Bad))
+		case !p.State.Took(r.ID):
+			p.Asked = append(p.Asked, r.Event)
+		}
+	}
 	return p, err
 }
 
@@ -193,6 +217,23 @@ func (p *Picture) Unremoved() (left []Unremoved) {
 		}
 	}
 	return left
+}
+
+// Promise says what the epic needs next, by the tracker's newest word and the epic branch as it
+// is. Where one of them cannot be read, by what the journal knows.
+func (p *Picture) Promise(ctx context.Context) epic.Outlook {
+	p.Refresh(ctx)
+	if b, err := p.Standing(ctx); err == nil {
+		p.settleBranch(b)
+	}
+	return epic.PromiseOf(p.State, p.Now())
+}
+
+// settleBranch has the state know that the epic branch was moved.
+func (p *Picture) settleBranch(b Standing) {
+	if b.Moved.From != "" {
+		p.State.Moved = epic.Moved{TipMove: b.Moved}
+	}
 }
 
 // statusPatience is how long status waits for the tracker before it goes by

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
@@ -44,8 +43,11 @@ func (w *Workspace) checkProgram(t wiring.Tracker) error {
 	if t.Program == "" || w.LookPath(t.Program) != "" {
 		return nil
 	}
-	e := &cli.Error{Code: "NO_" + strings.ToUpper(t.Name), What: t.Program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.Name,
+	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.Program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.Name,
 		Fix: []string{"install " + t.Program + ", or use the embedded tracker: workflow.tracker.kind: file"}}
+	if t.Name == "bd" {
+		e.Code = "NO_BD"
+	}
 	if w.Config.Tracker.Kind == "auto" {
 		e.What, e.Why = "the tasks here are kept by "+t.Name+", and "+t.Program+" is not on PATH", ""
 	}

@@ -1,0 +1,170 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epic"
+)
+
+// One orch at a time writes the journal of an epic. A short command waits for another's to end; a
+// run that drives the epic is asked, by a file, and answers with one.
+
+// defaultWait is how long a short command waits for others.
+const defaultWait = 10 * time.Minute
+
+// answerEvery is how often an asker looks for the answer.
+const answerEvery = 50 * time.Millisecond
+
+func waitFlag(c *cobra.Command, f *runFlags) {
+	c.Flags().DurationVar(&f.wait, "wait", defaultWait, "how long to wait for another orch that has the epic")
+}
+
+// errNoRun says that no run drives the epic, or none any more: one does it oneself. What the run
+// had taken of the request is in the journal.
+var errNoRun = errors.New("no run drives the epic")
+
+// waitError says that the time to wait was over.
+type waitError struct {
+	holder orchestrator.Holder
+	taken  bool // the run has taken the request, and goes on with it
+	wait   time.Duration
+}
+
+func (e *waitError) Error() string {
+	return fmt.Sprintf("orch %s, process %d on %s, still has the epic after %s", e.holder.Command, e.holder.PID, e.holder.Host, cli.Span(e.wait))
+}
+
+// who has the epic, for a program.
+func (e *waitError) who() *document.Holder {
+	h := document.Holder(e.holder)
+	return &h
+}
+
+// askRun leaves a request for the run that drives the epic, and waits for its answer. It fails
+// with errNoRun where there is none, and with a *waitError.
+func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.Duration) (orchestrator.Answer, error) {
+	holder, held, err := orchestrator.HeldBy(dir)
+	if err != nil || !held || !holder.Drives() {
+		return orchestrator.Answer{}, errors.Join(err, errNoRun)
+	}
+	id, err := w.posted(dir, e)
+	if id == "" && err == nil {
+		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.Redact, e), w.Now())
+	}
+	if err != nil {
+		return orchestrator.Answer{}, err
+	}
+	w.sayWaiting(holder, wait)
+	until := time.Now().Add(wait)
+	tick := time.NewTicker(answerEvery)
+	defer tick.Stop()
+	for {
+		if a, ok, err := orchestrator.TakeAnswer(dir, id); ok || err != nil {
+			return a, err
+		}
+		now, held, err := orchestrator.HeldBy(dir)
+		over := time.Now().After(until) || ctx.Err() != nil
+		if err == nil && held && now.Drives() && !over {
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+			continue
+		}
+		withdrawn, withdrawErr := orchestrator.Withdraw(dir, id)
+		if a, ok, err := orchestrator.TakeAnswer(dir, id); ok || err != nil { // it has just come
+			return a, err
+		}
+		if err = errors.Join(err, withdrawErr, ctx.Err()); err != nil {
+			return orchestrator.Answer{}, err
+		}
+		if over {
+			return orchestrator.Answer{}, &waitError{holder: holder, taken: !withdrawn, wait: wait}
+		}
+		return orchestrator.Answer{}, errNoRun
+	}
+}
+
+// posted is the request that somebody has left for the same task before, and that has not been
+// answered; "" for none.
+func (w driver) posted(dir string, e epic.Event) (id string, err error) {
+	if e.Task == "" {
+		return "", nil
+	}
+	p, err := w.Picture(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, wish := range p.State.Wishes {
+		if wish.Task == e.Task && wish.Kind == e.Kind() && wish.Refused == "" {
+			return wish.ID, nil
+		}
+	}
+	for _, asked := range p.Asked {
+		if asked.Task == e.Task && asked.Kind() == e.Kind() {
+			return asked.Request, nil
+		}
+	}
+	return "", nil
+}
+
+// sayWaiting tells a person for whom a command waits.
+func (w driver) sayWaiting(h orchestrator.Holder, wait time.Duration) {
+	fmt.Fprintf(w.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
+}
+
+// inTurn does a short command: it asks the run that drives the epic, or does it itself when it is
+// its turn.
+func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Duration, ask func(time.Duration) error, do func(time.Duration) error) error {
+	until := time.Now().Add(wait)
+	for {
+		left := max(0, time.Until(until))
+		holder, held, err := orchestrator.HeldBy(w.EpicDir(epicID))
+		if err != nil {
+			return err
+		}
+		if held && holder.Drives() && holder.PID != os.Getpid() {
+			if err = ask(left); !errors.Is(err, errNoRun) {
+				return err
+			}
+			continue
+		}
+		err = do(left)
+		var taken *orchestrator.HeldError
+		switch {
+		case !errors.As(err, &taken):
+			return err
+		case !taken.Holder.Drives():
+			return &waitError{holder: taken.Holder, wait: wait}
+		case time.Now().Before(until):
+			continue // a run has begun meanwhile
+		}
+		return err
+	}
+}
+
+// late is the error of a command whose time to wait is over, with the document that says so.
+func (a *app) late(e *waitError, doc document.Document) error {
+	what := "it is not done"
+	if e.taken {
+		what = "it goes on, and the same command tells how it ends"
+	}
+	if a.JSON {
+		cli.WriteJSON(a.Stdout, doc)
+		return cli.ExitWith(cli.ExitHeld)
+	}
+	return &cli.Error{Code: "RUN_ACTIVE", What: e.Error() + "; " + what, Exit: cli.ExitHeld, Fix: []string{"give the command again, with a longer --wait", "orch status"}}
+}
+
+// caller is the session that the command is called from.
+func (a *app) caller() epic.SessionHolder { return workspace.Caller(a.App) }

@@ -1,0 +1,215 @@
+package epic
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Promise is the word that says what an epic needs next.
+type Promise string
+
+// The promises. Every command and document has them from [PromiseOf].
+const (
+	LoopDone     Promise = "LOOP_DONE"     // every task is closed
+	LoopContinue Promise = "LOOP_CONTINUE" // something runs, waits to land, or is ready
+	LoopBlocked  Promise = "LOOP_BLOCKED"  // what is left needs a person, or a limit was reached
+	LoopError    Promise = "LOOP_ERROR"    // the tracker, the machine or the agent's client is out of reach
+)
+
+// Outlook is what an epic needs next, and why.
+type Outlook struct {
+	Promise Promise
+	Code    Code   // why the newest run took no more work; "" when it did
+	Reason  string // one clause
+}
+
+// PromiseOf says what the epic needs next. It is a function of the state alone, so that all who
+// ask at the same moment are told the same, whether a run goes on or not.
+func PromiseOf(s State, now time.Time) Outlook { return promiseOf(s, Count(s, now)) }
+
+func promiseOf(s State, c Counts) Outlook {
+	o := stopped(s, c)
+	switch {
+	case o.Promise == LoopDone:
+	case c.Running+c.Landing > 0:
+		o.Promise = LoopContinue // whatever keeps new work from being begun
+		if o.Code == "" {
+			o.Reason = c.progress()
+		}
+	case o.Promise == "" && (c.Ready > 0 || s.claimed(c)):
+		o.Promise = LoopContinue
+		if o.Code == "" {
+			o.Reason = c.progress()
+		}
+	case o.Promise == "":
+		o.Promise = LoopBlocked
+		if o.Code == "" {
+			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
+		}
+	}
+	return o
+}
+
+// stopped says what nothing that is ready can change: that all is done, or that no agent may
+// start. Its Promise is "" where the tasks decide.
+func stopped(s State, c Counts) Outlook {
+	o := Outlook{Code: s.Run.Drain, Reason: s.Run.DrainWhy}
+	unanswered := Promise(s.Run.Promise) == LoopError && s.Run.Drain == "" && !s.tracker.read.After(s.Run.Ended)
+	switch {
+	case s.trackerGivenUp() && !s.Run.Interrupt:
+		o = Outlook{LoopError, TrackerDown, "the tracker does not answer: " + s.tracker.why}
+		if s.tracker.code != "" {
+			o.Code, o.Reason = s.tracker.code, s.tracker.why
+		}
+	case unanswered:
+		o = Outlook{LoopError, TrackerDown, "the tracker did not answer, and run " + fmt.Sprint(s.Run.Number) + " ended for it"}
+	case s.Run.Drain == Machine:
+		o.Promise = LoopError
+	case s.Run.Drain == RunActive:
+		o.Promise = LoopBlocked
+	case s.Moved.Pending():
+		o.Promise = LoopBlocked
+		if s.Run.Drain == "" {
+			o.Code, o.Reason = EpicMoved, s.Moved.String()
+		}
+	case c.Total == 0 && s.vanished() > 0:
+		o = Outlook{LoopBlocked, TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())}
+	case c.Done == c.Total:
+		o = Outlook{LoopDone, "", fmt.Sprintf("all %d tasks closed", c.Total)}
+		if c.Total == 0 {
+			o.Reason = "the epic has no tasks"
+		}
+	case s.Run.Drain == AgentCrashed, s.Run.Drain == Disk:
+		o.Promise = LoopError
+	case s.Run.Drain == Interrupted, s.Run.Drain == HandBack, s.Run.Drain == "":
+	default:
+		o.Promise = LoopBlocked // at a limit, or for what every task would meet
+	}
+	return o
+}
+
+// claimed reports whether somebody is at a task of an epic that orch has not run yet: then
+// nobody but the tracker knows who works on what.
+func (s State) claimed(c Counts) bool {
+	return s.Run.Number == 0 && c.Waiting > 0 && slices.ContainsFunc(s.Tasks, s.claimedOutside)
+}
+
+// claimedOutside reports whether the tracker alone says that somebody is at the task.
+func (s State) claimedOutside(t *Task) bool {
+	return s.Run.Number == 0 && t.State == Waiting && t.Status == statusInProgress && t.Dispatchable() && !t.Deleted
+}
+
+// progress tells what moves, in a clause.
+func (c Counts) progress() string {
+	moves := counted([]count{{c.Running, "running"}, {c.Landing, "waiting to land"}, {c.Ready, "ready"}})
+	if moves == "" {
+		moves = "others are in progress"
+	}
+	return fmt.Sprintf("%d of %d tasks closed; %s", c.Done, c.Total, moves)
+}
+
+// count is how many of something there are.
+type count struct {
+	n    int
+	what string
+}
+
+// counted names what there is any of.
+func counted(counts []count) string {
+	var parts []string
+	for _, p := range counts {
+		if p.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Work says in whose hands what is left of an epic is.
+type Work struct {
+	Done       int `json:"done"`        // landed, or closed by a person
+	Ready      int `json:"ready"`       // may be begun
+	InProgress int `json:"in_progress"` // an agent or a session is at it, or it waits to land
+	Waiting    int `json:"waiting"`     // gets its turn when what is ready or in progress is done
+	Blocked    int `json:"blocked"`     // parked, or behind what is: only a person can move it
+}
+
+// Left is how many tasks are not done.
+func (w Work) Left() int { return w.Ready + w.InProgress + w.Waiting + w.Blocked }
+
+// String tells what is left, in a clause.
+func (w Work) String() string {
+	left := counted([]count{{w.Ready, "ready"}, {w.InProgress, "in progress"}, {w.Waiting, "waiting"}, {w.Blocked, "blocked"}})
+	if left == "" {
+		return "nothing left"
+	}
+	return left
+}
+
+// WorkOf says in whose hands what is left of the epic is.
+func WorkOf(s State, now time.Time) Work {
+	var w Work
+	moving := map[TaskID]bool{} // ready, in progress, or waiting for only such
+	var waiting []*Task
+	for _, t := range s.Tasks {
+		if !t.Dispatchable() || t.Deleted {
+			continue
+		}
+		switch {
+		case t.Done():
+			w.Done++
+		case t.State == Running, t.State == Queued, t.State == Validating, s.claimedOutside(t):
+			w.InProgress++
+			moving[t.ID] = true
+		case s.IsReady(t, now):
+			w.Ready++
+			moving[t.ID] = true
+		case t.State == Waiting && s.trackerHold(t, at(now)) == "":
+			waiting = append(waiting, t)
+		default:
+			w.Blocked++
+		}
+	}
+	for again := true; again; {
+		again = false
+		for _, t := range waiting {
+			if !moving[t.ID] && s.freed(t, moving) {
+				moving[t.ID], again = true, true
+				w.Waiting++
+			}
+		}
+	}
+	w.Blocked += len(waiting) - w.Waiting
+	return w
+}
+
+// freed reports whether all that a task waits for is done when what moves is.
+func (s State) freed(t *Task, moving map[TaskID]bool) bool {
+	for _, row := range t.Needs {
+		if !slices.ContainsFunc(row, func(id TaskID) bool { return s.done(id) || moving[id] || s.epicMoves(id, moving) }) {
+			return false
+		}
+	}
+	return true
+}
+
+// epicMoves reports whether id is an epic all of whose tasks are done or move.
+func (s State) epicMoves(id TaskID, moving map[TaskID]bool) bool {
+	e := s.Task(id)
+	if e == nil || !e.Epic || e.External {
+		return false
+	}
+	some := false
+	for _, t := range s.Tasks {
+		if !t.Dispatchable() || t.Deleted || !s.below(t, id) {
+			continue
+		}
+		if !t.Done() && !moving[t.ID] {
+			return false
+		}
+		some = true
+	}
+	return some
+}

@@ -1,0 +1,62 @@
+package epic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
+
+// TestWorkOf counts each task once; the epic itself, which the tracker calls ready, never. Where
+// orch has not run yet the tracker alone is asked.
+func TestWorkOf(t *testing.T) {
+	t.Parallel()
+	of := func(id string, status tracker.Status, needs ...string) tracker.Issue {
+		i := issue(id, "e", needs...)
+		i.Status = status
+		return i
+	}
+	bobs := of("e.1", "in_progress")
+	bobs.Assignee = "bob"
+	root := tracker.Issue{ID: "e", Title: "E", Type: tracker.TypeEpic, Status: tracker.StatusOpen}
+	below := tracker.Issue{ID: "e.9", Title: "below", Type: tracker.TypeEpic, Status: tracker.StatusOpen, Dependencies: issue("e.9", "e").Dependencies}
+	inner := of("e.9.1", "open")
+	inner.Dependencies = issue("e.9.1", "e.9").Dependencies
+	tests := map[string]struct {
+		issues  []tracker.Issue
+		want    Work
+		promise Promise
+	}{
+		"nothing":                {nil, Work{}, LoopDone},
+		"all closed":             {[]tracker.Issue{of("e.1", "closed")}, Work{Done: 1}, LoopDone},
+		"ready":                  {[]tracker.Issue{of("e.1", "open"), of("e.2", "open", "e.1")}, Work{Ready: 1, Waiting: 1}, LoopContinue},
+		"in progress":            {[]tracker.Issue{of("e.1", "in_progress"), of("e.2", "open", "e.1"), of("e.3", "open", "e.2")}, Work{InProgress: 1, Waiting: 2}, LoopContinue},
+		"in bob's hands":         {[]tracker.Issue{bobs}, Work{InProgress: 1}, LoopContinue},
+		"behind what is blocked": {[]tracker.Issue{of("e.1", "blocked"), of("e.2", "open", "e.1"), of("e.3", "open", "e.2"), of("e.4", "closed")}, Work{Blocked: 3, Done: 1}, LoopBlocked},
+		"a circle":               {[]tracker.Issue{of("e.1", "open", "e.2"), of("e.2", "open", "e.1")}, Work{Blocked: 2}, LoopBlocked},
+		"deferred":               {[]tracker.Issue{of("e.1", "deferred")}, Work{Blocked: 1}, LoopBlocked},
+		"behind an epic":         {[]tracker.Issue{below, inner, of("e.1", "open", "e.9")}, Work{Ready: 1, Waiting: 1}, LoopContinue},
+		"another epic's":         {[]tracker.Issue{{ID: "x", Title: "x", Status: "open", Type: "task"}}, Work{}, LoopDone},
+	}
+	for name, tt := range tests {
+		s := FromTracker("e", append(tt.issues, root), noon)
+		require.Equal(t, tt.want, WorkOf(s, noon), name)
+		require.Equal(t, tt.promise, PromiseOf(s, noon).Promise, name)
+	}
+	require.Equal(t, "1 ready, 2 waiting", Work{Ready: 1, Waiting: 2}.String())
+}
+
+// TestPromiseAfterRun: a run that ended because the tracker was silent is an error until the
+// tracker has been read since.
+func TestPromiseAfterRun(t *testing.T) {
+	t.Parallel()
+	s := after(t, idle(t, open("e.1")), Event{Fact: RunEnded{Promise: LoopError}, At: noon.Add(time.Minute), Code: TrackerDown})
+	o := PromiseOf(s, noon.Add(time.Hour))
+	require.Equal(t, LoopError, o.Promise)
+	require.Equal(t, TrackerDown, o.Code)
+	s = after(t, s, Event{Fact: TrackerRead{}, At: noon.Add(2 * time.Minute)})
+	require.Equal(t, Outlook{LoopContinue, "", "0 of 1 tasks closed; 1 ready"}, PromiseOf(s, noon.Add(time.Hour)))
+}

@@ -1,0 +1,159 @@
+package epic_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
+
+var anna, bert = SessionHolder{Session: "anna"}, SessionHolder{Session: "bert", PID: 7, Born: 9, Here: "h"}
+
+// handed is an epic whose task e.1 anna's session works on, while a run drives it.
+func handed(t *testing.T, nodes ...Node) State {
+	t.Helper()
+	return after(t, idle(t, append([]Node{open("e.1")}, nodes...)...),
+		Event{Fact: AttemptStarted{Turn: Turn{Base: "tip"}, InSession: true, Holder: anna}, Task: "e.1", Attempt: 1}, Event{Fact: AttemptHanded{}, Task: "e.1", Attempt: 1},
+		Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}})
+}
+
+func answered(s State) (ids []string) {
+	for _, d := range decisions(s, noon) {
+		if d.Act == Reply {
+			ids = append(ids, d.Request)
+		}
+	}
+	return ids
+}
+
+// TestLandRequest follows a request from its being taken to its answer.
+func TestLandRequest(t *testing.T) {
+	t.Parallel()
+	land := Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "r-1"}
+	asked := after(t, handed(t), land)
+	require.Contains(t, acts(asked, noon), "collect e.1")
+	require.Empty(t, answered(asked))
+	require.True(t, asked.Took("r-1"))
+	collecting := after(t, asked, Event{Fact: CollectStarted{}, Task: "e.1", Attempt: 1})
+	require.NotContains(t, acts(collecting, noon), "collect e.1", "once")
+	queued := after(t, collecting, endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}))
+	require.Equal(t, Queued, queued.Task("e.1").State)
+	require.Empty(t, answered(queued))
+	gate := after(t, queued, Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}, Old: "tip"}})
+	stack := Candidates{Tasks: []TaskID{"e.1"}, Old: "tip", Commits: []Commit{"c"}}
+	for name, outcome := range map[string][]Event{
+		"landed": {{Fact: CandidateJudged{Candidates: stack, Verdict: Verdict{Passed: true}}}, {Fact: MoveStarted{}},
+			{Fact: TaskLanded{Candidates: stack}}},
+		"red":      {{Fact: CandidateJudged{Candidates: stack}}},
+		"conflict": {{Fact: LandingConflicted{Old: "tip", Files: []string{"f"}}, Task: "e.1", Attempt: 1}},
+	} {
+		s := after(t, gate, outcome...)
+		require.Equal(t, []string{"r-1"}, answered(s), name)
+		s = after(t, s, Event{Fact: AnswerStarted{}, Request: "r-1"})
+		require.Empty(t, answered(s), "%s: once at a time", name)
+		s = after(t, s, Event{Fact: RequestAnswered{}, Request: "r-1"})
+		require.Empty(t, s.Wishes, name)
+		require.True(t, s.Took("r-1"), name)
+	}
+	lost := after(t, asked, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "gone"})
+	require.Equal(t, []string{"r-1"}, answered(lost))
+	require.Zero(t, lost.Task("e.1").Charged, "a session that is gone costs the task nothing")
+	require.Equal(t, 1, lost.Task("e.1").LostBy(anna).Number)
+	require.Zero(t, lost.Task("e.1").LostBy(bert).Number)
+
+	require.ErrorIs(t, Check(idle(t, open("e.1")), land), ErrForbidden, "nobody works on it")
+	refused := after(t, idle(t, open("e.1")), Event{Fact: RequestRefused{Kind: "land_requested"}, Request: "r-2", Reason: "no"})
+	require.Equal(t, []string{"r-2"}, answered(refused), "who asked is told")
+	require.Empty(t, after(t, refused, Event{Fact: RequestRefused{Kind: "task_retried"}, Request: "r-3", Reason: "no"}).Wishes[1:], "nobody waits for others")
+}
+
+// TestNextRequest: the next free slot is the session's that asked, before the run's own agents.
+func TestNextRequest(t *testing.T) {
+	t.Parallel()
+	next := Event{Fact: NextRequested{Holder: bert}, Request: "r-1"}
+	s := after(t, handed(t, open("e.2"), open("e.3")), next)
+	var given []SessionHolder
+	for _, d := range decisions(s, noon) {
+		if d.Act == Start {
+			f := d.Fact.(AttemptStarted)
+			given = append(given, f.Holder)
+			require.Equal(t, len(given) == 1, f.InSession)
+			require.Equal(t, len(given) == 1, d.Request == "r-1")
+		}
+	}
+	require.Equal(t, []SessionHolder{bert, {}}, given)
+	s = after(t, s, Event{Fact: AttemptStarted{Turn: Turn{Base: "tip"}, InSession: true, Holder: bert}, Task: "e.2", Attempt: 1, Request: "r-1"})
+	require.Empty(t, answered(s), "its worktree is not there yet")
+	s = after(t, s, Event{Fact: AttemptHanded{}, Task: "e.2", Attempt: 1})
+	require.Equal(t, []string{"r-1"}, answered(s))
+	require.True(t, s.Task("e.2").Last().HeldBy(bert))
+	require.False(t, s.Task("e.2").Last().HeldBy(anna))
+
+	none := after(t, handed(t), next)
+	require.Equal(t, []string{"r-1"}, answered(none), "nothing is ready")
+	paused := after(t, handed(t, open("e.2")), next, Event{Fact: RunPaused{}})
+	require.Equal(t, []string{"r-1"}, answered(paused))
+	again := after(t, after(t, handed(t, open("e.2")), next), Event{Fact: RunEnded{}}, Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Limits: testLimits(), Tip: "tip"}})
+	require.Empty(t, again.Wishes, "who asked a run that is gone asks anew")
+	require.True(t, again.Took("r-1"))
+}
+
+// TestLossIsCurrent: a session's attempt that has come to an end meanwhile, or is to land, is not lost.
+func TestLossIsCurrent(t *testing.T) {
+	t.Parallel()
+	loss := Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned}
+	require.Equal(t, AttemptLost{}, Current(handed(t), loss).Fact)
+	require.Equal(t, SessionLookEnded{}, Current(after(t, handed(t), Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "r"}), loss).Fact)
+	require.Equal(t, SessionLookEnded{}, Current(after(t, handed(t), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})), loss).Fact)
+	require.Equal(t, SessionLookEnded{}, Current(after(t, handed(t), Event{Fact: TaskSkipped{}, Task: "e.1"}), loss).Fact)
+}
+
+// TestSameSession by what is known of both.
+func TestSameSession(t *testing.T) {
+	t.Parallel()
+	process := SessionHolder{PID: 7, Born: 9, Here: "h"}
+	require.True(t, bert.Same(process), "by its process, where one of the two knows no id")
+	require.False(t, bert.Same(anna))
+	require.False(t, process.Same(SessionHolder{PID: 7, Born: 10, Here: "h"}), "another process of that number")
+	require.False(t, SessionHolder{}.Same(SessionHolder{}), "nothing is known")
+	require.Equal(t, "session anna", anna.String())
+}
+
+// TestReadyAsTheTracker: what the state calls ready is what the tracker's own rules call ready,
+// whatever depends on what.
+func TestReadyAsTheTracker(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(300) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		issues := []tracker.Issue{{ID: "e", Title: "E", Type: tracker.TypeEpic, Status: tracker.StatusOpen}}
+		for n := range 12 {
+			i := issue(fmt.Sprintf("t%02d", n), "e")
+			i.Status = []tracker.Status{"open", "open", "open", "closed", "blocked", "deferred"}[rnd.IntN(6)]
+			if rnd.IntN(6) == 0 {
+				later := noon.AddDate(0, 0, rnd.IntN(3)-1)
+				i.DeferUntil = &later
+			}
+			for range rnd.IntN(3) {
+				kind := []string{tracker.DepBlocks, tracker.DepConditional, "related"}[rnd.IntN(3)]
+				i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: i.ID, DependsOnID: fmt.Sprintf("t%02d", rnd.IntN(14)), Type: kind})
+			}
+			issues = append(issues, i)
+		}
+		var want, got []string
+		for _, i := range tracker.NewIndex(issues).Ready(tracker.Filter{Parent: "e"}, noon) {
+			want = append(want, i.ID)
+		}
+		s := FromTracker("e", issues, noon)
+		for _, task := range s.Tasks {
+			if s.IsReady(task, noon) {
+				got = append(got, string(task.ID))
+			}
+		}
+		require.ElementsMatch(t, want, got, "seed %d", seed)
+		require.Equal(t, len(want), WorkOf(s, noon).Ready, "seed %d", seed)
+	}
+}

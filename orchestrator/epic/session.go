@@ -1,0 +1,111 @@
+package epic
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/text"
+)
+
+// SessionHolder is the session that an attempt was handed to: the session of a client, or a terminal.
+type SessionHolder struct {
+	Session string `json:"session,omitempty" text:"plain"` // the client's id of it; "" where the client does not tell
+	PID     int    `json:"pid,omitempty"`                  // the process that ends with it; 0 unknown
+	Born    uint64 `json:"born,omitempty"`                 // when that process began, as its machine counts
+	Here    string `json:"here,omitempty" text:"plain"`    // the machine, since it was started, that PID and Born are of
+	Name    string `json:"name,omitempty" text:"plain"`    // what a person knows it by where there is no Session
+}
+
+// IsZero reports whether nothing is known of the session.
+func (h SessionHolder) IsZero() bool { return h == SessionHolder{} }
+
+// String names the session for a person.
+func (h SessionHolder) String() string {
+	switch {
+	case h.Session != "":
+		return "session " + text.Clause(h.Session, 64)
+	case h.Name != "":
+		return text.Clause(h.Name, 64)
+	case h.PID != 0:
+		return fmt.Sprintf("process %d", h.PID)
+	}
+	return "a session"
+}
+
+// Same reports whether both are one session, as far as is known.
+func (h SessionHolder) Same(o SessionHolder) bool {
+	switch {
+	case h.Session != "" && o.Session != "":
+		return h.Session == o.Session
+	case h.PID != 0 && o.PID != 0:
+		return h.PID == o.PID && h.Born == o.Born && h.Here == o.Here
+	}
+	return !h.IsZero() && h == o
+}
+
+// HeldBy reports whether the attempt is a session's that goes on, and that session is h, or
+// nothing is known of it.
+func (a Attempt) HeldBy(h SessionHolder) bool {
+	return a.InSession && a.Open() && (a.Holder.IsZero() || a.Holder.Same(h))
+}
+
+// LostBy is the newest attempt at the task that was taken from the session since it was gone; its
+// Number is 0 where there is none, or the session has had another attempt since.
+func (t *Task) LostBy(h SessionHolder) Attempt {
+	for i := len(t.Attempts) - 1; i >= 0; i-- {
+		if a := t.Attempts[i]; a.InSession && !a.Holder.IsZero() && a.Holder.Same(h) {
+			if a.Open() || a.Failure != Orphaned {
+				return Attempt{}
+			}
+			return a
+		}
+	}
+	return Attempt{}
+}
+
+// sessionLook is how often a run looks whether the sessions that work on its tasks are there.
+const sessionLook = 2 * time.Second
+
+// sessions has a run look after the sessions that work on tasks of its epic.
+func sessions(s State, now *clock) []Decision {
+	if s.Run.Mode != ModeRun || s.Run.Interrupt || s.looking || s.collecting() || !s.handedOut() || now.Before(s.looked.Add(sessionLook)) {
+		return nil
+	}
+	return decideOne(LookAtSessions, Event{Fact: SessionLookStarted{}})
+}
+
+// SessionLookStarted is the intent to look for the sessions that work on tasks.
+type SessionLookStarted struct{ anyTime }
+
+func (SessionLookStarted) apply(s State, _ Event) State {
+	s.looking = true
+	return s
+}
+
+// SessionLookEnded says that those that are gone have lost their attempts.
+type SessionLookEnded struct{ anyTime }
+
+func (SessionLookEnded) apply(s State, e Event) State {
+	s.looking, s.looked = false, e.At
+	return s
+}
+
+// handedOut reports whether a session has a task.
+func (s State) handedOut() bool {
+	for _, t := range s.Tasks {
+		if a := t.Last(); t.State == Running && a.Phase == HandedOver {
+			return true
+		}
+	}
+	return false
+}
+
+// currentLoss is the loss of a session's attempt once the state has gone on: what has come to an
+// end meanwhile, or is to land, is not lost.
+func currentLoss(s State, e Event) Event {
+	t := s.Task(e.Task)
+	if t == nil || t.State != Running || !t.Last().Open() || t.Last().Number != e.Attempt || s.WantsLanding(t) {
+		return Event{Fact: SessionLookEnded{}}
+	}
+	return e
+}
