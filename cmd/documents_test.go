@@ -23,6 +23,7 @@ func TestEachCommandHasADocument(t *testing.T) {
 		"orch tasks export":   "prints beads' JSONL",
 		"orch session-start":  "answers in the client's words",
 		"orch session-prompt": "answers in the client's words",
+		"orch session-end":    "says nothing to the client",
 	}
 	there := map[string]bool{}
 	var walk func(c *cobra.Command)
