@@ -84,6 +84,9 @@ func (x *Effects) starved(v validation.Verdict, err error) (why string, ok bool)
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
+	if why, ok := fault.Machine(v.Err()); ok {
+		return why, true
+	}
 	return x.diskFull(x.Store.VerifyDir(), x.GateEnv)
 }
 

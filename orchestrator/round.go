@@ -8,6 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -28,7 +29,7 @@ func (x *Effects) round(ctx context.Context, s epic.State, d epic.Decision, e ep
 	if rules := x.role(t).Rules; len(rules) > 0 && e.Agent.Changed {
 		var err error
 		if v, err = x.ask(ctx, t, d, rules, e.Files, said); err != nil {
-			return e // interrupted: the gate will tell
+			return e // interrupted, or the machine's fault: the gate will tell
 		}
 		e.Round = &epic.Round{Entry: iteration.EntryOf(d.Agent.Iteration, v, x.Now()), Feedback: v.Feedback()}
 		e.Round.Failure = why(v)
@@ -42,8 +43,12 @@ func (x *Effects) ask(ctx context.Context, t *epic.Task, d epic.Decision, rules 
 	if err != nil {
 		products = "" // then a rule that looks for something there tells
 	}
-	return validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{
+	v, err := validation.Judge(ctx, x.Proc.RunGuarded, rules, validation.Input{
 		Dir: x.Store.Name(string(t.ID), d.Attempt).Dir, Env: x.GateEnv, Files: files, Output: said, Products: products})
+	if err == nil {
+		err = fault.Of(v.Err())
+	}
+	return v, err
 }
 
 // hooked has the task's hooks decide on a turn: one that escalates asks for a person, one
