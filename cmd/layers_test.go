@@ -56,10 +56,10 @@ func layers() []layer {
 		{"orchestrator/harness/modeltest", nil, []string{"net"}, "a model on loopback, for tests"},
 		{"orchestrator/snapshot", append([]string{"orchestrator/epic", "orchestrator/private"}, values...), nil, "files"},
 		{"orchestrator/checkpoint", append([]string{"orchestrator/journal", "orchestrator/private", "orchestrator/redact"}, middle...), nil, "files"},
-		{"orchestrator/proc", []string{"orchestrator/command"}, []string{"os/exec"}, "the one that starts processes"},
+		{"orchestrator/proc", []string{"orchestrator/command", "orchestrator/text"}, []string{"os/exec"}, "the one that starts processes"},
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/land", append([]string{"orchestrator/git", "orchestrator/fault"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
-		{"orchestrator/tamper", append([]string{"orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator/tamper", append([]string{"orchestrator/fault", "orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator", []string{"templates", "worktree"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "the loop, and what its decisions do"},
 		{"templates", nil, nil, "text"},
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tamper"
@@ -163,13 +164,16 @@ func (x *Effects) inspect(ctx context.Context, d epic.Decision, tell func(epic.E
 	if err = errors.Join(err, mendErr, leaseErr); errors.Is(err, errNotWritten) {
 		return nil // the run is over, and not by itself: the next one finds all of it
 	}
-	if err != nil {
+	var failed []epic.Event
+	if _, machine := fault.Machine(err); machine { // nobody tampered; the next look compares again
+		failed = []epic.Event{machineFailed("comparing the repository with how it was", err)}
+	} else if err != nil {
 		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})
 	}
 	if len(found) == 0 {
-		return nil
+		return failed
 	}
-	return []epic.Event{event(found)}
+	return append(failed, event(found))
 }
 
 // pointers are files of worktrees as changes.
