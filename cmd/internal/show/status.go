@@ -45,7 +45,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	if p.branch, err = seen.Standing(ctx); err != nil {
 		return err
 	}
-	if m := p.branch.Moved; m.From != "" {
+	if m := p.branch.Moved; m.From != "" && !p.branch.Running {
 		p.State.Moved = epic.Moved{TipMove: m}
 	}
 	sum := epic.Summarize(p.State, now)
