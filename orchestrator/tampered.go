@@ -254,7 +254,7 @@ func (x *Effects) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Chang
 }
 
 // TamperedIn are the events of a journal, in an epic's folder, that tell what others changed of the
-// repository: since the newest run of orch run began, and while the one before was killed. What
+// repository, the epic branch that was put back among it: since the newest run of orch run began, and while the one before was killed. What
 // each says in full is its Text, a line a change.
 func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 	over := false // the run before ended by itself
@@ -270,6 +270,10 @@ func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 			over = true
 		case e.Kind == epic.TamperingFound:
 			events = append(events, unshelve(dir, e))
+		case e.Kind == epic.BranchRestored && e.Code == epic.Tampered:
+			e.Files, e.Text = []string{"the epic branch"}, e.Reason
+			e.Reason = "while agents worked: " + e.Reason
+			events = append(events, e)
 		}
 	}
 	return events
