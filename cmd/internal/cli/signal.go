@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
@@ -10,6 +12,21 @@ import (
 
 // exitPipe is what a shell says of a program whose reader has gone.
 const exitPipe = 128 + int(syscall.SIGPIPE)
+
+// readerGone reports whether an error is that nobody reads the standard output any more, which
+// is no failure of the command.
+func readerGone(err error) bool {
+	var at *fs.PathError
+	return errors.Is(err, syscall.EPIPE) && errors.As(err, &at) && at.Path == os.Stdout.Name()
+}
+
+// Unread is the exit code of a command whose output could not be written.
+func (a *App) Unread(err error) int {
+	if readerGone(err) {
+		return exitPipe
+	}
+	return ExitFailed
+}
 
 // EndOnSignal has a signal that ends the program let go first of what the invocation holds, as
 // [App.End] does: the folder of orch's own git is not left behind by a command whose reader has
