@@ -235,6 +235,14 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
+	emptied, err := w.Emptied(ctx)
+	if err != nil {
+		return []finding{{"epics", false, err.Error(), ""}}
+	}
+	for _, dir := range emptied {
+		u := cli.Explain(workspace.EmptiedError(dir))
+		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
+	}
 	active := false
 	for _, dir := range dirs {
 		p, err := w.Picture(dir)
