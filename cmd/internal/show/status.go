@@ -75,8 +75,11 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
-	doc := Document(p.App, p.State, sum)
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: p.Asked, EpicBranch: branchDocument(p.branch)}
+	doc, age := documentOf(p.App, p.State, sum, p.nextFor), int64(0)
+	if read := p.State.ReadAt(); !read.IsZero() {
+		age = p.Now().Sub(read).Milliseconds()
+	}
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, Asked: p.Asked, EpicBranch: branchDocument(p.branch)}
 	if p.Held {
 		holder := document.Holder(p.Holder)
 		doc.Holder = &holder
@@ -87,8 +90,12 @@ func (p page) document(sum epic.Summary) document.Status {
 
 // Document is an epic for a program.
 func Document(a *cli.App, s epic.State, sum epic.Summary) document.Status {
+	return documentOf(a, s, sum, nextFor)
+}
+
+func documentOf(a *cli.App, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {
 	return document.StatusOf(s, sum, a.Now(), func(t *epic.Task) (out []document.Command) {
-		for _, n := range nextFor(t) {
+		for _, n := range nextOf(t) {
 			out = append(out, document.Command(n))
 		}
 		return out
