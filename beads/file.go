@@ -259,6 +259,9 @@ func (b *book) apply(actor string, c tracker.Change) (string, error) {
 			i.Notes = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n")
 		}
 	case tracker.Close:
+		if i.Status != tracker.StatusClosed { // else it is somebody else's word
+			i.ClosedBy = actor
+		}
 		b.close(i, c.Reason)
 	}
 	return c.ID, err

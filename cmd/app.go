@@ -52,7 +52,7 @@ func run(ctx context.Context, p Process, f faults) int {
 	done := a.Guarded()
 	exit := execute(ctx, a)
 	if err := done(); err != nil && exit == cli.ExitDone {
-		return cli.ExitFailed // nobody reads what was asked for
+		return a.Unread(err)
 	}
 	return exit
 }

@@ -27,8 +27,12 @@ func TestSignalsLeaveNothing(t *testing.T) {
 
 			c := exec.CommandContext(t.Context(), filepath.Join(bin(t), "orch"), "doctor")
 			c.Dir, c.Env = f.dir, append(f.env, "PATH="+f.bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+			unread, out, err := os.Pipe()
+			require.NoError(t, err)
+			c.Stdout = out
 			require.NoError(t, c.Start())
-			_, err := os.ReadFile(fifo) // the client is asked now
+			require.NoError(t, errors.Join(out.Close(), unread.Close()), "SIGPIPE counts where nobody reads")
+			_, err = os.ReadFile(fifo) // the client is asked now
 			require.NoError(t, err)
 			scratch := filepath.Join(f.dir, ".git", "orch", "tmp")
 			entries, err := os.ReadDir(scratch)

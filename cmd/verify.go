@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -60,6 +61,9 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		}
 	}
 	v, err := validation.Judge(ctx, p.Proc.RunGuarded, validation.Within(p.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
+	if err == nil {
+		err = fault.Of(v.Err())
+	}
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tamper"
@@ -167,13 +168,16 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 	if err = errors.Join(err, mendErr, leaseErr); errors.Is(err, errNotWritten) {
 		return nil // the run is over, and not by itself: the next one finds all of it
 	}
-	if err != nil {
+	var failed []epic.Event
+	if _, machine := fault.Machine(err); machine { // nobody tampered; the next look compares again
+		failed = []epic.Event{machineFailed("comparing the repository with how it was", err)}
+	} else if err != nil {
 		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})
 	}
 	if len(found) == 0 {
-		return nil
+		return failed
 	}
-	return []epic.Event{event(found)}
+	return append(failed, event(found))
 }
 
 // pointers are files of worktrees as changes.
@@ -255,8 +259,8 @@ func (x *dispatch) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Chan
 }
 
 // TamperedIn are the events of a journal, in an epic's folder, that tell what others changed of the
-// repository: since the newest run of orch run began, and while the one before was killed. What
-// each says in full is in its fact.
+// repository, the epic branch that was put back among it: since the newest run of orch run began,
+// and while the one before was killed. What each says in full is in its fact.
 func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 	over := false // the run before ended by itself
 	for _, r := range records {
@@ -273,6 +277,12 @@ func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 			over = true
 		case epic.TamperingFound:
 			events = append(events, unshelve(dir, e))
+		case epic.BranchRestored:
+			if e.Code == epic.Tampered {
+				e.Fact = epic.TamperingFound{Files: []string{"the epic branch"}, Changes: e.Reason}
+				e.Reason = "while agents worked: " + e.Reason
+				events = append(events, e)
+			}
 		}
 	}
 	return events

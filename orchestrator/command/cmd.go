@@ -4,6 +4,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"unicode"
@@ -43,6 +44,10 @@ type Result struct {
 // Runner runs a Cmd to its end. A non-zero exit is an [*ExitError], and the Result is
 // valid all the same. When ctx ends first the error wraps context.Cause(ctx).
 type Runner func(ctx context.Context, c Cmd) (Result, error)
+
+// ErrGuard says that the guard, which a command runs below, ended or was silent before it had
+// started the command: nothing of the command ran.
+var ErrGuard = errors.New("the guard did not start")
 
 // ExitError says that a process ran, but did not end with exit status 0.
 type ExitError struct {

@@ -130,7 +130,7 @@ func Reasons() []Reason {
 		{Protected, "the work changes a path that settles how work is judged, or what runs (workflow.protect)",
 			"orch diff TASK, then orch land TASK --accept-protected, or orch retry TASK -m \"leave PATH as it is\"", uncharged, neutral, blocked, ExitNeedsYou},
 		{TooLarge, "what the agent committed is over a limit of size (limits.file_size, limits.files, limits.commit_size)",
-			"orch diff TASK; raise the limit, or orch retry TASK -m \"leave the large files out\"", charges, failure, blocked, ExitNeedsYou},
+			"orch diff TASK; raise the limit, then orch retry TASK; or orch retry TASK -m \"leave the large files out\"", charges, failure, blocked, ExitNeedsYou},
 		{DepFailed, "it waits for a task that needs a person",
 			"orch status names that task", uncharged, neutral, untouched, ExitNeedsYou},
 		{DepCycle, "tasks wait for each other in a circle",

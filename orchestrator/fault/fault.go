@@ -22,8 +22,8 @@ func Machine(err error) (why string, ok bool) {
 	if err == nil {
 		return "", false
 	}
-	for _, errno := range errnos() {
-		if errors.Is(err, errno) {
+	for _, known := range append(errnos(), command.ErrGuard) { // which is orch itself, so that no work is to blame
+		if errors.Is(err, known) {
 			return err.Error(), true
 		}
 	}
@@ -37,6 +37,14 @@ func Machine(err error) (why string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Of is err where it is a fault of the machine, else nil.
+func Of(err error) error {
+	if _, ok := Machine(err); ok {
+		return err
+	}
+	return nil
 }
 
 // Said finds the line in which a program that runs with LC_ALL=C tells of a fault of the
@@ -55,7 +63,8 @@ func Said(text string) (line string, ok bool) {
 // errnos are the errors of system calls that say nothing of the work (errno(3)).
 func errnos() []error {
 	return []error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG,
-		syscall.EIO, syscall.EROFS, syscall.ENOLCK, syscall.ESTALE}
+		syscall.EIO, syscall.EROFS, syscall.ENOLCK, syscall.ESTALE,
+		syscall.EBADF} // dup3(2) at the limit of open files, as where a process is started
 }
 
 // phrases are the texts of errnos in the C locale, and git's own for a lock that another

@@ -3,6 +3,7 @@ package fault_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -31,6 +32,7 @@ func TestMachine(t *testing.T) {
 		{"a folder of references", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: commit: cannot update the ref 'refs/heads/a': unable to create directory for 'logs/refs/heads/a': No such file or directory\n"}, true},
 		{"said by git of the work", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: not a tree object\n"}, false},
 		{"a plain error", errors.New("No space left on device"), false},
+		{"no guard", fmt.Errorf("sh: %w: %w", command.ErrGuard, io.EOF), true},
 		{"permission", syscall.EACCES, false},
 	}
 	for _, tt := range tests {
@@ -39,6 +41,7 @@ func TestMachine(t *testing.T) {
 			why, ok := fault.Machine(tt.err)
 			require.Equal(t, tt.want, ok)
 			require.Equal(t, ok, why != "")
+			require.Equal(t, ok, fault.Of(tt.err) != nil)
 		})
 	}
 }

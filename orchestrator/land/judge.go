@@ -155,6 +155,9 @@ func (l *Lander) starved(v validation.Verdict, err error) (why string, ok bool) 
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
+	if why, ok := fault.Machine(v.Err()); ok {
+		return why, true
+	}
 	return fault.NoRoom(l.Env, l.Checkouts.VerifyDir(), l.Repo.CommonDir())
 }
 

@@ -98,7 +98,7 @@ func (g *guarded) awaitStart() error {
 	decoder := json.NewDecoder(g.line)
 	var first report
 	if err := decoder.Decode(&first); err != nil {
-		return fmt.Errorf("the guard did not start: %w", err)
+		return fmt.Errorf("%w: %w", command.ErrGuard, err)
 	}
 	if first.Errno != 0 {
 		return fmt.Errorf("starting: %w", syscall.Errno(first.Errno))

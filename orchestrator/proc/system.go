@@ -3,9 +3,11 @@ package proc
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 const (
@@ -95,6 +97,9 @@ func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result,
 	}
 	kept := newCapture(c.MaxOutputBytes)
 	g, err := s.startGuarded(ctx, c, launchOptions{stdout: kept.stdout.add, stderr: kept.stderr.add})
+	if last := text.FirstLine(string(kept.stderr.kept), ""); errors.Is(err, command.ErrGuard) && last != "" {
+		err = fmt.Errorf("%w: %s", err, last) // nothing else has written there
+	}
 	if err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}

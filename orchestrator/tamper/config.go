@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -14,52 +15,62 @@ import (
 // put back that run a program, or lead git or what it sends elsewhere. A file that git cannot
 // read is put back as a whole.
 
-// checkConfig compares settings.
-func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) (Change, error) {
+// checkConfig compares settings: a change of what is put back, and one of what is not.
+func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Change, error) {
 	_, known := g.was.Files[c.Path]
 	if c.What == "was removed" {
-		return g.restore(c, was, known, true)
+		return one(g.restore(c, was, known, true))
 	}
 	now, err := g.settings(ctx, c.Path, is)
 	if err != nil {
 		if ctx.Err() != nil {
-			return Change{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
+		}
+		if err := fault.Of(err); err != nil {
+			return nil, err
 		}
 		c.What += " so that git cannot read it"
-		return g.restore(c, was, known, false)
+		return one(g.restore(c, was, known, false))
 	}
 	old := map[string][]string{}
 	if known {
 		if old, err = g.oldSettings(ctx, was); err != nil {
-			return Change{}, err
+			return nil, err
 		}
 	}
-	risky, others := differing(old, now)
+	risky, others := differing(old, now, func(branch string) bool { return g.unborn(ctx, "refs/heads/"+branch) })
+	left := Change{Path: c.Path, What: "was changed: " + strings.Join(others, ", "), Fix: "git config --list --show-origin"}
 	if len(risky) == 0 {
 		g.was.Files[c.Path] = is
-		if others = slices.DeleteFunc(others, func(key string) bool { return strings.HasPrefix(key, "branch.") }); len(others) == 0 {
-			return Change{}, nil // where a branch pushes to, or the mode alone
+		if len(others) == 0 {
+			return nil, nil // the mode alone, or what a person's work leaves
 		}
-		c.What = "was changed: " + strings.Join(others, ", ")
-		c.Fix = "git config --list --show-origin"
-		return c, nil
+		return []Change{left}, nil
 	}
 	c.What = "was changed: " + strings.Join(risky, ", ")
 	if len(others) == 0 {
-		return g.restore(c, was, known, false)
+		return one(g.restore(c, was, known, false))
 	}
 	if c.Kept, err = g.copyAside(c.Path, is); err != nil {
-		return c, err
+		return []Change{c, left}, err
 	}
 	if c.Restored = g.dry; g.dry {
-		return c, nil
+		return []Change{c, left}, nil
 	}
 	if err := g.resetKeys(ctx, c.Path, risky, old); err != nil {
-		return c, err
+		return []Change{c, left}, err
 	}
 	c.Restored = true
 	g.was.Files[c.Path], err = g.read(c.Path)
-	return c, err
+	return []Change{c, left}, err
+}
+
+// one is a change as a list; none where it has no path.
+func one(c Change, err error) ([]Change, error) {
+	if c.Path == "" {
+		return nil, err
+	}
+	return []Change{c}, err
 }
 
 // resetKeys gives keys the values again that they had.
@@ -117,9 +128,10 @@ func (g *Guard) parse(ctx context.Context, text []byte) (map[string][]string, er
 	return set, nil
 }
 
-// differing are the keys whose values differ, sorted: those that are put back, and the others.
-func differing(old, now map[string][]string) (risky, others []string) {
-	keys := slices.Sorted(maps.Keys(now))
+// differing are the keys whose values differ, sorted: those that are put back, and the others
+// that a person is told of. Gone says that a branch is.
+func differing(old, now map[string][]string, gone func(branch string) bool) (risky, others []string) {
+	keys := slices.Collect(maps.Keys(now))
 	for key := range old {
 		if _, both := now[key]; !both {
 			keys = append(keys, key)
@@ -127,9 +139,10 @@ func differing(old, now map[string][]string) (risky, others []string) {
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		switch was, known := old[key]; {
-		case slices.Equal(was, now[key]):
-		case executes(key) || known && redirects(key) || slices.ContainsFunc(now[key], func(v string) bool { return redirects(key) && strings.Contains(v, "::") }):
+		switch section, _, _ := parts(key); {
+		case slices.Equal(old[key], now[key]):
+		case section == "branch" && ordinary(key, old, now, gone):
+		case executes(key), redirects(key, old, now):
 			risky = append(risky, key)
 		default:
 			others = append(others, key)
@@ -138,14 +151,37 @@ func differing(old, now map[string][]string) (risky, others []string) {
 	return risky, others
 }
 
+// parts takes a key apart, as git lists it: the section and the name are in lower case.
+func parts(key string) (section, middle, name string) {
+	section, rest, _ := strings.Cut(key, ".")
+	if dot := strings.LastIndex(rest, "."); dot >= 0 {
+		middle, rest = rest[:dot], rest[dot+1:]
+	}
+	return section, middle, rest
+}
+
+// ordinary reports whether a change of a branch's settings needs no word: a new branch follows one
+// of this repository, a branch was deleted, or it is a key that git does nothing by.
+func ordinary(key string, old, now map[string][]string, gone func(branch string) bool) bool {
+	_, branch, name := parts(key)
+	remote := "branch." + branch + ".remote"
+	switch name {
+	case "remote", "merge":
+		if _, known := old[remote]; !known && slices.Equal(now[remote], []string{"."}) {
+			return true
+		}
+	case "pushremote", "rebase", "mergeoptions":
+	default:
+		return branch != ""
+	}
+	_, there := now[key]
+	return !there && branch != "" && gone(branch)
+}
+
 // executes reports whether a setting runs a program, or changes what git takes for the
 // repository, its files or a server.
 func executes(key string) bool {
-	first := strings.Index(key, ".")
-	if first < 0 {
-		return false
-	}
-	section, name := key[:first], key[strings.LastIndex(key, ".")+1:]
+	section, middle, name := parts(key)
 	switch section {
 	case "alias", "filter", "include", "includeif", "pager", "gpg", "credential", "extensions", "protocol", "url", "http", "safe",
 		"mergetool", "difftool", "browser", "man", "guitool", "trailer", "sendemail", "tar", "uploadpack", "imap", "instaweb", "transfer", "fsck", "receive", "gc", "maintenance", "hook":
@@ -165,6 +201,8 @@ func executes(key string) bool {
 		return name == "uploadpack" || name == "receivepack" || name == "promisor" || name == "partialclonefilter" || name == "vcs" || name == "proxy"
 	case "submodule":
 		return name == "update" || name == "recurse"
+	case "lfs":
+		return strings.HasPrefix(middle, "customtransfer.") || strings.HasPrefix(middle, "extension.") || name == "standalonetransferagent"
 	case "init":
 		return name == "templatedir"
 	case "sequence":
@@ -179,11 +217,33 @@ func executes(key string) bool {
 	return false
 }
 
-// redirects reports whether a setting says where git sends what to: a person adds such a one
-// while a run goes, and rarely changes one.
-func redirects(key string) bool {
-	section, _, _ := strings.Cut(key, ".")
-	return (section == "remote" || section == "submodule") && (strings.HasSuffix(key, ".url") || strings.HasSuffix(key, ".pushurl"))
+// redirects reports whether a change of a setting leads git, or what it sends, elsewhere. A person
+// adds a remote, a submodule or an upstream while a run goes, and rarely changes one.
+func redirects(key string, old, now map[string][]string) bool {
+	_, known := old[key]
+	program := slices.ContainsFunc(now[key], func(v string) bool { return strings.Contains(v, "::") }) // a helper of git's that is named
+	switch section, middle, name := parts(key); section {
+	case "remote":
+		return program || middle == "" || hasRemote(old, middle)
+	case "submodule":
+		return (name == "url" || name == "pushurl") && (known || program)
+	case "branch":
+		elsewhere := slices.ContainsFunc(now[key], func(v string) bool { return v != "." && !hasRemote(now, v) })
+		return name == "pushremote" || name == "remote" && (known || elsewhere)
+	case "lfs":
+		return strings.HasSuffix(name, "url")
+	}
+	return false
+}
+
+// hasRemote reports whether settings have a remote of that name.
+func hasRemote(set map[string][]string, name string) bool {
+	for key := range set {
+		if section, middle, _ := parts(key); section == "remote" && middle == name {
+			return true
+		}
+	}
+	return false
 }
 
 // copyAside keeps what settings were changed to.

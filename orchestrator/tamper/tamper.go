@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
@@ -232,35 +233,37 @@ func (g *Guard) checkFiles(ctx context.Context) (found []Change, err error) {
 		if sig == g.sigs[path] {
 			continue
 		}
-		change, fileErr := g.checkFile(ctx, path)
+		looked := g.sigs[path]
+		changes, fileErr := g.checkFile(ctx, path)
+		found = append(found, changes...)
+		g.sigs[path] = g.signature(path)
 		if fileErr != nil {
 			err = errors.Join(err, fmt.Errorf("putting %s back: %w", path, fileErr))
 		}
-		if change.Path != "" {
-			found = append(found, change)
+		if fault.Of(fileErr) != nil {
+			g.sigs[path] = looked // the next look has to see it
 		}
-		g.sigs[path] = g.signature(path)
 	}
 	return found, err
 }
 
-// checkFile compares one file whose looks have changed.
-func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
+// checkFile compares one file whose looks have changed; most often that is one change, or none.
+func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 	was, known := g.was.Files[path]
 	is, err := g.read(path)
 	gone := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !gone {
-		return Change{}, err
+		return nil, err
 	}
 	if known && !gone && was.equal(is) || !known && gone {
-		return Change{}, nil
+		return nil, nil
 	}
 	if !known && g.comesLater(path) {
-		return Change{}, nil
+		return nil, nil
 	}
 	c := Change{Path: path, What: how(known, gone, was, is)}
 	if gone && strings.HasPrefix(path, "worktrees/") {
-		return Change{}, nil // somebody has removed a worktree of theirs
+		return nil, nil // somebody has removed a worktree of theirs
 	}
 	switch base := filepath.Base(path); {
 	case base == "config" || base == "config.worktree":
@@ -269,24 +272,24 @@ func (g *Guard) checkFile(ctx context.Context, path string) (Change, error) {
 		if branch, ok := strings.CutPrefix(strings.TrimSpace(string(is.Data)), "ref: "); ok && is.isHead() && g.unborn(ctx, branch) {
 			c.What, c.Fix = "names the branch "+branch+", which does not exist", "git symbolic-ref HEAD "+strings.TrimSpace(strings.TrimPrefix(string(was.Data), "ref: "))
 			g.was.Files[path] = is
-			return c, nil
+			return []Change{c}, nil
 		}
 		if is.isHead() {
-			return Change{}, nil // a person who switches
+			return nil, nil // a person who switches
 		}
 	case path == "shallow":
 		if g.signature(fetchHead) != g.sigs[fetchHead] {
 			g.sigs[fetchHead] = g.signature(fetchHead)
 			g.was.Files[path] = is // a person who fetches
-			return Change{}, nil
+			return nil, nil
 		}
 	}
 	if known && was.TooLarge {
 		c.Fix = "it is too large to be kept by orch; look at it"
 		g.was.Files[path] = is
-		return c, nil
+		return []Change{c}, nil
 	}
-	return g.restore(c, was, known, gone)
+	return one(g.restore(c, was, known, gone))
 }
 
 // unborn reports whether there is no such branch.

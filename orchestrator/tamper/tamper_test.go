@@ -1,9 +1,13 @@
 package tamper_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,9 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/git/gittest"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/tamper"
 )
 
@@ -214,13 +220,137 @@ func TestPersonsWork(t *testing.T) {
 	w.Git("config", "core.hooksPath", "/tmp/evil")
 	found, err = g.Check(t.Context(), nil)
 	require.NoError(t, err)
-	require.Len(t, found, 1)
+	require.Len(t, found, 2)
 	require.True(t, found[0].Restored)
+	require.Contains(t, found[1].String(), "user.name; left as it is")
 	require.Equal(t, "A Third", w.Git("config", "user.name"), "the person's own stays")
 	require.NotContains(t, w.Git("config", "--list"), "evil")
 	text, err := os.ReadFile(found[0].Kept)
 	require.NoError(t, err)
 	require.Contains(t, string(text), "evil")
+}
+
+// TestSettings has each key said that has changed, with what was done about it.
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		set        []string
+		back, left string // the keys, as they are said
+	}{
+		{"identity and a helper", []string{"user.email=evil@x", "branch.main.pushRemote=ext::evil"}, "branch.main.pushremote", "user.email"},
+		{"a program among others", []string{"user.email=evil@x", "user.name=Evil", "core.fsmonitor=/x"}, "core.fsmonitor", "user.email, user.name"},
+		{"a key to sign with", []string{"user.signingkey=B", "user.email=evil@x"}, "user.signingkey", "user.email"},
+		{"an upstream changed", []string{"branch.main.remote=other", "branch.main.merge=refs/heads/x"}, "branch.main.remote", "branch.main.merge"},
+		{"an upstream that is a place", []string{"branch.topic.remote=https://evil/x", "branch.topic.merge=refs/heads/x"}, "branch.topic.remote", "branch.topic.merge"},
+		{"a new upstream", []string{"branch.topic.remote=other", "branch.topic.merge=refs/heads/x"}, "", "branch.topic.merge, branch.topic.remote"},
+		{"where a remote is pushed to", []string{"remote.origin.pushurl=https://evil/x"}, "remote.origin.pushurl", ""},
+		{"where all is pushed to", []string{"remote.pushDefault=evil"}, "remote.pushdefault", ""},
+		{"large files", []string{"lfs.url=https://evil/x", "lfs.concurrenttransfers=3"}, "lfs.url", "lfs.concurrenttransfers"},
+		{"another place for all", []string{"url.https://evil/.insteadOf=https://"}, "url.https://evil/.insteadof", ""},
+		{"of an editor", []string{"branch.topic.vscode-merge-base=origin/main"}, "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			for _, key := range []string{"branch.main.remote=origin", "branch.main.merge=refs/heads/main", "remote.origin.url=https://example.com/a", "remote.other.url=https://example.com/b"} {
+				name, value, _ := strings.Cut(key, "=")
+				w.Git("config", name, value)
+			}
+			g := w.guard()
+			_, _, err := g.Begin(t.Context(), "", nil)
+			require.NoError(t, err)
+			for _, key := range tt.set {
+				name, value, _ := strings.Cut(key, "=")
+				w.Git("config", name, value)
+			}
+			var want, got, before []string
+			if tt.back != "" {
+				want = append(want, tt.back+" true")
+			}
+			if tt.left != "" {
+				want = append(want, tt.left+" false")
+			}
+			found, err := g.Check(t.Context(), func(all []tamper.Change) error {
+				for _, c := range all {
+					before = append(before, c.String())
+				}
+				return nil
+			})
+			require.NoError(t, err)
+			for n, c := range found {
+				got = append(got, strings.TrimPrefix(c.What, "was changed: ")+" "+strconv.FormatBool(c.Restored))
+				require.Equal(t, before[n], c.String())
+			}
+			require.Equal(t, want, got)
+			set := strings.ToLower(w.Git("config", "--list"))
+			for _, key := range tt.set {
+				name, value, _ := strings.Cut(key, "=")
+				if strings.Contains(strings.ToLower(tt.back), strings.ToLower(name)) {
+					require.NotContains(t, set, strings.ToLower(name)+"="+value)
+				} else {
+					require.Equal(t, value, w.Git("config", name))
+				}
+			}
+			found, err = g.Check(t.Context(), nil)
+			require.NoError(t, err)
+			require.Empty(t, found, "each once")
+		})
+	}
+}
+
+// TestDeletedBranch is quiet about settings that go with a branch.
+func TestDeletedBranch(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.Git("branch", "topic")
+	for _, name := range []string{"topic", "main"} {
+		w.Git("config", "branch."+name+".remote", "origin")
+		w.Git("config", "branch."+name+".merge", "refs/heads/"+name)
+	}
+	g := w.guard()
+	_, _, err := g.Begin(t.Context(), "", nil)
+	require.NoError(t, err)
+	w.Git("branch", "-D", "topic")
+	found, err := g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 1, "the branch alone")
+	require.Equal(t, "refs/heads/topic", found[0].Path)
+	w.Git("config", "--remove-section", "branch.main")
+	found, err = g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, "origin", w.Git("config", "branch.main.remote"))
+}
+
+// TestFaultOfTheMachine changes nothing where git cannot be started, and looks again.
+func TestFaultOfTheMachine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fails := false
+	w.repo = w.repo.RunBy(func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		if fails && slices.Contains(c.Argv, "config") {
+			return command.Result{ExitCode: -1}, fmt.Errorf("git config: %w", syscall.EMFILE)
+		}
+		return proc.New(proc.Options{Now: time.Now}).Run(ctx, c)
+	})
+	g := w.guard()
+	_, _, err := g.Begin(t.Context(), "", nil)
+	require.NoError(t, err)
+	w.Git("config", "user.name", "Another")
+	w.Git("config", "core.hooksPath", "/tmp/evil")
+	fails = true
+	found, err := g.Check(t.Context(), nil)
+	require.ErrorIs(t, err, syscall.EMFILE)
+	require.Empty(t, found)
+	require.Equal(t, "Another", w.Git("config", "user.name"))
+	fails = false
+	found, err = g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.NotContains(t, w.Git("config", "--list"), "evil")
+	require.Equal(t, "Another", w.Git("config", "user.name"))
 }
 
 // TestReferences tells what nobody would do who works there, with the command that undoes it.

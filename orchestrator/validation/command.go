@@ -104,7 +104,7 @@ func judgeEnd(c *Check, err error, limit time.Duration) {
 	case errors.Is(err, errTimeout):
 		c.Why = fmt.Sprintf("did not end within %s", limit)
 	case !errors.As(err, &exit):
-		c.Errored, c.Why = true, text.Clause(err.Error(), 200)
+		c.Errored, c.Why, c.Err = true, text.Clause(err.Error(), 200), err
 	case exit.Signal != "":
 		c.Why = "ended by " + exit.Signal
 	case exit.ExitCode == exitNotFound, exit.ExitCode == exitNotExecutable:

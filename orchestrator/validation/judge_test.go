@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -398,4 +399,27 @@ func TestWorkProduct(t *testing.T) {
 	require.Equal(t, fails, resultOf(judgeOne(t, r, in)))
 	r.Path = "x"
 	require.Equal(t, errs, resultOf(judgeOne(t, r, in)))
+}
+
+// A command that could not be started says nothing of the work, and its error has to reach the caller.
+func TestJudgeNotStarted(t *testing.T) {
+	t.Parallel()
+	rules := []validation.Rule{{Name: "first", Type: validation.Command, Command: "true"}, {Name: "second", Type: validation.Custom, Command: "true", Parallel: true}}
+	for _, cause := range []error{syscall.EMFILE, syscall.EAGAIN, command.ErrGuard} {
+		v, err := validation.Judge(t.Context(), func(ctx context.Context, c command.Cmd) (command.Result, error) {
+			if len(c.Stdin) == 0 {
+				return run(ctx, c)
+			}
+			return command.Result{ExitCode: -1}, fmt.Errorf("sh: %w", cause)
+		}, rules, validation.Input{Dir: t.TempDir(), Env: env()})
+		require.NoError(t, err)
+		require.False(t, v.Passed)
+		require.ErrorIs(t, v.Err(), cause)
+		require.ErrorContains(t, v.Err(), "asking second: sh: ")
+	}
+	rules[1].Command = "exit 127"
+	v, err := validation.Judge(t.Context(), run, rules, validation.Input{Dir: t.TempDir(), Env: env()})
+	require.NoError(t, err)
+	require.True(t, v.Checks[1].Errored)
+	require.NoError(t, v.Err(), "a command that ran has answered")
 }

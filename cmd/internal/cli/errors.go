@@ -46,6 +46,9 @@ func (a *App) Report(err error) int {
 	if errors.As(err, &done) {
 		return done.code
 	}
+	if readerGone(err) {
+		return exitPipe
+	}
 	e := Explain(err)
 	if a.JSON {
 		WriteJSON(a.Stdout, document.Error{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit})

@@ -1,15 +1,34 @@
 package cli
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/signal"
 	"slices"
 	"sync"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // exitPipe is what a shell says of a program whose reader has gone.
 const exitPipe = 128 + int(syscall.SIGPIPE)
+
+// readerGone reports whether an error is that nobody reads the standard output any more, which
+// is no failure of the command.
+func readerGone(err error) bool {
+	var at *fs.PathError
+	return errors.Is(err, syscall.EPIPE) && errors.As(err, &at) && at.Path == os.Stdout.Name()
+}
+
+// Unread is the exit code of a command whose output could not be written.
+func (a *App) Unread(err error) int {
+	if readerGone(err) {
+		return exitPipe
+	}
+	return ExitFailed
+}
 
 // EndOnSignal has a signal that ends the program let go first of what the invocation holds, as
 // [App.End] does: the folder of orch's own git is not left behind by a command whose reader has
@@ -24,19 +43,33 @@ func (a *App) EndOnSignal() {
 	signal.Notify(in, all...)
 	a.deaf = sync.OnceFunc(func() { signal.Stop(in); close(over) })
 	go func() {
-		select {
-		case sig := <-in:
-			a.End()
-			if sig == syscall.SIGPIPE { // a process that sends it to itself goes on
-				os.Exit(exitPipe)
+		for {
+			select {
+			case sig := <-in:
+				if sig == syscall.SIGPIPE && !unread(os.Stdout) && !unread(os.Stderr) {
+					continue // a program that was given something to read has not read it
+				}
+				a.End()
+				if sig == syscall.SIGPIPE { // a process that sends it to itself goes on
+					os.Exit(exitPipe)
+				}
+				signal.Reset(sig)
+				if s, ok := sig.(syscall.Signal); ok {
+					_ = syscall.Kill(os.Getpid(), s) // ends the program as if nobody had listened
+				}
+				return
+			case <-over:
+				return
 			}
-			signal.Reset(sig)
-			if s, ok := sig.(syscall.Signal); ok {
-				_ = syscall.Kill(os.Getpid(), s) // ends the program as if nobody had listened
-			}
-		case <-over:
 		}
 	}()
+}
+
+// unread reports whether f is a pipe whose reader has gone.
+func unread(f *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
 }
 
 // TakeSignals ends what EndOnSignal began: the command listens itself.

@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -224,6 +225,9 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		}
 		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
 		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: project(a.App), Env: env, Now: a.Now})
+		if err == nil {
+			err = fault.Of(v.Err())
+		}
 		if err != nil {
 			return err
 		}

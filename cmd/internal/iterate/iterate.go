@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -133,6 +134,9 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 		return v, hook, err
 	}
 	v, err = validation.Judge(ctx, p.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.GateEnv(), Output: output, Products: products, Files: files, Now: a.Now})
+	if err == nil {
+		err = fault.Of(v.Err())
+	}
 	if err != nil {
 		return v, hook, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/protect"
 )
 
 // Config is the command orch config.
@@ -26,7 +27,7 @@ func Config(a *cli.App) *cobra.Command {
 }
 
 func explain(ctx context.Context, a *cli.App, args []string) error {
-	w, err := workspace.Open(ctx, a)
+	w, err := workspace.Read(ctx, a) // what can be read is explained
 	if err != nil {
 		return err
 	}
@@ -36,13 +37,16 @@ func explain(ctx context.Context, a *cli.App, args []string) error {
 			rows = append(rows, document.Setting{Key: o.Key, Value: o.Value, From: o.From})
 		}
 	}
+	if len(args) == 1 && args[0] == "protect" { // which adds to these
+		rows = append(rows, document.Setting{Key: "protect", Value: "[" + strings.Join(protect.Defaults(), ", ") + "]", From: "always"})
+	}
 	if len(rows) == 0 {
 		return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: cli.ExitNotFound, Fix: []string{"orch config explain"}}
 	}
 	var text strings.Builder
 	for _, r := range rows {
 		value := r.Value
-		if len(rows) > 1 { // of one, all is shown
+		if len(args) == 0 || len(rows) > 1 && args[0] != "protect" { // of one, all is shown
 			value = cli.Clip(value, 28)
 		}
 		fmt.Fprintf(&text, "%-36s %-28s %s\n", r.Key, value, r.From)

@@ -179,20 +179,26 @@ func (w doctor) checkDisk() finding {
 }
 
 // checkBranch looks whether an epic's branch is where the last landing left it.
-func checkBranch(ctx context.Context, p *workspace.Picture) []finding {
+func checkBranch(ctx context.Context, p *workspace.Picture) (out []finding) {
 	id := cli.Quote(p.State.Epic)
 	b, err := p.Standing(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
-	case b.Held != "":
-		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", epic.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"}}
-	case b.NeedsYou():
-		return []finding{{"branch", false, fmt.Sprintf("[%s] of %s: %s", epic.EpicMoved, p.State.Epic, b.Moved), "orch epic restore " + id + ", or orch epic accept " + id}}
-	case b.Moved.From != "":
-		return []finding{{"branch", true, fmt.Sprintf("of %s: %s; the next run has the gate judge it", p.State.Epic, b.Moved), ""}}
 	}
-	return nil
+	if b.Held != "" {
+		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", epic.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"})
+	}
+	moved := fmt.Sprintf("[%s] of %s: %s", epic.EpicMoved, p.State.Epic, b.Moved)
+	switch {
+	case b.Moved.From == "":
+	case b.Running:
+		out = append(out, finding{"branch", false, moved, "the run that goes on puts it back, takes it as it is, or ends, before it lands again; then orch status " + id})
+	case b.Lost():
+		out = append(out, finding{"branch", false, moved, "orch epic restore " + id + ", or orch epic accept " + id})
+	default:
+		out = append(out, finding{"branch", true, fmt.Sprintf("of %s: %s; the next run has the gate judge it", p.State.Epic, b.Moved), ""})
+	}
+	return out
 }
 
 // checkKnown looks whether the tracker has still what the journal of an epic knows, and brings the
@@ -229,6 +235,14 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	dirs, err := w.Epics()
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
+	}
+	emptied, err := w.Emptied(ctx)
+	if err != nil {
+		return []finding{{"epics", false, err.Error(), ""}}
+	}
+	for _, dir := range emptied {
+		u := cli.Explain(workspace.EmptiedError(dir))
+		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	active := false
 	for _, dir := range dirs {

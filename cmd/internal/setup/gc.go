@@ -101,10 +101,11 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		}
 		said = append(said, e.Branch)
 	}
-	tips, err := dropTips(ctx, p, dry)
+	tips, still, err := dropTips(ctx, p, dry)
 	if err != nil {
 		return err
 	}
+	kept = append(kept, still...)
 	swept, err := store.Sweep(ctx, dry)
 	if err != nil {
 		return err
@@ -162,46 +163,56 @@ func report(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []docu
 	fmt.Fprintf(a.Stdout, "%d %s; commits that landed nowhere stay below refs/orch\n", len(said), word)
 }
 
-// dropTips removes the references that keep tips of an epic whose work is all done, once a
-// branch of the person's has it. It fails as git does.
-func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, err error) {
+// dropTips removes the references that keep tips of an epic whose work is all done: each once a
+// branch of the person's has all of it, and where it stays, says why. It fails as git does.
+func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, kept []document.KeptPath, err error) {
 	if !p.State.Ended() {
-		return nil, nil
+		return nil, nil, nil
 	}
-	refs, err := p.Repo.Refs(ctx, "refs/heads/")
-	if err != nil {
-		return nil, err
+	if done, err := inBranch(ctx, p.Repo, p.State.Tip); err != nil || !done {
+		return nil, nil, err
 	}
-	for _, r := range refs {
-		if strings.HasPrefix(r.Name, "refs/heads/epic/") || strings.HasPrefix(r.Name, "refs/heads/orch/") {
-			continue
-		}
-		lost, err := land.Lost(ctx, p.Repo, r.Commit, map[string]git.Commit{"": p.State.Tip})
-		if err != nil {
-			return nil, err
-		}
-		if len(lost) == 0 {
-			return removeTips(ctx, p, dry)
-		}
-	}
-	return nil, nil
-}
-
-func removeTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, err error) {
 	tip := land.TipRef(string(p.State.Epic))
 	refs, err := p.Repo.Refs(ctx, path.Dir(tip)+"/")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var changes []git.RefChange
 	for _, r := range refs {
-		if r.Name == tip || strings.HasPrefix(r.Name, tip+"-") {
+		if r.Name != tip && !strings.HasPrefix(r.Name, tip+"-") {
+			continue
+		}
+		switch done, err := inBranch(ctx, p.Repo, r.Commit); {
+		case err != nil:
+			return nil, nil, err
+		case !done:
+			kept = append(kept, document.KeptPath{Path: r.Name, Why: "no branch of yours has all of it; git log " + r.Name})
+		default:
 			dropped = append(dropped, r.Name)
 			changes = append(changes, git.RefChange{Name: r.Name, Old: r.Commit})
 		}
 	}
 	if dry || len(changes) == 0 {
-		return dropped, nil
+		return dropped, kept, nil
 	}
-	return dropped, p.Repo.UpdateRefs(ctx, changes)
+	return dropped, kept, p.Repo.UpdateRefs(ctx, changes)
+}
+
+// inBranch reports whether a branch that is none of orch's holds all of a commit: it has it among
+// its ancestors, or merging it in would change nothing. It fails as git does.
+func inBranch(ctx context.Context, repo *git.Repo, c git.Commit) (bool, error) {
+	refs, err := repo.Refs(ctx, "refs/heads/")
+	if err != nil {
+		return false, err
+	}
+	for _, r := range refs {
+		if strings.HasPrefix(r.Name, "refs/heads/epic/") || strings.HasPrefix(r.Name, "refs/heads/orch/") {
+			continue
+		}
+		lost, err := land.Lost(ctx, repo, r.Commit, map[string]git.Commit{"": c})
+		if err != nil || len(lost) == 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }

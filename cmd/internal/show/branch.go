@@ -37,6 +37,8 @@ func branchText(b workspace.Standing, s epic.State) string {
 		fmt.Fprintf(&out, "\nThe epic branch is gone, after all was done; its last tip is kept at %s\n", land.TipRef(string(s.Epic)))
 	case b.Gone:
 		fmt.Fprintf(&out, "\nThe epic branch is gone, after all was done; its last tip was %.12s\n", s.Tip)
+	case m.From != "" && b.Running:
+		fmt.Fprintf(&out, "\nEpic branch\n  ✗ [%s] %s\n    the run that goes on puts it back, takes it as it is, or ends, before it lands again\n", epic.EpicMoved, text.Clause(m.String(), 1000))
 	case m.From != "" && m.To != "" && len(m.Lost) == 0:
 		fmt.Fprintf(&out, "\nEpic branch\n  · %s\n    the next run has the gate judge it\n", text.Clause(m.String(), 1000))
 	case m.From != "":

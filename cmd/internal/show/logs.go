@@ -22,6 +22,12 @@ import (
 	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
+// What the names of an attempt's logs begin with.
+const (
+	outputLog = "output-"
+	gateLog   = "gate"
+)
+
 // Logs is the command orch logs.
 func Logs(a *cli.App) *cobra.Command {
 	var attempt int
@@ -31,10 +37,10 @@ func Logs(a *cli.App) *cobra.Command {
 		Short: "what the agent, or the gate, said",
 		Args:  cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			kind := "output-"
+			kind := outputLog
 			switch {
 			case gate:
-				kind = "gate"
+				kind = gateLog
 			case brief:
 				kind = "brief-"
 			}
@@ -48,12 +54,17 @@ func Logs(a *cli.App) *cobra.Command {
 	return c
 }
 
+// logFiles are the logs of a kind that an attempt has left, and that are there still.
+func logFiles(p *workspace.Picture, id epic.TaskID, attempt int, kind string) ([]string, error) {
+	return filepath.Glob(filepath.Join(epicdir.Attempt(p.Folder, id, attempt), kind+"*"))
+}
+
 func logs(ctx context.Context, a *cli.App, id string, number int, kind string) error {
 	p, t, attempt, err := workspace.AttemptOf(ctx, a, id, number)
 	if err != nil {
 		return err
 	}
-	files, err := filepath.Glob(filepath.Join(epicdir.Attempt(p.Folder, t.ID, attempt.Number), kind+"*"))
+	files, err := logFiles(p, t.ID, attempt.Number, kind)
 	if err != nil {
 		return fmt.Errorf("looking for logs: %w", err)
 	}

@@ -3,6 +3,8 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,7 +27,7 @@ func (p page) text(now time.Time, all bool) string {
 	var b strings.Builder
 	s := p.State
 	c := epic.Count(s, now)
-	title := s.Epic.String()
+	title := cmp.Or(s.Epic.String(), filepath.Base(p.Folder))
 	if t := s.Task(s.Epic); t != nil {
 		title += "  " + text.Clause(t.Title, 200)
 	}
@@ -84,6 +86,8 @@ func (p page) runText(now time.Time) string {
 			body += " · paused; orch continue goes on"
 		}
 		return body
+	case r.Number == 0:
+		return " · no run has begun its work"
 	case r.CutOff():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
@@ -190,7 +194,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
 		}
-		for i, n := range nextFor(t) {
+		for i, n := range p.nextFor(t) {
 			word := "next"
 			if i > 0 {
 				word = "    "
@@ -221,6 +225,21 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 // next is a command that a person may type, and what for.
 type next struct{ Cmd, Why string }
 
+// nextFor leaves out the logs that are not there any more.
+func (p page) nextFor(t *epic.Task) []next {
+	return slices.DeleteFunc(nextFor(t), func(n next) bool {
+		if !strings.HasPrefix(n.Cmd, "orch logs ") {
+			return false
+		}
+		kind := outputLog
+		if strings.HasSuffix(n.Cmd, " --gate") {
+			kind = gateLog
+		}
+		files, err := logFiles(p.Picture, t.ID, t.Last().Number, kind)
+		return err == nil && len(files) == 0
+	})
+}
+
 func nextFor(t *epic.Task) []next {
 	id := cli.Quote(t.ID)
 	if t.State == epic.Skipped {
@@ -239,7 +258,8 @@ func nextFor(t *epic.Task) []next {
 	case epic.Protected:
 		return []next{{"orch diff " + id, "what it changes of protected paths"}, {"orch land " + id + " --accept-protected", "land it all the same"}, retry, skip}
 	case epic.TooLarge:
-		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"}, skip}
+		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"},
+			{"orch retry " + id, "try again, after raising the limit it names in project.yaml"}, skip}
 	case epic.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}
@@ -251,7 +271,9 @@ func (p page) foot(c epic.Counts, all bool) string {
 	if c.Done > 0 && !all {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
 	}
-	if p.Read.IsZero() {
+	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
+	} else if p.Read.IsZero() {
 		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
@@ -290,7 +312,7 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 		fmt.Fprintln(&b)
 	}
 	if t.State == epic.Parked {
-		for _, n := range nextFor(t) {
+		for _, n := range p.nextFor(t) {
 			fmt.Fprintf(&b, "  next    %-38s %s\n", n.Cmd, n.Why)
 		}
 	}

@@ -74,7 +74,7 @@ func pageOf(ctx context.Context, seen *workspace.Picture) (page, error) {
 	if p.branch, err = seen.Standing(ctx); err != nil {
 		return p, err
 	}
-	if m := p.branch.Moved; m.From != "" {
+	if m := p.branch.Moved; m.From != "" && !p.branch.Running {
 		p.State.Moved = epic.Moved{TipMove: m}
 	}
 	return p, nil
@@ -99,8 +99,11 @@ func Page(ctx context.Context, seen *workspace.Picture) error {
 
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
-	doc := Document(p.App, p.State, sum)
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: p.Now().Sub(p.State.ReadAt()).Milliseconds(), Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
+	doc, age := documentOf(p.App, p.State, sum, p.nextFor), int64(0)
+	if read := p.State.ReadAt(); !read.IsZero() {
+		age = p.Now().Sub(read).Milliseconds()
+	}
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
 	doc.Run.State = document.RunState(p.State, p.Held)
 	if p.Held {
 		holder := document.Holder(p.Holder)
@@ -112,8 +115,12 @@ func (p page) document(sum epic.Summary) document.Status {
 
 // Document is an epic for a program.
 func Document(a *cli.App, s epic.State, sum epic.Summary) document.Status {
+	return documentOf(a, s, sum, nextFor)
+}
+
+func documentOf(a *cli.App, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {
 	return document.StatusOf(s, sum, a.Now(), func(t *epic.Task) (out []document.Command) {
-		for _, n := range nextFor(t) {
+		for _, n := range nextOf(t) {
 			out = append(out, document.Command(n))
 		}
 		return out

@@ -32,7 +32,7 @@ func TamperedText(events []epic.Event, s epic.State) string {
 	if n > tamperedShown {
 		body += fmt.Sprintf("  and %d more\n", n-tamperedShown)
 	}
-	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), "tampering_found")
+	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), epic.Tampered)
 }
 
 // changesOf are the changes that an event tells, a line each.

@@ -53,7 +53,26 @@ func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *epic.Task,
 	if err != nil {
 		return nil, nil, err
 	}
-	return w.look(args)
+	p, t, err := w.look(args)
+	var e *cli.Error
+	if errors.As(err, &e) && (e.Code == NoRunCode || e.Code == notFoundCode) {
+		err = w.whyNone(ctx, args, err)
+	}
+	return p, t, err
+}
+
+// whyNone is err, or that the journal of what was asked for is lost.
+func (w *Workspace) whyNone(ctx context.Context, args []string, err error) error {
+	emptied, lookErr := w.Emptied(ctx)
+	if lookErr != nil {
+		return lookErr
+	}
+	for _, dir := range emptied {
+		if len(args) == 0 || w.EpicDir(epic.TaskID(args[0])) == dir {
+			return EmptiedError(dir)
+		}
+	}
+	return err
 }
 
 func (w *Workspace) look(args []string) (*Picture, *epic.Task, error) {
@@ -110,11 +129,13 @@ func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture
 // NoRunCode is the code of the error that orch has run no epic here, NO_RUN.
 const NoRunCode = "NO_RUN"
 
+const notFoundCode = "NOT_FOUND"
+
 func noRun(args []string) error {
 	if len(args) == 0 {
 		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
 	}
-	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
+	return &cli.Error{Code: notFoundCode, What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 
@@ -231,7 +252,7 @@ func (p *Picture) Promise(ctx context.Context) epic.Outlook {
 
 // settleBranch has the state know that the epic branch was moved.
 func (p *Picture) settleBranch(b Standing) {
-	if b.Moved.From != "" {
+	if b.Moved.From != "" && !b.Running {
 		p.State.Moved = epic.Moved{TipMove: b.Moved}
 	}
 }

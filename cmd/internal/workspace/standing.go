@@ -14,6 +14,8 @@ import (
 type Standing struct {
 	// Moved says that it is elsewhere.
 	Moved epic.TipMove
+	// Running says that a run goes on, which settles that or ends before it lands again.
+	Running bool
 	// Held is the work tree that has it checked out; "" for none.
 	Held string
 	// Gone says that it is gone, after all work was done.
@@ -23,7 +25,7 @@ type Standing struct {
 }
 
 // Standing compares the epic branch with the state and changes nothing. While a run goes on, which
-// moves the branch itself, only a work tree that holds it is of interest.
+// moves the branch itself, it is compared with the reference that moves with it.
 func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 	store, err := p.Store(p.State.Epic)
 	if err != nil {
@@ -36,8 +38,13 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 	if held {
 		out.Held = at.Path
 	}
-	if p.Held || p.State.Tip == "" {
+	if p.State.Tip == "" {
 		return out, nil
+	}
+	if p.Held {
+		out.Running = true
+		out.Moved, err = p.movedMeanwhile(ctx, store.EpicBranch())
+		return out, err
 	}
 	pinned, err := p.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic)))
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
@@ -56,7 +63,29 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 	return out, err
 }
 
+// movedMeanwhile says where the epic branch is, other than where the run that goes on has left it. A
+// landing moves the branch and the tip reference at once, so they differ only where somebody else has
+// moved one, or between two looks.
+func (p *Picture) movedMeanwhile(ctx context.Context, branch string) (m epic.TipMove, err error) {
+	ref, s := land.TipRef(string(p.State.Epic)), p.State
+	if s.Tip, err = land.Tip(ctx, p.Repo, ref); err != nil || s.Tip == "" {
+		return m, err
+	}
+	if m, err = orchestrator.CompareTip(ctx, p.Repo, branch, s); err != nil || m.From == "" {
+		return m, err
+	}
+	if again, err := land.Tip(ctx, p.Repo, ref); err != nil || again != s.Tip {
+		return epic.TipMove{}, err
+	}
+	return m, nil
+}
+
 // NeedsYou reports whether only a person can settle it.
 func (b Standing) NeedsYou() bool {
-	return b.Held != "" || b.Moved.From != "" && (b.Moved.To == "" || len(b.Moved.Lost) > 0)
+	return b.Held != "" || !b.Running && b.Lost()
+}
+
+// Lost reports whether work that has landed is no longer on the branch.
+func (b Standing) Lost() bool {
+	return b.Moved.From != "" && (b.Moved.To == "" || len(b.Moved.Lost) > 0)
 }

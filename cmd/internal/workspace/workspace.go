@@ -15,9 +15,11 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -275,4 +277,39 @@ func (w *Workspace) Epics() ([]string, error) {
 	}
 	slices.SortFunc(dirs, func(a, b string) int { return newest[b].Compare(newest[a]) })
 	return dirs, nil
+}
+
+// Emptied lists the folders of epics whose journal is empty or gone, though there was one: the
+// reference to the tip of the branch is made after the first record. It fails as [Workspace.Epics] and git do.
+func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
+	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for epics: %w", err)
+	}
+	for _, e := range entries {
+		dir := filepath.Join(w.Home, "epics", e.Name())
+		if info, err := os.Lstat(filepath.Join(dir, journal.File)); !e.IsDir() || err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
+			continue
+		}
+		if _, held, err := orchestrator.HeldBy(dir); held || err != nil {
+			continue // a run begins
+		}
+		if c, err := land.Tip(ctx, w.Repo, "refs/orch/"+e.Name()+"/tip"); err != nil {
+			return nil, err
+		} else if c != "" {
+			dirs = append(dirs, dir)
+		}
+	}
+	return dirs, nil
+}
+
+// EmptiedError says that the journal in an epic's folder is empty or gone, and what helps.
+func EmptiedError(dir string) error {
+	name := filepath.Base(dir)
+	return &cli.Error{Code: "JOURNAL_CORRUPT", What: "the journal of " + name + " is empty or gone", Exit: cli.ExitFailed,
+		Why: "git has the tip of that epic's branch, so there was one; what it said is lost, and the work is not",
+		Fix: []string{"bring " + cli.Quote(filepath.Join(dir, journal.File)) + " back from a backup", "or orch run EPIC: it finds by git and the tracker what has landed"}}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -29,7 +30,7 @@ func (t *turn) round(ctx context.Context, w *engine.Work, said string) {
 	if len(t.Rules) > 0 && w.Changed {
 		var err error
 		if v, err = t.ask(ctx, w.Files, said); err != nil {
-			return // interrupted: the gate will tell
+			return // interrupted, or the machine's fault: the gate will tell
 		}
 		w.Verdict = &engine.Verdict{Entry: iteration.EntryOf(t.Turn, v, t.e.Now()), Feedback: v.Feedback()}
 		w.Verdict.Failure = v.Why()
@@ -43,8 +44,12 @@ func (t *turn) ask(ctx context.Context, files []string, said string) (validation
 	if err != nil {
 		products = "" // then a rule that looks for something there tells
 	}
-	return validation.Judge(ctx, t.e.Proc.RunGuarded, t.Rules, validation.Input{
+	v, err := validation.Judge(ctx, t.e.Proc.RunGuarded, t.Rules, validation.Input{
 		Dir: t.names.Dir, Env: t.e.RuleEnv, Files: files, Output: said, Products: products})
+	if err == nil {
+		err = fault.Of(v.Err())
+	}
+	return v, err
 }
 
 // hooked has the task's hooks decide on a turn: one that escalates asks for a person, one
