@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -126,10 +127,18 @@ func (s *Store) younger(ctx context.Context, a, b git.Commit) (git.Commit, error
 		return "", err
 	}
 	first, second, _ := strings.Cut(times, "\n")
-	at, errA := strconv.ParseInt(first, 10, 64)
-	bt, errB := strconv.ParseInt(second, 10, 64)
-	if at >= bt {
-		return a, errors.Join(errA, errB)
+	if seconds(first) >= seconds(second) {
+		return a, nil
 	}
-	return b, errors.Join(errA, errB)
+	return b, nil
+}
+
+// seconds is a time that git prints; one that it cannot print, as of a commit that an agent has written by
+// hand, is the oldest.
+func seconds(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return math.MinInt64
+	}
+	return n
 }
