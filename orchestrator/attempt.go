@@ -339,6 +339,9 @@ func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e 
 		return blameMachine(e, "looking at its work", err)
 	}
 	e.Agent.Head, e.Agent.Base, e.Agent.Salvaged, e.Agent.Unmerged = w.Head, base, w.Salvaged, w.Unmerged
+	if len(w.Blocking) > 0 {
+		e.Reason = strings.TrimPrefix(e.Reason+"; ", "; ") + "taken away, since git would have waited for it: " + strings.Join(w.Blocking[:min(len(w.Blocking), 5)], ", ")
+	}
 	if over, yes := x.tooLarge(ctx, t, d, e, w); yes {
 		return over
 	}

@@ -27,6 +27,9 @@ type Work struct {
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.
 	Large []string
+	// Blocking are pipes, sockets and devices that stood where git reads a file, and were taken away: what the index
+	// had there was put back.
+	Blocking []string
 }
 
 // Harvest finds what an agent left in the worktree of attempt n at task, wherever HEAD is:
@@ -87,6 +90,7 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 		}
 	}
 	h.work.Unmerged, h.work.Nested, h.work.Unread, h.work.Large = snap.unmerged, snap.nested, snap.unread, snap.large
+	h.work.Blocking = snap.blocking
 	if h.work.Ignored, err = h.l.ignored(ctx, snap.index); err != nil {
 		return err
 	}
