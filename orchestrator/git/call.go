@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 )
@@ -58,9 +59,15 @@ func (r *Repo) Do(ctx context.Context, c Call) (command.Result, error) {
 // handles says that a process can be started in a directory that is open.
 const handles = runtime.GOOS == "linux"
 
+// patience is how long a git may neither print anything nor use processor time before it is ended: it waits for a pipe
+// that somebody has planted, or for a file system whose server is gone.
+const patience = 3 * time.Minute
+
 // start is the one place where a command line of git is made.
 func (r *Repo) start(ctx context.Context, c command.Cmd, args ...string) (command.Result, error) {
 	c.Argv = append([]string{"git"}, args...)
+	c.Quiet = patience
+	c.Bound = !slices.Contains(args, "update-ref") // whose transaction is whole or not begun, whoever dies
 	return r.run(ctx, c)
 }
 
