@@ -21,7 +21,9 @@ const patientMoves = 3
 func (x *Effects) undisturbed(ctx context.Context, s epic.State, d epic.Decision, own []epic.Commit, judge func() (validation.Verdict, string, error)) (v validation.Verdict, tree string, events []epic.Event, err error) {
 	for again := false; ; again = true {
 		v, tree, err = judge()
-		found, restored := x.afterGate(context.WithoutCancel(ctx), s, own)
+		found := x.unblock()
+		moved, restored := x.afterGate(context.WithoutCancel(ctx), s, own)
+		found = append(found, moved...)
 		if len(found) > 0 {
 			events = append(events, tampering(found, x.ran(d)))
 		}
@@ -38,6 +40,19 @@ func (x *Effects) undisturbed(ctx context.Context, s epic.State, d epic.Decision
 			return v, tree, events, err
 		}
 	}
+}
+
+// unblock takes away what the gate has left for git to wait for, before git is asked where the epic branch is. What
+// cannot be taken away is said by the look at all of the repository.
+func (x *Effects) unblock() []tamper.Change {
+	if x.guard == nil {
+		return nil
+	}
+	found, err := x.guard.Clear(nil)
+	if err != nil {
+		return nil
+	}
+	return found
 }
 
 // afterGate puts back the epic branch and its tip reference, where the gate has moved them. What of

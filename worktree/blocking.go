@@ -12,7 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
-// unblock takes away what git would wait for, and gives its paths below the worktree: pipes, sockets and
+// unblock takes away what git would wait for, and gives its paths below the worktree: pipes and
 // devices where git reads a file as it looks through a worktree. They have no content. A .git file that leads to
 // a repository elsewhere with such a thing gets another name. It fails when something of it cannot be removed.
 func (l linked) unblock() (paths []string, err error) {

@@ -27,7 +27,7 @@ type Work struct {
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.
 	Large []string
-	// Blocking are pipes, sockets and devices that stood where git reads a file, and were taken away: what the index
+	// Blocking are pipes and devices that stood where git reads a file, and were taken away: what the index
 	// had there was put back.
 	Blocking []string
 }

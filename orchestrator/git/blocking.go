@@ -20,10 +20,10 @@ func (e *BlockingError) Error() string {
 	return fmt.Sprintf("%s is no plain file, and git would wait for it", e.Path)
 }
 
-// Special reports whether an open of such a file may wait, or what is read there may have no end: a pipe,
-// a socket, a device.
+// Special reports whether an open of such a file may wait, or what is read there may have no end: a pipe, a device. A
+// socket cannot be opened at all, and git's own daemon leaves one.
 func Special(mode fs.FileMode) bool {
-	return mode&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0
+	return mode&(fs.ModeNamedPipe|fs.ModeDevice|fs.ModeCharDevice|fs.ModeIrregular) != 0
 }
 
 // readAnywhere are the files that git reads in any folder of a worktree that it looks through.
