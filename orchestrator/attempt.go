@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // fastExit is how quickly an agent has to end badly to count as one that does
@@ -342,6 +343,9 @@ func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e 
 	if len(w.Blocking) > 0 {
 		e.Reason = strings.TrimPrefix(e.Reason+"; ", "; ") + "taken away, since git would have waited for it: " + strings.Join(w.Blocking[:min(len(w.Blocking), 5)], ", ")
 	}
+	if why := unreadable(w, x.Store.Name(string(t.ID), d.Attempt).Branch); why != "" {
+		e.Reason = strings.TrimPrefix(e.Reason+"; "+why, "; ")
+	}
 	if over, yes := x.tooLarge(ctx, t, d, e, w); yes {
 		return over
 	}
@@ -364,6 +368,14 @@ func (x *Effects) harvest(ctx context.Context, s epic.State, d epic.Decision, e 
 		return over
 	}
 	return x.keep(ctx, t, d, e)
+}
+
+// unreadable says in a clause what of an attempt's commits cannot be read; "" where all can.
+func unreadable(w worktree.Work, branch string) string {
+	if len(w.Lost) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s tells why); its files count as they are in the worktree", w.Lost[0], shortBranch(branch), w.Lost[0])
 }
 
 // maxFiles is how many changed files an event names.

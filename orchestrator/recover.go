@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -164,14 +166,30 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	}
 	d := epic.Decision{Event: epic.Event{Task: t.ID, Attempt: a.Number}}
 	w, err := fx.Store.Harvest(ctx, string(t.ID), a.Number, a.Base, salvageMessage(t, d))
+	if ofObjects(err) && ctx.Err() == nil { // one attempt's damage is not the end of the epic
+		lost.Reason += "; its work on " + shortBranch(fx.Store.Name(string(t.ID), a.Number).Branch) + " cannot be read, and stays as it is: " + err.Error()
+		return lost, nil
+	}
 	if err != nil {
 		return epic.Event{}, err
 	}
 	lost.Agent.Head, lost.Agent.Salvaged = w.Head, w.Salvaged
+	if why := unreadable(w, fx.Store.Name(string(t.ID), a.Number).Branch); why != "" {
+		lost.Reason += "; " + why
+	}
 	if w.Head != a.Base {
 		err = fx.Store.Attic(ctx, string(t.ID), a.Number, w.Head)
 	}
 	return lost, err
+}
+
+// ofObjects reports whether git itself says that something cannot be read, and no fault of the machine is why.
+func ofObjects(err error) bool {
+	if _, machine := fault.Machine(err); machine {
+		return false
+	}
+	var exit *command.ExitError
+	return errors.Is(err, git.ErrNoSuchRef) || errors.As(err, &exit) && exit.Signal == ""
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.

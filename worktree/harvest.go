@@ -30,6 +30,9 @@ type Work struct {
 	// Blocking are pipes and devices that stood where git reads a file, and were taken away: what the index
 	// had there was put back.
 	Blocking []string
+	// Lost are the commits that the branch or HEAD named and that cannot be read; they are not in Head, and what of them
+	// is in the files is.
+	Lost []git.Commit
 }
 
 // Harvest finds what an agent left in the worktree of attempt n at task, wherever HEAD is:
@@ -48,7 +51,7 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 	if err != nil {
 		return Work{}, err
 	}
-	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message}
+	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message, work: Work{Lost: v.lost}}
 	if h.work.Head, err = s.newest(ctx, v, base); err != nil {
 		return Work{}, err
 	}
@@ -189,8 +192,8 @@ func (h *harvest) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if h.work.Head != h.v.branch {
-		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.branch})
+	if h.work.Head != h.v.at {
+		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.at})
 	}
 	if len(changes) == 0 {
 		return nil

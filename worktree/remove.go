@@ -82,9 +82,9 @@ func (s *Store) save(ctx context.Context, l linked, names Names, keep git.Commit
 	}
 	changes, err := s.keep(ctx, names, "", tips...)
 	if err != nil || len(changes) == 0 {
-		return v.branch, err
+		return v.at, err
 	}
-	return v.branch, s.repo.UpdateRefs(ctx, changes)
+	return v.at, s.repo.UpdateRefs(ctx, changes)
 }
 
 func (s *Store) dropBranch(ctx context.Context, names Names, tip git.Commit) error {

@@ -2,6 +2,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,8 +68,30 @@ const patience = 3 * time.Minute
 func (r *Repo) start(ctx context.Context, c command.Cmd, args ...string) (command.Result, error) {
 	c.Argv = append([]string{"git"}, args...)
 	c.Quiet = patience
+	if readsOnly(args) { // a pipe that it waits for may have been taken away by the time that it is asked again
+		c.Quiet = firstPatience
+	}
 	c.Bound = !slices.Contains(args, "update-ref") // whose transaction is whole or not begun, whoever dies
-	return r.run(ctx, c)
+	res, err := r.run(ctx, c)
+	var quiet *command.QuietError
+	if c.Quiet == firstPatience && errors.As(err, &quiet) && quiet.After >= firstPatience {
+		c.Quiet = patience
+		return r.run(ctx, c)
+	}
+	return res, err
+}
+
+// firstPatience is patience with a command that changes nothing, the first time.
+const firstPatience = 10 * time.Second
+
+// readsOnly reports whether a command line is of a git that can be asked again.
+func readsOnly(args []string) bool {
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "-") {
+			return slices.Contains([]string{"rev-parse", "for-each-ref", "rev-list", "merge-base", "merge-tree", "cat-file", "log", "ls-tree", "diff-tree", "ls-files"}, arg)
+		}
+	}
+	return false
 }
 
 // Plain runs git in dir as a person would, and what is configured there runs. It is for a
