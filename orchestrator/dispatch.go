@@ -29,6 +29,7 @@ type Deps struct {
 	Limits   epic.Limits       // what Decide goes by
 	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
 	Now      func() time.Time  // the clock
+	Hurry    func()            // has short commands that wait be given up soon; nil for nothing
 
 	SessionGone SessionGone // tells which sessions are gone; nil: none is
 }

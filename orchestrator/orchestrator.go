@@ -78,6 +78,7 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
 	}
+	o.loop.Observe = hurrying(deps.Hurry, opt.Observe)
 	if err := o.takeOver(ctx, opt, me); err != nil {
 		return nil, errors.Join(err, o.Close(ctx))
 	}

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -192,10 +194,25 @@ func lost(t *epic.Task, f epic.AttemptLost, why string) epic.Event {
 func (x *dispatch) salvage(ctx context.Context, t *epic.Task, why string) (epic.Event, error) {
 	a := t.Last()
 	w, err := x.Engine.Collect(ctx, engine.Job{AttemptID: x.attempt(t.ID, a.Number), Turn: a.Iteration, Base: a.Base, Abandon: true})
+	if ofObjects(err) && ctx.Err() == nil { // one attempt's damage is not the end of the epic
+		return lost(t, epic.AttemptLost{Head: a.Head}, why+"; its work on "+strings.TrimPrefix(x.Store.Name(string(t.ID), a.Number).Branch, "refs/heads/")+" cannot be read, and stays as it is: "+err.Error()), nil
+	}
 	if err != nil && w.Head == "" {
 		return epic.Event{}, err
 	}
+	if w.Reason != "" {
+		why += "; " + w.Reason
+	}
 	return lost(t, epic.AttemptLost{Head: w.Head, Salvaged: w.Salvaged}, why), nil
+}
+
+// ofObjects reports whether git itself says that something cannot be read, and no fault of the machine is why.
+func ofObjects(err error) bool {
+	if _, machine := fault.Machine(err); machine {
+		return false
+	}
+	var exit *command.ExitError
+	return errors.Is(err, git.ErrNoSuchRef) || errors.As(err, &exit) && exit.Signal == ""
 }
 
 // attemptOf takes the value of an Orch-Attempt trailer apart.

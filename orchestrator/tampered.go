@@ -59,23 +59,24 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if _, held, err := HeldBy(deps.Dir); held || err != nil {
 		return nil, err
 	}
-	rec, err := journal.Read(deps.Dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	s, err := ReplayIn(deps.Dir, rec.Records)
-	if err != nil || s.Run.Number == 0 || !s.Run.Ended.IsZero() {
-		return nil, err
-	}
 	files, err := epicdir.Open(deps.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer files.Close()
 	guard := tamper.New(tamper.Options{Repo: deps.Repo, Files: files, Dir: deps.Dir, Attic: deps.Store.AtticPrefix(), Now: deps.Now})
+	rec, err := journal.Read(deps.Dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	s, err := ReplayIn(deps.Dir, rec.Records)
+	if err != nil {
+		return nil, err
+	}
+	if s.Run.Number == 0 || !s.Run.Ended.IsZero() {
+		found, err := guard.Clear(nil) // before git is asked anything
+		return lines(found), err
+	}
 	digest := lastRemembered(rec.Records)
 	if found, err := guard.Foresee(ctx, digest); err != nil || len(found) == 0 {
 		return nil, err
@@ -90,10 +91,14 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	}
 	defer func() { err = errors.Join(err, l.Unlock()) }()
 	found, err := guard.Restore(ctx, digest, func(all []tamper.Change) error { return noteBefore(deps, tampering(all, duringKilled)) })
+	return lines(found), err
+}
+
+func lines(found []tamper.Change) (said []string) {
 	for _, c := range found {
 		said = append(said, c.String())
 	}
-	return said, err
+	return said
 }
 
 // noteBefore writes an event into the journal of an epic that no run drives, and whose lock this

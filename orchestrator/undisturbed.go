@@ -21,7 +21,9 @@ func (x *dispatch) undisturbed(ctx context.Context, s epic.State, d epic.Decisio
 	for again := false; ; again = true {
 		j, err = x.Lander.Judge(ctx, st)
 		events = append(events, survived(j.Survivors, "the gate")...)
-		found, restored := x.afterGate(context.WithoutCancel(ctx), s, ownOf(st, j))
+		found := x.unblock()
+		moved, restored := x.afterGate(context.WithoutCancel(ctx), s, ownOf(st, j))
+		found = append(found, moved...)
 		if len(found) > 0 {
 			events = append(events, tampering(found, x.ran(d)))
 		}
@@ -50,6 +52,19 @@ func ownOf(st land.Stack, j land.Judgement) (own []epic.Commit) {
 		own = append(own, t.Head)
 	}
 	return own
+}
+
+// unblock takes away what the gate has left for git to wait for, before git is asked where the epic branch is. What
+// cannot be taken away is said by the look at all of the repository.
+func (x *dispatch) unblock() []tamper.Change {
+	if x.guard == nil {
+		return nil
+	}
+	found, err := x.guard.Clear(nil)
+	if err != nil {
+		return nil
+	}
+	return found
 }
 
 // afterGate puts back the epic branch and its tip reference, where the gate has moved them. What of

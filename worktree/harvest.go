@@ -26,7 +26,7 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 	if err != nil {
 		return engine.Harvest{}, err
 	}
-	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message}
+	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message, work: engine.Harvest{Lost: v.lost}}
 	if h.work.Head, err = s.newest(ctx, v, base); err != nil {
 		return engine.Harvest{}, err
 	}
@@ -68,6 +68,7 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 		}
 	}
 	h.work.Unmerged, h.work.Nested, h.work.Unread, h.work.Large = snap.unmerged, snap.nested, snap.unread, snap.large
+	h.work.Blocking = snap.blocking
 	if h.work.Ignored, err = h.l.ignored(ctx, snap.index); err != nil {
 		return err
 	}
@@ -166,8 +167,8 @@ func (h *harvest) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if h.work.Head != h.v.branch {
-		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.branch})
+	if h.work.Head != h.v.at {
+		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.at})
 	}
 	if len(changes) == 0 {
 		return nil

@@ -119,6 +119,15 @@ func TestHarvestFindsTheWork(t *testing.T) {
 			a.Git("checkout", "-q", "--detach", string(a.base))
 			a.Commit("second", "1")
 		}, with("second=1"), false, with("first=1")},
+		{"commits at no time", func(a agent) {
+			a.Commit("first", "1")
+			a.Git("checkout", "-q", "--detach", string(a.base))
+			a.Commit("second", "1")
+			text := "tree " + a.Git("rev-parse", "HEAD^{tree}") + "\nparent " + string(a.base) + "\nauthor a <a> never\ncommitter a <a> never\n\nx\n"
+			by := filepath.Join(a.T.TempDir(), "commit")
+			require.NoError(a.T, os.WriteFile(by, []byte(text), 0o600))
+			a.Git("reset", "-q", "--soft", a.Git("hash-object", "-t", "commit", "-w", "--literally", by))
+		}, with("first=1"), false, with("second=1")},
 		{"commits below the base", func(a agent) { a.Git("checkout", "-q", "--detach", "HEAD~"); a.Write("new", "1") }, with("new=1"), true, nil},
 		{"breaks its index", func(a agent) {
 			a.Write("new", "1")

@@ -3,6 +3,8 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -17,20 +19,33 @@ const maxLog = 64 << 20
 
 // view is where an attempt's branch and the HEAD of its worktree are.
 type view struct {
-	branch   git.Commit   // the branch's tip; empty when it is gone
+	at       git.Commit   // what the branch points at; empty when it is gone
+	branch   git.Commit   // the same, where that commit can be read
 	head     git.Commit   // HEAD; empty when unborn or gone
 	attached bool         // HEAD is the branch, by name
 	merging  []git.Commit // the other parents of a merge under way
 	picking  bool         // a cherry-pick or a revert is under way
 	rebasing bool         // a rebase is under way
 	log      []git.Commit // where HEAD has been
+	lost     []git.Commit // what of the branch and HEAD cannot be read
 }
 
 // look reads the references; none of the agent's files.
 func (s *Store) look(ctx context.Context, l linked, names engine.Names) (v view, err error) {
-	if v.branch, err = s.tip(ctx, names.Branch); err != nil || !l.hasAdmin() {
+	if v.at, err = s.tip(ctx, names.Branch); err != nil {
 		return v, err
 	}
+	v.branch = v.at
+	if l.hasAdmin() {
+		if v, err = s.lookAtAdmin(ctx, l, names, v); err != nil {
+			return v, err
+		}
+	}
+	return s.onlyReadable(ctx, v)
+}
+
+// lookAtAdmin adds what the admin directory says.
+func (s *Store) lookAtAdmin(ctx context.Context, l linked, names engine.Names, v view) (view, error) {
 	file := func(name string) string {
 		content, err := l.common.ReadFile(filepath.Join(l.admin, name), maxLog)
 		if err != nil {
@@ -58,10 +73,54 @@ func (s *Store) look(ctx context.Context, l linked, names engine.Names) (v view,
 		v.head = v.branch
 		return v, nil
 	}
-	if v.head, err = s.repo.Head(ctx, l.admin); errors.Is(err, git.ErrNoSuchRef) {
+	var err error
+	if v.head, err = s.repo.Head(ctx, l.admin); errors.Is(err, git.ErrNoSuchRef) || exitCode(err) > 0 && ctx.Err() == nil && !ofMachine(err) {
+		if id := strings.TrimSpace(file("HEAD")); isID(id) {
+			v.lost = append(v.lost, git.Commit(id)) // a commit that is damaged
+		}
 		return v, nil
 	}
 	return v, err
+}
+
+// onlyReadable takes out of v what is no commit that can be read: an object may be gone, or be empty after a crash of
+// the machine. What it was is in lost, as far as it was work.
+func (s *Store) onlyReadable(ctx context.Context, v view) (view, error) {
+	ids := idLines(append(append(v.tips(), v.merging...), v.lost...))
+	if ids == "" {
+		return v, nil
+	}
+	res, err := s.repo.Do(ctx, git.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, Stdin: []byte(ids)})
+	if err != nil {
+		return v, fmt.Errorf("asking what can be read: %w", err)
+	}
+	readable := map[git.Commit]bool{}
+	for line := range strings.Lines(string(res.Stdout)) {
+		id, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
+		readable[git.Commit(id)] = kind == "commit"
+	}
+	for _, c := range []*git.Commit{&v.branch, &v.head} {
+		if *c != "" && !readable[*c] {
+			v.lost = append(v.lost, *c)
+			*c = ""
+		}
+	}
+	damaged := func(c git.Commit) bool { return !readable[c] }
+	v.log, v.merging = slices.DeleteFunc(v.log, damaged), slices.DeleteFunc(v.merging, damaged)
+	slices.Sort(v.lost)
+	v.lost = slices.Compact(v.lost)
+	return v, nil
+}
+
+// idLines are ids, one a line, without those that are empty.
+func idLines(ids []git.Commit) string {
+	var b strings.Builder
+	for _, id := range ids {
+		if id != "" {
+			b.WriteString(string(id) + "\n")
+		}
+	}
+	return b.String()
 }
 
 // reflog are the commits that a reflog names, "old new who when TAB what" a line.
@@ -127,10 +186,18 @@ func (s *Store) younger(ctx context.Context, a, b git.Commit) (git.Commit, error
 		return "", err
 	}
 	first, second, _ := strings.Cut(times, "\n")
-	at, errA := strconv.ParseInt(first, 10, 64)
-	bt, errB := strconv.ParseInt(second, 10, 64)
-	if at >= bt {
-		return a, errors.Join(errA, errB)
+	if seconds(first) >= seconds(second) {
+		return a, nil
 	}
-	return b, errors.Join(errA, errB)
+	return b, nil
+}
+
+// seconds is a time that git prints; one that it cannot print, as of a commit that an agent has written by
+// hand, is the oldest.
+func seconds(text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return math.MinInt64
+	}
+	return n
 }

@@ -66,9 +66,9 @@ func (s *Store) save(ctx context.Context, l linked, names engine.Names, keep git
 	}
 	changes, err := s.keep(ctx, names, "", tips...)
 	if err != nil || len(changes) == 0 {
-		return v.branch, err
+		return v.at, err
 	}
-	return v.branch, s.repo.UpdateRefs(ctx, changes)
+	return v.at, s.repo.UpdateRefs(ctx, changes)
 }
 
 func (s *Store) dropBranch(ctx context.Context, names engine.Names, tip git.Commit) error {

@@ -22,6 +22,7 @@ type snapshot struct {
 	nested   []string // git repositories below, not in the tree but as they were in the index
 	unread   []string // paths that git would not take, or that are too large
 	large    []string // those that are too large, with their sizes
+	blocking []string // what git would have waited for, and was taken away
 	damaged  bool     // the agent's index named objects that are not there
 }
 
@@ -40,10 +41,17 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 		return snap, dir, err
 	}
 	l.makeReadable(nil)
+	blocking, err := l.unblock()
+	if err != nil {
+		return snap, dir, err
+	}
 	snap.index = filepath.Join(dir, "index")
 	have, err := l.ownIndex(ctx, snap.index, parent)
 	if err != nil {
 		return snap, dir, fmt.Errorf("reading the index: %w", err)
+	}
+	if err := l.putBack(ctx, snap.index, blocking); err != nil {
+		return snap, dir, fmt.Errorf("putting back %s: %w", blocking[0], err)
 	}
 	err = l.stage(ctx, snap.index, have, &snap)
 	for _, from := range []git.Commit{parent, ""} { // an index that names what is not there: what counts are the files
@@ -57,8 +65,13 @@ func (l linked) snapshot(ctx context.Context, parent git.Commit) (snap snapshot,
 	}
 	if err == nil && len(snap.unread) > 0 && l.makeReadable(snap.unread) {
 		snap = snapshot{index: snap.index, damaged: snap.damaged}
-		err = l.stage(ctx, snap.index, have, &snap)
+		more, moreErr := l.unblock()
+		if blocking = append(blocking, more...); moreErr != nil {
+			return snap, dir, moreErr
+		}
+		err = errors.Join(l.putBack(ctx, snap.index, more), l.stage(ctx, snap.index, have, &snap))
 	}
+	snap.blocking = blocking
 	return snap, dir, err
 }
 

@@ -56,6 +56,9 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 	if err != nil {
 		return err
 	}
+	if _, err := l.unblock(); err != nil {
+		return err
+	}
 	if err := l.checkOut(ctx, index, c); err != nil {
 		return err
 	}

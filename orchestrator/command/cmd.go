@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
+	"time"
 	"unicode"
 
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -25,6 +27,12 @@ type Cmd struct {
 	// MaxOutputBytes is how much is kept of stdout and of stderr each; 0 means 64 MiB.
 	// What comes after it is read, counted and dropped.
 	MaxOutputBytes int
+	// Quiet is how long it may neither print anything nor use processor time before it is ended; 0 is no
+	// limit. It is for commands that run without a guard; on systems where the processor time of others is not
+	// seen it is ten times as long.
+	Quiet time.Duration
+	// Bound has it told to end (SIGTERM) when the process that started it dies (Linux, without a guard).
+	Bound bool
 }
 
 // Result is what a process left behind.
@@ -71,6 +79,24 @@ func (e *ExitError) Error() string {
 		how += ": " + line
 	}
 	return Name(e.Argv) + ": " + how
+}
+
+// QuietError says that a process was ended since it did nothing: see Cmd.Quiet. It waits for what does not come, as
+// from a pipe that nobody writes to, or from a file system whose server is gone.
+type QuietError struct {
+	// Argv is the command as it was asked for.
+	Argv []string
+	// After is how long it did nothing.
+	After time.Duration
+}
+
+// Error is one line that has the whole command, so that a person can look at what it waits for.
+func (e *QuietError) Error() string {
+	words := make([]string, len(e.Argv))
+	for i, word := range e.Argv {
+		words[i] = text.Shell(word)
+	}
+	return fmt.Sprintf("%s did nothing for %s and was ended: it waited for a file that does not answer (%s)", Name(e.Argv), e.After.Round(time.Second), text.OneLine(strings.Join(words, " ")))
 }
 
 // Name is the program's base name with its first plain word, which for git and

@@ -60,6 +60,12 @@ type Harvest struct {
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.
 	Large []string
+	// Blocking are pipes and devices that stood where git reads a file, and were taken away: what
+	// the index had there was put back.
+	Blocking []string
+	// Lost are the commits that the branch or HEAD named and that cannot be read; they are not in
+	// Head, and what of them is in the files is.
+	Lost []object.Commit
 }
 
 // UnsavedError says that a worktree has something that no reference can be made to keep. The worktree is as it was.

@@ -27,6 +27,10 @@ func Machine(err error) (why string, ok bool) {
 			return err.Error(), true
 		}
 	}
+	var quiet *command.QuietError
+	if errors.As(err, &quiet) {
+		return quiet.Error(), true
+	}
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		if why, ok := Said(exit.Stderr); ok {

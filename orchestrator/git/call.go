@@ -2,12 +2,14 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 )
@@ -58,10 +60,38 @@ func (r *Repo) Do(ctx context.Context, c Call) (command.Result, error) {
 // handles says that a process can be started in a directory that is open.
 const handles = runtime.GOOS == "linux"
 
+// patience is how long a git may neither print anything nor use processor time before it is ended: it waits for a pipe
+// that somebody has planted, or for a file system whose server is gone.
+const patience = 3 * time.Minute
+
 // start is the one place where a command line of git is made.
 func (r *Repo) start(ctx context.Context, c command.Cmd, args ...string) (command.Result, error) {
 	c.Argv = append([]string{"git"}, args...)
-	return r.run(ctx, c)
+	c.Quiet = patience
+	if readsOnly(args) { // a pipe that it waits for may have been taken away by the time that it is asked again
+		c.Quiet = firstPatience
+	}
+	c.Bound = !slices.Contains(args, "update-ref") // whose transaction is whole or not begun, whoever dies
+	res, err := r.run(ctx, c)
+	var quiet *command.QuietError
+	if c.Quiet == firstPatience && errors.As(err, &quiet) && quiet.After >= firstPatience {
+		c.Quiet = patience
+		return r.run(ctx, c)
+	}
+	return res, err
+}
+
+// firstPatience is patience with a command that changes nothing, the first time.
+const firstPatience = 10 * time.Second
+
+// readsOnly reports whether a command line is of a git that can be asked again.
+func readsOnly(args []string) bool {
+	for _, arg := range args {
+		if !strings.HasPrefix(arg, "-") {
+			return slices.Contains([]string{"rev-parse", "for-each-ref", "rev-list", "merge-base", "merge-tree", "cat-file", "log", "ls-tree", "diff-tree", "ls-files"}, arg)
+		}
+	}
+	return false
 }
 
 // Plain runs git in dir as a person would, and what is configured there runs. It is for a

@@ -14,12 +14,15 @@ import (
 // ChangedIn lists the files of a work tree that differ from base, new ones included and ignored
 // ones not, from its top, in order. An empty base stands for what is checked out. The index is
 // read from a copy, and what is in submodules is not looked at. It fails with [ErrNoSuchRef] when there
-// is no such commit, or as Do does.
+// is no such commit, with a [*BlockingError] where git would wait, or as Do does.
 func (r *Repo) ChangedIn(ctx context.Context, c Checkout, base Commit) (files []string, err error) {
 	if base == "" {
 		if base, err = r.Head(ctx, c.GitDir); err != nil {
 			return nil, err
 		}
+	}
+	if blocking := Blocking(c.Path); len(blocking) > 0 {
+		return nil, &BlockingError{Path: blocking[0]}
 	}
 	scratch, err := r.Scratch("changed-")
 	if err != nil {

@@ -101,6 +101,9 @@ func (r *Repo) checkVersion(ctx context.Context) error {
 
 // discover fills in the common directory; top is the work tree when dir is in the main one.
 func (r *Repo) discover(ctx context.Context, dir string) (top string, err error) {
+	if path := blockingAbove(dir); path != "" {
+		return "", &UnsupportedError{Reason: path + " is no plain file, and git would wait for it", Fix: "rm " + path}
+	}
 	at := func(args ...string) (command.Result, error) {
 		return r.start(ctx, command.Cmd{Dir: dir, Env: r.openEnv}, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
 	}
@@ -179,6 +182,21 @@ func closedAbove(dir string) string {
 		}
 		if err == nil || errors.Is(err, fs.ErrPermission) {
 			return at
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
+}
+
+// blockingAbove is what git would wait for as it finds the repository that holds dir; empty where there is none.
+func blockingAbove(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		for _, name := range []string{"", "HEAD", "config", "config.worktree", "commondir"} {
+			at := filepath.Join(dir, ".git", name)
+			if info, err := os.Stat(at); err == nil && Special(info.Mode()) {
+				return at
+			}
 		}
 		if dir == filepath.Dir(dir) {
 			return ""

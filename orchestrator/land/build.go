@@ -3,7 +3,6 @@ package land
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -78,25 +77,6 @@ func Build(ctx context.Context, repo *git.Repo, old, attempt git.Commit, m Messa
 	}
 	c := git.Commit(strings.TrimSuffix(string(res.Stdout), "\n"))
 	return Candidate{Old: old, Commit: c, Tree: merged.Tree, Attempt: attempt}, nil
-}
-
-// authorOf is the environment that makes a commit the work of c's author.
-func authorOf(ctx context.Context, repo *git.Repo, c git.Commit) ([]string, error) {
-	out, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--date=raw", "--format=%an%x00%ae%x00%ad", "--end-of-options", string(c))
-	if err != nil {
-		return nil, err
-	}
-	fields := strings.Split(out, "\x00")
-	if len(fields) != 3 {
-		return nil, errors.New("git log printed no author")
-	}
-	var env []string
-	for i, name := range []string{"GIT_AUTHOR_NAME=", "GIT_AUTHOR_EMAIL=", "GIT_AUTHOR_DATE="} {
-		if fields[i] != "" {
-			env = append(env, name+fields[i])
-		}
-	}
-	return env, nil
 }
 
 // text is the message, its trailers in a paragraph of their own at the end.

@@ -2,6 +2,7 @@ package proc_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
@@ -169,6 +171,19 @@ func hostile(what string, args []string) int {
 		forever()
 	case "run-leaving": // an orch whose own command leaves a daemon, while a guard dies
 		leaving(args[0])
+	case "run-bound": // the same, of a command of its own
+		s := proc.New(proc.Options{Marker: args[0]})
+		if _, err := s.Run(context.Background(), command.Cmd{Argv: []string{ownFile(), "agent", "touch", args[1]}, Bound: true}); err != nil {
+			panic(err)
+		}
+	case "touch": // leaves its pid there, and waits
+		if err := os.WriteFile(args[0]+".new", []byte(strconv.Itoa(os.Getpid())), 0o600); err != nil {
+			panic(err)
+		}
+		if err := os.Rename(args[0]+".new", args[0]); err != nil {
+			panic(err)
+		}
+		forever()
 	case "run-start": // a starter that waits to be killed: marker, guard?, what to start
 		starter(args)
 	default:

@@ -2,7 +2,7 @@
 //
 // It is the only package that starts processes. Three kinds of work go through it:
 //
-//   - [System.Run] runs a short command of our own (git, the tracker) to its end.
+//   - [System.Run] runs a short command of our own (git, the tracker) to its end; one that does nothing is ended.
 //   - [System.RunGuarded] does the same for a command that is not trusted to clean up.
 //   - [System.Start] starts an agent, watches it, and stops it in grades.
 //

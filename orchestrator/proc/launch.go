@@ -59,7 +59,7 @@ func launch(ctx context.Context, c command.Cmd, o launchOptions) (*child, error)
 		cmd.Args = append(append(append([]string(nil), o.prefix...), "--", program), c.Argv[1:]...)
 	}
 	cmd.Dir, cmd.Env = c.Dir, c.Env
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = plainAttr(c.Bound)
 	if o.lifeline != nil {
 		cmd.SysProcAttr = guardAttr()
 	}
@@ -160,30 +160,6 @@ func (c *child) wait() {
 		must(err, "a process that was started can be waited for")
 	}
 	c.family.ended(c.cmd)
-}
-
-// waitOrEnd waits for the process, and ends its group in two steps once ctx is done.
-func (c *child) waitOrEnd(ctx context.Context, grace time.Duration) ending {
-	select {
-	case <-c.exited:
-		return c.ending(Ended)
-	case <-ctx.Done():
-	}
-	select { // both may be so, when this process was stopped for a while
-	case <-c.exited:
-		return c.ending(Ended)
-	default:
-	}
-	signalGroup(c.cmd.Process.Pid, syscall.SIGTERM)
-	kill := time.NewTimer(grace)
-	defer kill.Stop()
-	select {
-	case <-c.exited:
-	case <-kill.C:
-	}
-	signalGroup(c.cmd.Process.Pid, syscall.SIGKILL)
-	<-c.exited
-	return c.ending(Interrupted)
 }
 
 // ending is what the process itself says, once it has exited.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
@@ -46,6 +48,8 @@ type Options struct {
 // System starts processes of this machine. It is safe for concurrent use.
 type System struct {
 	options Options
+	haste   sync.Once
+	hurry   chan struct{} // closed by Hurry
 }
 
 // New is a System with these options.
@@ -56,36 +60,56 @@ func New(o Options) *System {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &System{options: o}
+	return &System{options: o, hurry: make(chan struct{})}
 }
+
+// Hurry is for when this process is to be done at once: commands with a limit of quiet, those under way too,
+// may do nothing for two seconds at most from now on. Those that work are left to finish.
+func (s *System) Hurry() { s.haste.Do(func() { close(s.hurry) }) }
 
 // Run runs c to its end, in a session of its own; it is a [Runner]. When ctx ends first the
 // process group gets SIGTERM, 5 s later SIGKILL, and the error wraps context.Cause(ctx).
-// It fails with an [*ExitError], or when the program could not be started. Processes that c
+// It fails with an [*command.ExitError], with a [*command.QuietError] when it did nothing for too long, or when the program could not be started. Processes that c
 // left behind are not waited for, even when they hold its pipes; use RunGuarded to end them.
 func (s *System) Run(ctx context.Context, c command.Cmd) (command.Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}
 	kept := newCapture(c.MaxOutputBytes)
+	var printed atomic.Int64
 	own := ""
 	if s.options.Children != nil {
 		own = s.options.Children.own
 	}
-	child, err := launch(ctx, s.environment(c, own), launchOptions{children: s.options.Children, stdout: kept.stdout.add, stderr: kept.stderr.add})
+	child, err := launch(ctx, s.environment(c, own), launchOptions{children: s.options.Children, stdout: counted(&printed, kept.stdout.add), stderr: counted(&printed, kept.stderr.add)})
 	if err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)
+	}
+	var q *quiet
+	if c.Quiet > 0 {
+		q = newQuiet(child.cmd.Process.Pid, c.Quiet, &printed)
 	}
 	grace, patience := runGrace, drainTime
 	if s.options.Hasty {
 		grace, patience = hastyGrace, hastyGrace
 	}
-	end := child.waitOrEnd(ctx, grace)
+	end := child.waitOrEnd(ctx, grace, q, s.hurry)
 	if whole := child.drainWithin(patience); !whole && s.options.Hasty {
 		child.endHolders()
 	}
 	child.letGo()
+	if end.cause == Idle {
+		return kept.result(end.code), &command.QuietError{Argv: c.Argv, After: q.limit}
+	}
 	return kept.result(end.code), runError(ctx, c, end, kept)
+}
+
+// counted adds what goes through to n.
+func counted(n *atomic.Int64, to func([]byte)) func([]byte) {
+	return func(p []byte) {
+		n.Add(int64(len(p)))
+		to(p)
+	}
 }
 
 // RunGuarded runs c as Run does, but below a guard; it is a [Runner]. When it returns no

@@ -111,6 +111,16 @@ func guardAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGCONT}
 }
 
+// plainAttr is for a command without a guard; one that is bound is told to end when its starter dies. The threads that
+// start processes live as long as this process.
+func plainAttr(bound bool) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Setsid: true}
+	if bound {
+		attr.Pdeathsig = syscall.SIGTERM
+	}
+	return attr
+}
+
 // commandAttr also makes the command die with its guard.
 func commandAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
@@ -210,6 +220,18 @@ func treeCPU(pid int) time.Duration {
 	}
 	for _, p := range subtree(pid) {
 		sum += p.cpu + p.reaped
+	}
+	return sum
+}
+
+// seesTimes says that the processor time of other processes can be read.
+const seesTimes = true
+
+// ownCPU is the processor time used by pid and below it so far.
+func ownCPU(pid int) time.Duration {
+	sum := treeCPU(pid)
+	if root, err := readStat(pid); err == nil {
+		sum += root.cpu
 	}
 	return sum
 }

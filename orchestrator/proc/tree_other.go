@@ -25,6 +25,8 @@ func becomeReaper() error { return nil }
 
 func guardAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
+func plainAttr(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
+
 func halted(int, int) bool { return false }
 
 func wake([]identity) {}
@@ -58,6 +60,10 @@ func environment(int) []string { return nil }
 func holders([]*os.File) []identity { return nil }
 
 func below(int) []stat { return nil }
+
+const seesTimes = false
+
+func ownCPU(int) time.Duration { return 0 }
 
 func treeCPU(int) time.Duration { return 0 }
 

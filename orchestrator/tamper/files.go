@@ -49,6 +49,8 @@ func kind(mode fs.FileMode) string {
 		return "a folder"
 	case mode&fs.ModeSymlink != 0:
 		return "a symbolic link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a pipe"
 	}
 	return "a special file"
 }

@@ -102,6 +102,11 @@ func New(o Options) *Guard { return &Guard{Options: o, sigs: map[string]string{}
 func (g *Guard) Begin(ctx context.Context, before string, say Say) (found []Change, digest string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if before == "" {
+		if found, err = g.clear(nil); err != nil {
+			return found, "", err
+		}
+	}
 	if before != "" {
 		old, ok := g.load(before)
 		if ok {
@@ -113,6 +118,9 @@ func (g *Guard) Begin(ctx context.Context, before string, say Say) (found []Chan
 				return found, "", err
 			}
 		} else {
+			if found, err = g.clear(say); err != nil {
+				return found, "", err
+			}
 			found = append(found, Change{Path: g.recordPath(), What: "is not what the run that was killed had written, so what changed since is not known", Fix: "look at the hooks and at git config --list"})
 		}
 	}
@@ -125,14 +133,14 @@ func (g *Guard) Begin(ctx context.Context, before string, say Say) (found []Chan
 }
 
 // Restore puts back what has changed since a run began that was killed, as Begin does, and
-// remembers nothing. The record has to have the digest; without it nothing is done. It fails
-// when the repository cannot be read or written.
+// remembers nothing. The record has to have the digest; without it only what [Guard.Clear] finds is taken away. It
+// fails when the repository cannot be read or written.
 func (g *Guard) Restore(ctx context.Context, digest string, say Say) (found []Change, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	old, ok := g.load(digest)
 	if digest == "" || !ok {
-		return nil, nil
+		return g.clear(say)
 	}
 	g.was = old
 	for path := range old.Files {
@@ -169,16 +177,20 @@ func (g *Guard) Check(ctx context.Context, say Say) ([]Change, error) {
 
 // check finds what has changed, has it said, and puts it back.
 func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
-	if say == nil {
-		return g.compare(ctx)
+	cleared, err := g.clear(say)
+	if err != nil {
+		return cleared, err
 	}
-	found, _ := g.foresee(ctx) // what cannot be read is found again, and said then
-	if len(found) > 0 {
-		if err := say(found); err != nil {
-			return nil, err
+	if say != nil {
+		found, _ := g.foresee(ctx) // what cannot be read is found again, and said then
+		if len(found) > 0 {
+			if err := say(found); err != nil {
+				return cleared, err
+			}
 		}
 	}
-	return g.compare(ctx)
+	found, err := g.compare(ctx)
+	return append(cleared, found...), err
 }
 
 // foresee compares, and leaves all as it is.
@@ -326,8 +338,12 @@ func how(known, gone bool, was, is entry) string {
 func (g *Guard) restore(c Change, was entry, known, gone bool) (Change, error) {
 	var err error
 	if !gone {
+		info, statErr := g.Files.Lstat(g.at(c.Path))
 		if c.Kept, err = g.aside(c.Path); err != nil {
 			return c, err
+		}
+		if statErr == nil && git.Special(info.Mode()) { // which cat would wait for
+			c.Fix, c.Kept = "ls -l "+quoted(c.Kept), ""
 		}
 	}
 	if g.dry {

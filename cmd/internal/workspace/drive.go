@@ -104,7 +104,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
-		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.sessionGone(epicID), Redact: w.Redact, Now: w.Now,
+		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.sessionGone(epicID), Redact: w.Redact, Now: w.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }
 

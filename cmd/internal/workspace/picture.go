@@ -135,7 +135,7 @@ func noRun(args []string) error {
 	if len(args) == 0 {
 		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
 	}
-	return &cli.Error{Code: notFoundCode, What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
+	return &cli.Error{Code: "NOT_FOUND", What: fmt.Sprintf("orch knows no epic or task %s here", args[0]), Exit: cli.ExitNotFound,
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 

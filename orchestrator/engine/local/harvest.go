@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -47,6 +48,13 @@ func (t *turn) look(ctx context.Context, w *engine.Work) error {
 		return err
 	}
 	w.Base, w.Head, w.Salvaged, w.Unmerged = t.Base, h.Head, h.Salvaged, h.Unmerged
+	if len(h.Blocking) > 0 {
+		w.Reason = joinClauses(w.Reason, "taken away, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
+	}
+	if len(h.Lost) > 0 {
+		w.Reason = joinClauses(w.Reason, fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s tells why); its files count as they are in the worktree",
+			h.Lost[0], shortBranch(t.names.Branch), h.Lost[0]))
+	}
 	if len(h.Large) > 0 {
 		w.TooLarge = epic.FirstOf(h.Large) + " is over a limit of size, not committed, and only in the worktree"
 	} else if w.TooLarge, err = t.e.Bench.Oversized(ctx, t.Base, h.Head); err != nil {
