@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// Damaged begins the names of files beside a journal that keep what was wrong with it.
+const Damaged = "journal.damaged-"
+
 // Mended is what [Mend] did.
 type Mended struct {
 	// Did says it, a clause for each thing; none when there was nothing to do.
@@ -149,7 +152,7 @@ func (m *mending) private(path string, mode fs.FileMode) error {
 
 // stamp is a name beside the journal for what is kept of it.
 func (m *mending) stamp() (string, error) {
-	name := filepath.Join(m.dir, "journal.damaged-"+m.now().UTC().Format("20060102T150405Z"))
+	name := filepath.Join(m.dir, Damaged+m.now().UTC().Format("20060102T150405Z"))
 	for n := 1; ; n++ {
 		path := name
 		if n > 1 {

@@ -279,7 +279,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	return dirs, nil
 }
 
-// Emptied lists the folders of epics whose journal is empty or gone, though there was one: the
+// Emptied lists the folders of epics whose journal is empty or gone, though there was one, and that nobody has mended: the
 // reference to the tip of the branch is made after the first record. It fails as [Workspace.Epics] and git do.
 func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
@@ -296,6 +296,9 @@ func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
 		}
 		if _, held, err := orchestrator.HeldBy(dir); held || err != nil {
 			continue // a run begins
+		}
+		if kept, err := filepath.Glob(filepath.Join(dir, journal.Damaged+"*")); err != nil || len(kept) > 0 {
+			continue // orch doctor has put it aside
 		}
 		if c, err := land.Tip(ctx, w.Repo, "refs/orch/"+e.Name()+"/tip"); err != nil {
 			return nil, err
