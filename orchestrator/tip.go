@@ -71,7 +71,7 @@ func (b epicBranch) compare(ctx context.Context, s epic.State) (epic.Event, erro
 			m.Kept = kept
 		}
 	}
-	return epic.Event{Fact: epic.BranchMoved{TipMove: m}, Code: epic.EpicMoved, Reason: m.String()}, nil
+	return epic.Event{Fact: epic.BranchMoved{TipMove: m, Since: s.TipSeenAt()}, Code: epic.EpicMoved, Reason: m.String()}, nil
 }
 
 // CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.

@@ -48,9 +48,16 @@ func open(id TaskID, needs ...TaskID) Node {
 
 var green = Event{Fact: BaseChecked{Verdict: Verdict{Passed: true}}}
 
-// decisions are those of Decide, without when it is to be asked again.
+// decisions are those of Decide, without when it is to be asked again. Where agents would start
+// but for a look at the epic branch, it was found where it belongs.
 func decisions(s State, now time.Time) []Decision {
 	ds, _ := Decide(s, now)
+	if len(ds) == 1 && ds[0].Act == LookAtTip {
+		looked := Apply(Apply(s, ds[0].Event), Event{At: now, Fact: TipSeen{}})
+		if next, _ := Decide(looked, now); len(next) > 0 && next[0].Act == Start {
+			return next
+		}
+	}
 	return ds
 }
 

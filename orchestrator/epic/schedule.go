@@ -253,6 +253,12 @@ func starts(s State, now *clock) (ds []Decision) {
 		}
 		ds = append(ds, d)
 	}
+	if len(ds) > 0 && s.tipStale(now) { // what agents begin from is looked at first
+		if s.tip.looking || s.Moved.Restoring || s.machineWaits(now) {
+			return nil
+		}
+		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
+	}
 	return ds
 }
 

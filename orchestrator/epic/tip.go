@@ -34,8 +34,9 @@ func Current(s State, e Event) Event {
 	}
 	ours := slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving && f.To == k.top() })
 	switch {
-	case s.Moved.Pending() && f.To == s.Moved.To:
-		return Event{Fact: TipLookEnded{}} // as is known
+	case s.Moved.Pending() && f.To == s.Moved.To, // as is known
+		f.Since.Before(s.tip.seen) && !f.Since.IsZero(): // it was put back, or moved by orch, since the look began
+		return Event{Fact: TipLookEnded{}}
 	case ours, f.To == s.Tip, f.From != s.Tip:
 		return Event{Fact: TipSeen{Held: s.tip.held}}
 	}
@@ -124,6 +125,15 @@ type tipState struct {
 	since   time.Time // that it is held
 }
 
+// TipSeenAt is when the epic branch was last seen where it belongs, in this run.
+func (s State) TipSeenAt() time.Time { return s.tip.seen }
+
+// tipStale reports whether somebody other than an agent may have moved the epic branch since it was
+// last seen: no agent has worked since, and that is a while ago.
+func (s State) tipStale(now *clock) bool {
+	return !s.tip.gone && len(s.unguarded()) == 0 && !now.Before(s.tip.seen.Add(idleLook))
+}
+
 // BranchGone reports whether there is no epic branch, and none was needed.
 func (s State) BranchGone() bool { return s.tip.gone }
 
@@ -142,7 +152,7 @@ func (TipLookStarted) apply(s State, _ Event) State {
 type TipLookEnded struct{ anyTime }
 
 func (TipLookEnded) apply(s State, _ Event) State {
-	s.tip.looking = false
+	s.tip.looking, s.tip.fresh = false, false
 	return s
 }
 
@@ -184,6 +194,7 @@ func (s State) hold(dir string, at time.Time) State {
 type BranchMoved struct {
 	anyTime
 	TipMove
+	Since time.Time `json:"since,omitzero"` // when it had last been seen where it belongs, as the look began
 }
 
 func (f BranchMoved) apply(s State, _ Event) State {
@@ -279,9 +290,11 @@ func tipRules(s State, now *clock) []Decision {
 	return nil
 }
 
-// heldLook is how often a run looks whether the epic branch is still checked out, and
-// heldPatience how long it waits for that when there is nothing else to do.
+// heldLook is how often a run looks whether the epic branch is still checked out, heldPatience how
+// long it waits for that when there is nothing else to do, and idleLook how long a look at the
+// branch counts while no agent works.
 const (
+	idleLook     = 2 * time.Second
 	heldLook     = 2 * time.Second
 	heldPatience = 30 * time.Second
 )

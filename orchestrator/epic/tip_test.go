@@ -106,3 +106,32 @@ func TestSettleIsNoRun(t *testing.T) {
 	require.Error(t, Check(after, Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun}}))
 	require.NoError(t, Check(after, Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun}}))
 }
+
+// TestMovedWhileNobodyWorked: what moves the branch while no agent works is a person's doing, and is
+// found before the next agent begins from it.
+func TestMovedWhileNobodyWorked(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := Apply(NewState(), Event{At: at, Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Tip: "tip", Limits: Limits{MaxParallel: 1, Attempts: 1, Iterations: 1, SurveyEvery: time.Hour, Actor: "orch/x"}}})
+	s = Apply(s, Event{At: at, Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: "orch/x"}, {ID: "e.1", Parent: "e", Status: "open"}}}})
+	s = Apply(s, Event{At: at, Fact: BaseChecked{Verdict: Verdict{Passed: true}}})
+	acts := func(now time.Time) (all []Act) {
+		ds, _ := Decide(s, now)
+		for _, d := range ds {
+			all = append(all, d.Act)
+		}
+		return all
+	}
+	require.Equal(t, []Act{Start}, acts(at.Add(time.Second)))
+	require.Equal(t, []Act{LookAtTip}, acts(at.Add(time.Minute)))
+	looked := Event{At: at.Add(time.Minute), Fact: BranchMoved{TipMove: TipMove{From: "tip", To: "", Lost: []TaskID{"e.0"}}, Since: s.TipSeenAt()}}
+	moved := Apply(Apply(s, Event{At: at.Add(time.Minute), Fact: TipLookStarted{}}), Current(s, looked))
+	ds, _ := Decide(moved, at.Add(time.Minute))
+	require.Len(t, ds, 1)
+	require.IsType(t, DrainStarted{}, ds[0].Fact)
+	require.Equal(t, EpicMoved, ds[0].Code)
+
+	s = Apply(s, Event{At: at.Add(time.Minute), Fact: TipSeen{}})
+	require.Equal(t, []Act{Start}, acts(at.Add(time.Minute)))
+	require.IsType(t, TipLookEnded{}, Current(s, looked).Fact, "the look began before")
+}
