@@ -240,7 +240,7 @@ func TestDoctorAsksCodex(t *testing.T) {
 
 	listed, err := codex.List(t.Context(), proc.New(proc.Options{Now: time.Now}).Run, f.client("codex"), f.dir, f.env)
 	require.NoError(t, err)
-	require.Len(t, listed, 3)
+	require.Len(t, listed, 4)
 	for _, l := range listed {
 		trust("[hooks.state.\"" + l.Key + "\"]\ntrusted_hash = \"" + l.Hash + "\"\n")
 	}

@@ -168,7 +168,7 @@ func (a sessionCmd) listSessions() error {
 		state := fmt.Sprintf("sent back %d times", s.Cycles)
 		switch {
 		case s.Ended:
-			state = "has ended"
+			state += ", has ended"
 		case s.Cancelled:
 			state = "let go"
 		}
