@@ -210,7 +210,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) err
 	if err != nil {
 		return err
 	}
-	lease := fmt.Appendf(nil, "%s run %d, process %d on %s, %s\n", fx.Epic, o.loop.State.Run.Number+1, opt.PID, opt.Host, fx.Now().UTC())
+	lease := land.LeaseContent(string(fx.Epic), o.loop.State.Run.Number+1, fmt.Sprintf("process %d on %s, %s", opt.PID, opt.Host, fx.Now().UTC()))
 	if fx.lease, err = land.Acquire(ctx, fx.Repo, string(fx.Epic), lease); err != nil {
 		return fmt.Errorf("taking the lease: %w", err)
 	}

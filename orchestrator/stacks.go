@@ -103,11 +103,11 @@ func (x *dispatch) leaseLost(ctx context.Context, lost epic.Event) []epic.Event 
 	switch now, err := x.branch().at(ctx, x.lease.Name); {
 	case err != nil || now == x.lease.Commit:
 		return []epic.Event{lost}
-	case now == "": // deleted, and taken by nobody: the lock is still ours
-		if err := land.Renew(ctx, x.Repo, x.lease); err != nil {
+	case now == "" || !land.IsLease(ctx, x.Repo, string(x.Epic), now): // taken by nobody: the lock is still ours
+		if err := land.Renew(ctx, x.Repo, x.lease, now); err != nil {
 			return []epic.Event{lost, machineFailed("taking the lease again", err)}
 		}
-		lost.Reason = "the reference of the lease was deleted, and is there again"
+		lost.Reason = "the reference of the lease was deleted or moved, and is back"
 		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"

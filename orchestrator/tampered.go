@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/tamper"
 )
 
@@ -242,20 +243,27 @@ func tampering(found []tamper.Change, when string) epic.Event {
 	return e
 }
 
-// keepLease makes the lease anew that somebody has deleted: while this process has the epic's
-// lock, nobody else may take the epic over.
+// keepLease puts the lease back that somebody has deleted, or moved to what is no lease: while this
+// process has the epic's lock, nobody else may take the epic over. Another run's is left: it has.
 func (x *dispatch) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Change, error) {
 	if x.lease.Name == "" {
 		return nil, nil
 	}
-	if _, err := x.Repo.Resolve(ctx, x.lease.Name); !errors.Is(err, git.ErrNoSuchRef) {
-		return nil, err
-	}
+	now, err := x.Repo.Resolve(ctx, x.lease.Name)
 	c := tamper.Change{Path: x.lease.Name, What: "was removed", Restored: true}
+	switch {
+	case errors.Is(err, git.ErrNoSuchRef):
+	case err != nil:
+		return nil, err
+	case now == x.lease.Commit, land.IsLease(ctx, x.Repo, string(x.Epic), now):
+		return nil, nil
+	default:
+		c.What = fmt.Sprintf("was moved to %.12s", now)
+	}
 	if err := say([]tamper.Change{c}); err != nil {
 		return nil, err
 	}
-	err := x.Repo.UpdateRefs(ctx, []git.RefChange{{Name: x.lease.Name, New: x.lease.Commit}})
+	err = land.Renew(ctx, x.Repo, x.lease, now)
 	if errors.Is(err, git.ErrRefMoved) {
 		return nil, nil // it is there
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/slug"
@@ -53,10 +54,22 @@ func Acquire(ctx context.Context, repo *git.Repo, epic string, content []byte) (
 	return lease, repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit, Old: old}})
 }
 
-// Renew writes a lease that was deleted again. It fails with [git.ErrRefMoved] when another one
-// has acquired it meanwhile, else as git does.
-func Renew(ctx context.Context, repo *git.Repo, lease git.Ref) error {
-	return repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit}})
+// Renew puts a lease back that was deleted, or moved to was, by somebody who is no run. It fails with
+// [git.ErrRefMoved] when another one has acquired it meanwhile, else as git does.
+func Renew(ctx context.Context, repo *git.Repo, lease git.Ref, was git.Commit) error {
+	return repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit, Old: was}})
+}
+
+// LeaseContent is what the lease of a run says; who tells who holds it.
+func LeaseContent(epic string, run int, who string) []byte {
+	return fmt.Appendf(nil, "%s run %d, %s\n", epic, run, who)
+}
+
+// IsLease reports whether an object is the lease of a run of the epic, and not something else that
+// the reference was moved to.
+func IsLease(ctx context.Context, repo *git.Repo, epic string, object git.Commit) bool {
+	said, err := repo.Out(ctx, "cat-file", "blob", string(object))
+	return err == nil && strings.HasPrefix(said, epic+" run ")
 }
 
 // Release gives a lease back; one that is gone was given back. It fails with [git.ErrRefMoved]
