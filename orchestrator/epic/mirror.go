@@ -50,7 +50,7 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	case t.State == Skipped && t.SkipStatus == giveBlocked:
 		return blocking(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Waiting:
-		release := t.ClosedByAgent || ours && s.Run.Drain != "" || t.Status == statusBlocked && t.Written == statusBlocked
+		release := t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && s.tracker.claimed && !now.Before(s.Cooldown) || t.Status == statusBlocked && t.Written == statusBlocked
 		return opening(id), release
 	}
 	return tracker.Change{}, false

@@ -1,6 +1,7 @@
 package epic_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -136,6 +137,14 @@ func TestTakeOver(t *testing.T) {
 		Event{Fact: TrackerRead{}, At: at})
 	require.NotContains(t, acts(s, at.Add(limits.SurveyEvery)), "start e.1")
 	require.Contains(t, acts(s, at.Add(2*limits.SurveyEvery)), "start e.1")
+
+	// What the other had in hand begins anew, once it has had time to see that it was taken over.
+	hand := Event{Fact: TrackerRead{Nodes: []Node{{ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "orch/e/other:1"}}}, At: at}
+	mid := after(t, s, hand)
+	require.NotContains(t, acts(mid, at.Add(limits.SurveyEvery)), "task_parked e.2")
+	require.NotContains(t, strings.Join(acts(mid, at.Add(limits.SurveyEvery)), " "), "e.2 open")
+	require.Contains(t, strings.Join(acts(after(t, mid, Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1}}, Task: "e.1", Attempt: 1, At: at.Add(2 * limits.SurveyEvery)},
+		Event{Fact: TrackerRead{}, At: at.Add(2 * limits.SurveyEvery)}), at.Add(2*limits.SurveyEvery+time.Minute)), " "), "e.2 open")
 
 	limits.TakeOver = false
 	s = after(t, NewState(), running(limits), Event{Fact: BaseCheckStarted{}}, green, theirs)

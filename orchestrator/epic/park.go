@@ -40,7 +40,7 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
-	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t):
+	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t) && !s.takenOver(t):
 		return Orphaned, exitedWithoutCompleting
 	}
 	return "", ""
@@ -57,6 +57,12 @@ func overLimitReason(a Attempt) string {
 // exitedWithoutCompleting is the note on a task that is in progress in the
 // tracker while no worktree, no process and no attempt of it exists.
 const exitedWithoutCompleting = "Agent exited without completing"
+
+// takenOver reports whether a task was in the hands of the clone that the epic was taken from: a person
+// has said that it is gone, so its tasks begin anew.
+func (s State) takenOver(t *Task) bool {
+	return s.Run.Limits.TakeOver && t.State == Waiting && t.Assignee != "" && t.Dispatchable() && s.abandoned(t)
+}
 
 // abandoned reports whether the tracker says in progress while nobody is at it:
 // no assignee, or an orch that is not this one, which the lock proves gone.
