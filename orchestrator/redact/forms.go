@@ -4,14 +4,17 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"html"
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 const (
 	minBase64 = 12       // bytes of a value that is looked for in base64
-	minLine   = 20       // bytes of a line of a value that is looked for by itself
+	minLine   = 12       // bytes of a line of a value that is looked for by itself
 	maxLine   = 16 << 10 // bytes that are looked for as one; what is longer is looked for in parts
 )
 
@@ -25,8 +28,8 @@ func forms(value string) (out [][][]byte) {
 		}
 	}
 	add(value)
-	for _, html := range []bool{false, true} {
-		once := inJSON(value, html)
+	for _, escaped := range []bool{false, true} {
+		once := inJSON(value, escaped)
 		add(once)
 		add(inJSON(once, false)) // an event that quotes an event
 	}
@@ -34,7 +37,15 @@ func forms(value string) (out [][][]byte) {
 	add(unquoted(strconv.QuoteToASCII(value)))
 	add(strings.ReplaceAll(value, "'", `'\''`))
 	add(inShell(value))
-	for _, text := range []string{url.QueryEscape(value), url.PathEscape(value)} {
+	add(html.EscapeString(value))
+	add(inUnicodeEscapes(value, false))
+	add(inUnicodeEscapes(value, true))
+	for _, sep := range []string{" ", ":"} { // as od and openssl print bytes
+		add(inHexBytes(value, sep))
+		add(strings.ToUpper(inHexBytes(value, sep)))
+	}
+	for _, text := range []string{url.QueryEscape(value), url.PathEscape(value), strings.ReplaceAll(url.QueryEscape(value), "%2F", "/"),
+		strings.ReplaceAll(strings.ReplaceAll(url.QueryEscape(value), "%2F", "/"), "+", "%20"), strings.ReplaceAll(url.QueryEscape(value), "+", "%20")} {
 		add(text)
 		add(lowerHex(text))
 	}
@@ -124,6 +135,35 @@ func lowerHex(text string) string {
 		}
 	}
 	return string(b)
+}
+
+// inUnicodeEscapes writes characters as \uXXXX: all of them, or those alone that are not ASCII.
+func inUnicodeEscapes(value string, all bool) string {
+	var b strings.Builder
+	for _, unit := range utf16.Encode([]rune(value)) {
+		if !all && unit < 0x80 {
+			b.WriteByte(byte(unit))
+			continue
+		}
+		fmt.Fprintf(&b, `\u%04x`, unit)
+	}
+	return b.String()
+}
+
+// inHexBytes writes bytes in hexadecimal, sixteen a line.
+func inHexBytes(value, sep string) string {
+	var b strings.Builder
+	for i := range len(value) {
+		switch {
+		case i == 0:
+		case i%16 == 0:
+			b.WriteByte('\n')
+		default:
+			b.WriteString(sep)
+		}
+		fmt.Fprintf(&b, "%02x", value[i])
+	}
+	return b.String()
 }
 
 // inBase64 is what a value always becomes when it stands at bytes from a multiple of three,

@@ -301,3 +301,20 @@ func BenchmarkNew(b *testing.B) {
 		benchRedactor()
 	}
 }
+
+// TestMoreForms: a value as web pages, ASCII-only JSON, dumps of bytes and lenient URLs print it.
+func TestMoreForms(t *testing.T) {
+	t.Parallel()
+	const value = "p<l>u/m é&pit 日 stone"
+	r := New(Options{Env: []string{"MY_SECRET=" + value}})
+	for _, text := range []string{
+		"p&lt;l&gt;u/m é&amp;pit 日 stone",
+		`p<l>u/m \u00e9&pit \u65e5 stone`,
+		"p%3Cl%3Eu/m%20%C3%A9%26pit%20%E6%97%A5%20stone",
+		"70 3c 6c 3e 75 2f 6d 20 c3 a9 26 70 69 74 20 e6\n 97 a5 20 73 74 6f 6e 65",
+	} {
+		if got := r.String("x " + text + " y"); !strings.Contains(got, "[redacted MY_SECRET]") {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}
