@@ -83,7 +83,7 @@ func (l linked) owner() string {
 // register makes the admin directory, in one rename, with the given content of HEAD. It is
 // locked against git worktree prune, and has a reflog whatever the user's settings are.
 func (l linked) register(head, reason string) (err error) {
-	scratch, err := l.common.MkdirTemp(l.repo.ScratchDir(), "admin-")
+	scratch, err := l.repo.Scratch("admin-")
 	if err != nil {
 		return err
 	}
