@@ -48,11 +48,20 @@ func Acquire(ctx context.Context, repo *git.Repo, epic string, content []byte) (
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return git.Ref{}, err
 	}
-	if lease.Commit, err = repo.WriteBlob(ctx, content); err != nil {
-		return git.Ref{}, fmt.Errorf("writing the lease: %w", err)
+	for tries := 0; ; tries++ {
+		if lease.Commit, err = repo.WriteBlob(ctx, content); err != nil {
+			return git.Ref{}, fmt.Errorf("writing the lease: %w", err)
+		}
+		err = repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit, Old: old}})
+		if err == nil || tries == maxPruned || IsLease(ctx, repo, epic, lease.Commit) || ctx.Err() != nil {
+			return lease, err
+		}
+		// somebody has pruned what no reference had yet
 	}
-	return lease, repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit, Old: old}})
 }
+
+// maxPruned is how often a lease is written again that was pruned before a reference had it.
+const maxPruned = 5
 
 // Renew puts a lease back that was deleted, or moved to was, by somebody who is no run. It fails with
 // [git.ErrRefMoved] when another one has acquired it meanwhile, else as git does.
