@@ -104,7 +104,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 		Log:     log,
 		Filter:  func(w io.Writer) io.WriteCloser { return t.e.Redact.Writer(w) },
 		Files:   t.files,
-		Output:  func(b []byte) { reader.Write(b); doing() }, // Write never fails, by its contract
+		Output:  func(b []byte) { reader.Write(b); doing(false) }, // Write never fails, by its contract
 		Timeout: t.Limits.Time,
 		Idle:    t.Limits.NoProgress,
 		Moved:   t.moved(context.WithoutCancel(ctx)),
@@ -112,7 +112,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	if err != nil {
 		return w, "", err
 	}
-	t.progress(engine.Progress{Stage: engine.Working})
+	doing(true)
 	exit := wait(ctx, p)
 	out := reader.Outcome(exit.Code)
 	w = t.classify(exit, out)
@@ -125,14 +125,15 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	return w, out.Text, nil
 }
 
-// activity reports what the agent does each time that it is called and it is another.
-func (t *turn) activity(r harness.Reader) (report func()) {
+// activity reports what the agent does each time that it is called and it is another, or always: what
+// it says may come before it is known to have started.
+func (t *turn) activity(r harness.Reader) (report func(always bool)) {
 	var mu sync.Mutex
 	last := ""
-	return func() {
+	return func(always bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		if now := r.Activity(); now != last {
+		if now := r.Activity(); always || now != last {
 			last = now
 			t.progress(engine.Progress{Stage: engine.Working, Activity: now})
 		}
