@@ -121,8 +121,10 @@ func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result,
 	}
 	kept := newCapture(c.MaxOutputBytes)
 	g, err := s.startGuarded(ctx, c, launchOptions{stdout: kept.stdout.add, stderr: kept.stderr.add})
-	if last := text.FirstLine(string(kept.stderr.kept), ""); errors.Is(err, command.ErrGuard) && last != "" {
-		err = fmt.Errorf("%w: %s", err, last) // nothing else has written there
+	if errors.Is(err, command.ErrGuard) { // it has ended, and nothing else has written there
+		if last := text.FirstLine(string(kept.stderr.kept), ""); last != "" {
+			err = fmt.Errorf("%w: %s", err, last)
+		}
 	}
 	if err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)
