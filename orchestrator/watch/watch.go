@@ -98,9 +98,6 @@ func (w *Watch) readJournal(each func(Event) error) error {
 // longer what the epic is.
 func (w *Watch) Resets() int { return w.resets }
 
-// Last is the number of the last record that was read; 0 before the first.
-func (w *Watch) Last() int64 { return w.journal.Last() }
-
 // Snapshot is the epic, and what its agents do, as of the last Read. The activity is empty where
 // the newest run has ended, and where it has told of none for a while, as after it was killed.
 func (w *Watch) Snapshot() (epic.State, Activity) {

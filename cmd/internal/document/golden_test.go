@@ -85,7 +85,7 @@ func (w *world) write(path, text string) {
 }
 
 func (w *world) env() []string {
-	env := []string{"HOME=" + w.home, "PATH=" + os.Getenv("PATH"), "TERM=dumb", "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "USER=me"}
+	env := []string{"HOME=" + w.home, "CODEX_SESSION_ID=s-2", "PATH=" + os.Getenv("PATH"), "TERM=dumb", "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "USER=me"}
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		env = append(env, "GIT_"+who+"_NAME=T", "GIT_"+who+"_EMAIL=t@localhost")
 	}
@@ -304,6 +304,8 @@ func (w *world) normal(text string) string {
 		{`"says": "\d+\.\d+\.\d+[^"]*"`, `"says": "2.50.0"`},
 		{`answers in [^,]+,`, "answers in 10ms,"},
 		{`[\d.]+ [KMGT]B free`, "100.0 GB free"},
+		{`"born": ?\d+`, `"born": 3847`},
+		{`"here": ?"\w+"`, `"here": "c704d642"`},
 	} {
 		text = regexp.MustCompile(r.find).ReplaceAllString(text, r.put)
 	}

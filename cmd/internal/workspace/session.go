@@ -53,6 +53,15 @@ func Caller(a *cli.App) epic.SessionHolder {
 	if err != nil {
 		return epic.SessionHolder{}
 	}
+	if above := proc.Ancestors(); pid == 0 && len(above) > 0 {
+		// The session began outside of this process namespace, as in a container: what all of its
+		// processes here have in common is the outermost that can be seen, but for the first.
+		outermost := above[len(above)-1]
+		if outermost == 1 && len(above) > 1 {
+			outermost = above[len(above)-2]
+		}
+		return epic.SessionHolder{Name: fmt.Sprintf("the processes below process %d on %s", outermost, Hostname())}
+	}
 	return epic.SessionHolder{Name: fmt.Sprintf("the processes of session %d on %s", pid, Hostname())}
 }
 
