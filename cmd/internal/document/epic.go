@@ -182,6 +182,8 @@ type TaskProgress struct {
 	Iterations int `json:"iterations,omitempty"`
 	// Scores are those of the iterations that its agent's rules judged, 0 to 100, oldest first.
 	Scores []int `json:"scores,omitempty"`
+	// Guard is the guard that has ended the loop of its session; absent for none.
+	Guard string `json:"guard,omitempty"`
 }
 
 // Event is a line of the journal.

@@ -101,7 +101,15 @@ func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Bo
 		return problem(task, err)
 	}
 	b.RedactBy(a.Redact)
-	return problem(task, errors.Join(do(b, at), b.Close()))
+	h := a.historian(at)
+	if h != nil {
+		b.Tell(h.tell)
+	}
+	err = errors.Join(do(b, at), b.Close())
+	if h != nil {
+		h.settle(ctx)
+	}
+	return problem(task, err)
 }
 
 // read looks at a task's book as it stands.

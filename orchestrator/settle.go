@@ -1,0 +1,86 @@
+package orchestrator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/epic"
+)
+
+// Settle is a process that has left word of what a session does, and has it written down.
+type Settle struct {
+	Dir  string           // the epic's folder
+	Epic epic.TaskID      // the epic
+	PID  int              // of the process, for others to see
+	Host string           // and where it runs
+	Now  func() time.Time // the clock
+}
+
+// settleEvery is how often it is looked whether somebody has taken a request.
+const settleEvery = 20 * time.Millisecond
+
+// Wait returns when the request of an id has been taken: by who has the epic, in a moment, or by
+// this process where nobody has. No run is begun, and nothing else is taken. It fails when the
+// context ends, and as Open does; the request is then still there for the next who opens the epic.
+func (w Settle) Wait(ctx context.Context, id string) error {
+	tick := time.NewTicker(settleEvery)
+	defer tick.Stop()
+	for {
+		if _, err := os.Lstat(filepath.Join(w.Dir, requestDir, id+".json")); errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		_, held, err := HeldBy(w.Dir)
+		if err != nil {
+			return err
+		}
+		if !held {
+			var taken *HeldError
+			if err := w.take(ctx); !errors.As(err, &taken) {
+				return err
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for who has the epic: %w", ctx.Err())
+		}
+	}
+}
+
+// take writes down what sessions have left word of, oldest first. It fails with *HeldError where
+// somebody else has come to have the epic.
+func (w Settle) take(ctx context.Context) (err error) {
+	l, err := lockSoon(ctx, w.Dir, w.Epic)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Unlock()) }()
+	o := &Orchestrator{lock: l, fx: &dispatch{Deps: Deps{Epic: w.Epic, Dir: w.Dir, Now: w.Now}}}
+	o.loop = &Loop{Now: w.Now, Append: o.append}
+	rec, err := o.openJournal(ctx, Holder{PID: w.PID, Host: w.Host, Started: w.Now().UTC(), Command: "iteration"})
+	if o.journal != nil {
+		defer func() { err = errors.Join(err, o.journal.Close()) }()
+	}
+	if err != nil {
+		return err
+	}
+	if e, cut := cutTail(rec); cut {
+		if err := o.loop.record(e); err != nil {
+			return err
+		}
+	}
+	pending, err := Asked(w.Dir)
+	for _, p := range pending {
+		if _, step := p.Event.Fact.(epic.LoopStepped); !step || err != nil {
+			continue
+		}
+		if err = o.loop.request(Request{Event: p.Event}); err == nil {
+			err = p.remove(w.Dir)
+		}
+	}
+	return err
+}
