@@ -9,15 +9,17 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
 // Settle is a process that has left word of what a session does, and has it written down.
 type Settle struct {
-	Dir  string           // the epic's folder
-	Epic epic.TaskID      // the epic
-	PID  int              // of the process, for others to see
-	Host string           // and where it runs
-	Now  func() time.Time // the clock
+	Dir    string           // the epic's folder
+	Epic   epic.TaskID      // the epic
+	PID    int              // of the process, for others to see
+	Host   string           // and where it runs
+	Redact *redact.Redactor // takes secrets out of what is written; may be nil
+	Now    func() time.Time // the clock
 }
 
 // settleEvery is how often it is looked whether somebody has taken a request.
@@ -61,6 +63,9 @@ func (w Settle) take(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, l.Unlock()) }()
 	o := &Orchestrator{lock: l, fx: &dispatch{Deps: Deps{Epic: w.Epic, Dir: w.Dir, Now: w.Now}}}
 	o.loop = &Loop{Now: w.Now, Append: o.append}
+	if w.Redact != nil {
+		o.loop.Redact = func(e epic.Event) epic.Event { return WithoutSecrets(w.Redact, e) }
+	}
 	rec, err := o.openJournal(ctx, Holder{PID: w.PID, Host: w.Host, Started: w.Now().UTC(), Command: "iteration"})
 	if o.journal != nil {
 		defer func() { err = errors.Join(err, o.journal.Close()) }()

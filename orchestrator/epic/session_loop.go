@@ -58,11 +58,14 @@ func (f LoopStepped) check(s State, e Event) error {
 	if e.Attempt < 1 || e.Attempt > len(t.Attempts) || !t.Attempts[e.Attempt-1].InSession {
 		return forbid(e, "no session has had attempt %d of %s", e.Attempt, t.ID)
 	}
-	if f.Iteration < 1 || !f.whole() {
+	if f.Iteration < 1 || f.Iteration > maxLoop || !f.whole() {
 		return forbid(e, "it does not say what the step %q is", f.Step)
 	}
 	return nil
 }
+
+// maxLoop bounds the number of an iteration, which comes from another process.
+const maxLoop = 100_000
 
 // whole reports whether the fact has what its step needs.
 func (f LoopStepped) whole() bool {
@@ -73,8 +76,10 @@ func (f LoopStepped) whole() bool {
 		return f.Entry != nil && f.Entry.Iteration == f.Iteration
 	case LoopEnded:
 		return f.Done != ""
+	case LoopAdvanced:
+		return true
 	}
-	return f.Step == LoopAdvanced
+	return false
 }
 
 // apply changes what is known of the loop, and nothing of the task's way: a session's work is
@@ -82,16 +87,14 @@ func (f LoopStepped) whole() bool {
 func (f LoopStepped) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
 		a := &t.Attempts[e.Attempt-1]
-		if f.Step == LoopStarted {
+		if f.Step == LoopStarted || a.Loop.IsZero() { // an orch of before did not write down that it began
 			a.Loop = a.nextLoop(e.At)
 		}
 		l := &a.Loop
-		if l.IsZero() { // it was begun by an orch that did not write that down
-			*l = a.nextLoop(e.At)
-		}
 		if f.Iteration != l.Iteration {
 			l.Iteration, l.Guard = f.Iteration, ""
 		}
+		l.Done = f.Done // where a step follows the end, that was not written down in the book
 		switch f.Step {
 		case LoopStarted, LoopLimited:
 			l.Config = *f.Config
@@ -102,8 +105,6 @@ func (f LoopStepped) apply(s State, e Event) State {
 				a.Rounds = a.Rounds[:n-1]
 			}
 			a.Rounds = append(a.Rounds, *f.Entry)
-		case LoopEnded:
-			l.Done = f.Done
 		}
 	})
 }

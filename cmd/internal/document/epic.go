@@ -78,7 +78,7 @@ type Holder struct {
 	Host string `json:"host"`
 	// Started is when it began, UTC.
 	Started time.Time `json:"started"`
-	// Command is run, next or land.
+	// Command is run, next, land or iteration.
 	Command string `json:"command"`
 }
 

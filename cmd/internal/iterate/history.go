@@ -76,7 +76,7 @@ func (h *historian) settle(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleWait)
 	defer cancel()
-	w := orchestrator.Settle{Dir: h.dir, Epic: h.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Now: h.app.Now}
+	w := orchestrator.Settle{Dir: h.dir, Epic: h.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: h.app.Redact, Now: h.app.Now}
 	if err := w.Wait(ctx, h.asked); err != nil {
 		fmt.Fprintf(h.app.Stderr, "the epic's journal has this step only when the epic is opened next: %v\n", err)
 	}
