@@ -32,7 +32,7 @@ type SessionLoop struct {
 	First     int              `json:"first,omitempty"`  // the index of its first entry in the attempt's Rounds
 	Before    int              `json:"before,omitempty"` // iterations of the attempt before its first
 	Turn      int              `json:"turn"`             // of the attempt when it began
-	Guard     string           `json:"guard,omitempty"`  // the guard that has tripped in the newest validation; "" none
+	Guard     Code             `json:"guard,omitempty"`  // the guard that has tripped in the newest validation; "" none
 	Done      iteration.Signal `json:"done,omitempty"`   // how it ended; "" while it goes on
 }
 
@@ -42,12 +42,12 @@ func (l SessionLoop) IsZero() bool { return l.Iteration == 0 }
 // LoopStepped says that the session that works on an attempt has taken a step in its loop. It may
 // come when the attempt is over, where nobody had the epic before.
 type LoopStepped struct {
-	Step      LoopStep          `json:"step"`                         // which
-	Iteration int               `json:"iteration"`                    // of the loop after it, from 1
-	Config    *iteration.Config `json:"config,omitempty"`             // started and limited: how the loop iterates
-	Entry     *iteration.Entry  `json:"entry,omitempty"`              // validated: what the rules said
-	Guard     string            `json:"guard,omitempty" text:"plain"` // validated: the guard that has tripped
-	Done      iteration.Signal  `json:"done,omitempty"`               // ended: how
+	Step      LoopStep          `json:"step"`             // which
+	Iteration int               `json:"iteration"`        // of the loop after it, from 1
+	Config    *iteration.Config `json:"config,omitempty"` // started and limited: how the loop iterates
+	Entry     *iteration.Entry  `json:"entry,omitempty"`  // validated: what the rules said
+	Guard     Code              `json:"guard,omitempty"`  // validated: the guard that has tripped
+	Done      iteration.Signal  `json:"done,omitempty"`   // ended: how
 }
 
 func (f LoopStepped) check(s State, e Event) error {
@@ -138,7 +138,7 @@ func (t *Task) SessionLoop() (l iteration.Loop, ok bool) {
 	l = iteration.Loop{TaskID: string(t.ID), Config: a.Loop.Config, Iteration: a.Loop.Iteration, History: slices.Clone(a.Rounds[a.Loop.First:]), Done: a.Loop.Done}
 	if n := len(l.History); n > 0 && l.History[n-1].Iteration == l.Iteration {
 		e := l.History[n-1]
-		l.Last = &iteration.Outcome{Signal: e.Signal, Guard: a.Loop.Guard, Passed: e.Passed, Score: e.ValidationScore, Rules: e.Rules, Feedback: []string{}, Entry: &e}
+		l.Last = &iteration.Outcome{Signal: e.Signal, Guard: string(a.Loop.Guard), Passed: e.Passed, Score: e.ValidationScore, Rules: e.Rules, Feedback: []string{}, Entry: &e}
 	}
 	return l, true
 }
@@ -149,7 +149,7 @@ func (t *Task) SessionLoop() (l iteration.Loop, ok bool) {
 func (a Attempt) EndedBy() Code {
 	gaveUp := a.Loop.Guard != "" && a.Loop.Done != "" && a.HasAgent()
 	if gaveUp || a.Loop.Guard != "" && a.Failure == Orphaned {
-		return Code(a.Loop.Guard)
+		return a.Loop.Guard
 	}
 	return a.Failure
 }

@@ -183,7 +183,7 @@ type TaskProgress struct {
 	// Scores are those of the iterations that its agent's rules judged, 0 to 100, oldest first.
 	Scores []int `json:"scores,omitempty"`
 	// Guard is the guard that has ended the loop of its session; absent for none.
-	Guard string `json:"guard,omitempty"`
+	Guard epic.Code `json:"guard,omitempty"`
 }
 
 // Event is a line of the journal.

@@ -55,7 +55,7 @@ func stepOf(s checkpoint.Step) (f epic.LoopStepped, why string) {
 	case epic.LoopStarted, epic.LoopLimited:
 		f.Config = &l.Config
 	case epic.LoopValidated:
-		f.Entry, f.Guard = &l.History[len(l.History)-1], l.Guard()
+		f.Entry, f.Guard = &l.History[len(l.History)-1], epic.Code(l.Guard())
 		if f.Guard != "" {
 			why = l.Last.Reason
 		}
@@ -96,7 +96,7 @@ func (a commands) status(ctx context.Context, task string) error {
 	}
 	if t := at.work.Task; t != nil && !t.Last().Open() {
 		kept, ok := t.SessionLoop()
-		if ok && (errors.Is(err, checkpoint.ErrNoLoop) || err == nil && b.Began().Before(t.Last().Loop.Began)) {
+		if ok && (errors.Is(err, checkpoint.ErrNoLoop) || err == nil && b.Began().Before(t.Last().Started)) {
 			l, err = kept, nil
 		}
 	}

@@ -72,7 +72,7 @@ const (
 // the journal as in the book: nothing is missing there, and nothing is there twice.
 func TestKilledBetween(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(60) {
+	for seed := range uint64(20) {
 		rnd := rand.New(rand.NewPCG(seed, 11))
 		at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 		now := func() time.Time { at = at.Add(time.Millisecond); return at }

@@ -332,7 +332,7 @@ func roundsText(a epic.Attempt) string {
 		body += fmt.Sprintf(" %d", r.ValidationScore)
 	}
 	if a.Loop.Guard != "" {
-		body += ", ended by " + a.Loop.Guard
+		body += ", ended by " + string(a.Loop.Guard)
 	}
 	return body
 }
