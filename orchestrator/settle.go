@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
@@ -20,6 +21,38 @@ type Settle struct {
 	Host   string           // and where it runs
 	Redact *redact.Redactor // takes secrets out of what is written; may be nil
 	Now    func() time.Time // the clock
+}
+
+// Ask leaves a request as [Post] does, durably: a crash of the machine does not lose it either.
+func (w Settle) Ask(e epic.Event) (id string, err error) {
+	if w.Redact != nil {
+		e = WithoutSecrets(w.Redact, e)
+	}
+	if id, err = Post(w.Dir, e, w.Now()); err != nil {
+		return "", err
+	}
+	files, err := epicdir.Open(w.Dir)
+	if err != nil {
+		return "", err
+	}
+	defer files.Close()
+	folder := filepath.Join(w.Dir, requestDir)
+	for _, open := range []func() (*os.File, error){
+		func() (*os.File, error) { return files.Open(filepath.Join(folder, id+".json")) },
+		func() (*os.File, error) { return files.OpenFolder(folder) },
+	} {
+		f, err := open()
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it has been taken
+		}
+		if err == nil {
+			err = errors.Join(f.Sync(), f.Close())
+		}
+		if err != nil {
+			return "", fmt.Errorf("leaving the request: %w", err)
+		}
+	}
+	return id, nil
 }
 
 // settleEvery is how often it is looked whether somebody has taken a request.

@@ -22,9 +22,10 @@ import (
 // historian tells the journal of an epic of the steps of a loop.
 type historian struct {
 	app   *cli.App
-	dir   string         // the epic's folder
 	work  workspace.Work // at the task
-	asked string         // the newest request; "" none
+	epic  orchestrator.Settle
+	state func() (epic.State, error) // of the epic as it is now
+	asked string                     // the newest request; "" none
 }
 
 // historian is the one of the place; nil where no session works on a task that orch drives.
@@ -32,15 +33,77 @@ func (a commands) historian(p place) *historian {
 	if !p.work.InSession() {
 		return nil
 	}
-	return &historian{app: a.App, dir: p.EpicDir(p.work.Epic), work: p.work}
+	dir := p.EpicDir(p.work.Epic)
+	return &historian{app: a.App, work: p.work,
+		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.Redact, Now: a.Now},
+		state: func() (epic.State, error) {
+			picture, err := p.Picture(dir)
+			if err != nil {
+				return epic.State{}, err
+			}
+			return picture.State, nil
+		}}
+}
+
+// follow has the journal told of all steps that are taken in a book from now on. Of a loop that an
+// orch of before has begun, which did not tell it, it is told first what the book has.
+func (h *historian) follow(b *checkpoint.Book) error {
+	b.Tell(h.tell)
+	l, err := b.Loop()
+	if errors.Is(err, checkpoint.ErrNoLoop) {
+		return nil
+	}
+	if begun, err := h.begun(); begun || err != nil {
+		return err
+	}
+	then := l
+	then.Iteration, then.Last, then.Done = 1, nil, ""
+	steps := []checkpoint.Step{{Kind: string(epic.LoopStarted), Loop: then}}
+	for n, e := range l.History {
+		then.Iteration, then.History = e.Iteration, l.History[:n+1]
+		if e.Iteration == l.Iteration {
+			then.Last = l.Last
+		}
+		steps = append(steps, checkpoint.Step{Kind: string(epic.LoopValidated), Loop: then})
+	}
+	if l.Done != "" {
+		steps = append(steps, checkpoint.Step{Kind: string(epic.LoopEnded), Loop: l})
+	}
+	for _, s := range steps {
+		if err := h.tell(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun reports whether the journal knows of a loop in the attempt, or is about to.
+func (h *historian) begun() (bool, error) {
+	id, n := h.work.Task.ID, h.work.Task.Last().Number
+	if !h.work.Task.Last().Loop.IsZero() {
+		return true, nil
+	}
+	pending, err := orchestrator.Asked(h.epic.Dir) // before the state: what is in neither was not asked for
+	if err != nil {
+		return false, err
+	}
+	for _, p := range pending {
+		if _, step := p.Event.Fact.(epic.LoopStepped); step && p.Event.Task == id && p.Event.Attempt == n {
+			return true, nil
+		}
+	}
+	s, err := h.state()
+	if err != nil {
+		return false, err
+	}
+	t := s.Task(id)
+	return t != nil && n <= len(t.Attempts) && !t.Attempts[n-1].Loop.IsZero(), nil
 }
 
 // tell leaves word of a step.
 func (h *historian) tell(s checkpoint.Step) error {
-	task := h.work.Task
 	f, why := stepOf(s)
-	e := epic.Event{Fact: f, Task: task.ID, Attempt: task.Last().Number, Reason: why}
-	id, err := orchestrator.Post(h.dir, orchestrator.WithoutSecrets(h.app.Redact, e), h.app.Now())
+	id, err := h.epic.Ask(epic.Event{Fact: f, Task: h.work.Task.ID, Attempt: h.work.Task.Last().Number, Reason: why})
 	if err == nil {
 		h.asked = id
 	}
@@ -76,8 +139,7 @@ func (h *historian) settle(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, settleWait)
 	defer cancel()
-	w := orchestrator.Settle{Dir: h.dir, Epic: h.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: h.app.Redact, Now: h.app.Now}
-	if err := w.Wait(ctx, h.asked); err != nil {
+	if err := h.epic.Wait(ctx, h.asked); err != nil {
 		fmt.Fprintf(h.app.Stderr, "the epic's journal has this step only when the epic is opened next: %v\n", err)
 	}
 }

@@ -79,9 +79,10 @@ func TestKilledBetween(t *testing.T) {
 		dir := handedOut(t, now)
 		home := filepath.Join(dir, "book")
 		command := func(moment int, do func(*checkpoint.Book) error) error {
-			h := &historian{app: &cli.App{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, dir: dir, work: workspace.Work{Task: stateIn(t, dir).Task("e.1"), Epic: "e"}}
+			h := historianOf(t, dir, now)
 			b, err := checkpoint.Open(t.Context(), home, now)
 			require.NoError(t, err)
+			require.NoError(t, h.follow(b))
 			b.Tell(func(s checkpoint.Step) error {
 				if moment == beforeAsking {
 					return errKilled
@@ -147,6 +148,46 @@ func TestKilledBetween(t *testing.T) {
 		require.Equal(t, want.Config, got.Config)
 		require.Equal(t, want.Last.Signal, got.Last.Signal)
 	}
+}
+
+// historianOf is that of the session that has e.1.
+func historianOf(t *testing.T, dir string, now func() time.Time) *historian {
+	t.Helper()
+	return &historian{app: &cli.App{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, work: workspace.Work{Task: stateIn(t, dir).Task("e.1"), Epic: "e"},
+		epic: orchestrator.Settle{Dir: dir, Epic: "e", Now: now}, state: func() (epic.State, error) { return stateIn(t, dir), nil }}
+}
+
+// TestLoopOfBefore: a loop that an orch has begun which did not tell the journal is told whole with its next
+// step, once.
+func TestLoopOfBefore(t *testing.T) {
+	t.Parallel()
+	dir := handedOut(t, time.Now)
+	home := filepath.Join(dir, "book")
+	b, err := checkpoint.Open(t.Context(), home, time.Now)
+	require.NoError(t, err)
+	_, err = b.Start("e.1", iteration.Config{MaxIterations: 9})
+	require.NoError(t, err)
+	require.NoError(t, validate(50, "")(b))
+	_, err = b.Next("")
+	require.NoError(t, err)
+	require.NoError(t, validate(70, "")(b))
+	for _, do := range []func(*checkpoint.Book) error{validate(100, "<promise>COMPLETE</promise>"), func(b *checkpoint.Book) error { _, err := b.End(); return err }} {
+		h := historianOf(t, dir, time.Now)
+		require.NoError(t, h.follow(b))
+		require.NoError(t, do(b))
+		h.settle(t.Context())
+	}
+	want, err := b.Loop()
+	require.NoError(t, err)
+	require.NoError(t, b.Close())
+	got, ok := stateIn(t, dir).Task("e.1").SessionLoop()
+	require.True(t, ok)
+	require.Equal(t, want.History, got.History)
+	require.Equal(t, want.Config, got.Config)
+	require.Equal(t, want.Done, got.Done)
+	rec, err := journal.Read(dir)
+	require.NoError(t, err)
+	require.Len(t, rec.Records, 5+5, "started, two of before, validated, ended")
 }
 
 // validate validates with a score; 100 is green.

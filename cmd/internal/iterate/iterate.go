@@ -102,13 +102,14 @@ func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Bo
 	}
 	b.RedactBy(a.Redact)
 	h := a.historian(at)
-	if h != nil {
-		b.Tell(h.tell)
+	if h == nil {
+		return problem(task, errors.Join(do(b, at), b.Close()))
 	}
-	err = errors.Join(do(b, at), b.Close())
-	if h != nil {
-		h.settle(ctx)
+	if err = h.follow(b); err == nil {
+		err = do(b, at)
 	}
+	err = errors.Join(err, b.Close())
+	h.settle(ctx)
 	return problem(task, err)
 }
 
