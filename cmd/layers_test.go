@@ -46,7 +46,7 @@ func layers() []layer {
 		{"orchestrator/text", nil, nil, "pure"},
 		{"orchestrator/slug", nil, nil, "pure"},
 		{"orchestrator/object", nil, nil, "a word"},
-		{"orchestrator/command", []string{"orchestrator/text"}, nil, "values"},
+		{"orchestrator/command", nil, nil, "values"},
 		{"orchestrator/redact", nil, nil, "pure"},
 		{"orchestrator/protect", []string{"orchestrator/validation"}, nil, "pure"},
 		{"orchestrator/journal", []string{"orchestrator/private"}, nil, "files"},
