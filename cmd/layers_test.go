@@ -58,7 +58,7 @@ func layers() []layer {
 		{"orchestrator/checkpoint", append([]string{"orchestrator/journal", "orchestrator/private", "orchestrator/redact"}, middle...), nil, "files"},
 		{"orchestrator/proc", []string{"orchestrator/command", "orchestrator/text"}, []string{"os/exec"}, "the one that starts processes"},
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
-		{"orchestrator/epicdir", append([]string{"orchestrator/epic", "orchestrator/private"}, values...), nil, "names of files"},
+		{"orchestrator/epicdir", []string{"orchestrator/private", "orchestrator/slug"}, nil, "names of files"},
 		{"orchestrator/engine", append([]string{"orchestrator/epic", "templates"}, middle...), nil, "the words between the orchestrator and an engine: data"},
 		{"orchestrator/engine/local", append([]string{"orchestrator/engine", "orchestrator/epic", "orchestrator/epicdir", "orchestrator/checkpoint", "orchestrator/fault", "orchestrator/git", "orchestrator/harness",
 			"orchestrator/private", "orchestrator/proc", "orchestrator/redact", "templates"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by proc and git"},
