@@ -13,7 +13,6 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
-	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -107,7 +106,7 @@ func (w doctor) checkGit(ctx context.Context) finding {
 
 // checkTracker asks the tracker for its issues; they are nil where it did not answer.
 func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
-	ctx, cancel := context.WithTimeout(ctx, wiring.BDTimeout)
+	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
 	defer cancel()
 	t, err := w.Tracker(ctx)
 	if err != nil {

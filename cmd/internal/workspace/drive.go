@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
-	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
@@ -92,7 +91,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	dir := w.EpicDir(epicID)
 	return orchestrator.Deps{
 		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
-		Engine: w.engineKind().Open(local.Options{
+		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
 			Hooks: p.Hooks, Redact: w.Redact, Now: w.Now,
 		}),
@@ -109,10 +108,10 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 }
 
 // engineKind is the kind of engine that the settings name.
-func (w *Workspace) engineKind() wiring.Engine {
-	all := wiring.Engines()
+func (w *Workspace) engineKind() engineKind {
+	all := engineKinds()
 	for _, e := range all {
-		if e.Name == w.Config.Run.Engine {
+		if e.name == w.Config.Run.Engine {
 			return e
 		}
 	}
