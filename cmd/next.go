@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
@@ -63,7 +64,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return err
 	}
 	untrusted := q.Require(f.trust, plan.Settings)
-	if untrusted != nil && cli.Explain(untrusted).Exit == cli.ExitUsage { // --trust names no digest
+	if untrusted != nil && explain.Error(untrusted).Exit == cli.ExitUsage { // --trust names no digest
 		return untrusted
 	}
 	if untrusted != nil {

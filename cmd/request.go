@@ -154,7 +154,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 }
 
 // late is the error of a command whose time to wait is over, with the document that says so.
-func (a *app) late(e *waitError, doc document.Document) error {
+func (a *app) late(e *waitError, doc cli.Document) error {
 	what := "it is not done"
 	if e.taken {
 		what = "it goes on, and the same command tells how it ends"

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook"
@@ -134,7 +135,7 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	w := workspace.Glance(a.App, root, common)
 	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", epic.TaskID(epicID), u.What), nil
 	}
 	return text, nil

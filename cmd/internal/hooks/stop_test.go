@@ -17,6 +17,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook/session"
@@ -68,7 +69,7 @@ func (s *sessions) call(stdin io.Reader, args ...string) (string, string, int) {
 	root.SetArgs(args)
 	code := cli.ExitDone
 	if err := root.ExecuteContext(s.t.Context()); err != nil {
-		code = a.Report(err)
+		code = explain.Report(a, err)
 	}
 	return out.String(), errs.String(), code
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
@@ -33,7 +32,7 @@ func Iteration(app *cli.App) *cobra.Command { return iterationCommand(commands{a
 func Checkpoint(app *cli.App) *cobra.Command { return checkpointCommand(commands{app}) }
 
 // say prints a document where JSON was asked for, else the text.
-func (a commands) say(doc document.Document, text string) error {
+func (a commands) say(doc cli.Document, text string) error {
 	a.Print(doc, text)
 	return nil
 }

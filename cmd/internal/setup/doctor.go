@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -61,7 +62,7 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 		findings = w.mend(ctx)
 	}
 	if w.Broken != nil {
-		u := cli.Explain(w.Broken)
+		u := explain.Error(w.Broken)
 		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	inner, issues := w.checkTracker(ctx)
@@ -110,7 +111,7 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 	defer cancel()
 	t, err := w.Tracker(ctx)
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
 	began := w.Now()
@@ -240,20 +241,20 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range emptied {
-		u := cli.Explain(workspace.EmptiedError(dir))
+		u := explain.Error(workspace.EmptiedError(dir))
 		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	active := false
 	for _, dir := range dirs {
 		p, err := w.Picture(dir)
 		if err != nil {
-			u := cli.Explain(err)
+			u := explain.Error(err)
 			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})
 			continue
 		}
 		active = active || p.Held
 		if err := journal.Check(dir); err != nil {
-			u := cli.Explain(err)
+			u := explain.Error(err)
 			out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 		}
 		out = append(out, checkKnown(p, issues)...)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -58,7 +59,7 @@ func (w doctor) mendBook(dir string) []finding {
 
 func mended(name string, m journal.Mended, err error) (out []finding) {
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return []finding{{"journal", false, name + ": " + u.What, strings.Join(u.Fix, "; ")}}
 	}
 	for _, did := range m.Did {
@@ -71,7 +72,7 @@ func mended(name string, m journal.Mended, err error) (out []finding) {
 func (w doctor) clearScratch() []finding {
 	removed, err := w.Repo.Sweep(w.Now())
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return []finding{{"scratch", false, u.What, strings.Join(u.Fix, "; ")}}
 	}
 	if len(removed) == 0 {

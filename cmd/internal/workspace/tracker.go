@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -126,7 +127,7 @@ func (w *Workspace) Issue(ctx context.Context, task string) (tracker.Issue, bool
 // TrackerError is the error of a tracker that does not answer; one that says by itself what
 // to do stays as it is.
 func TrackerError(err error) error {
-	u := cli.Explain(err)
+	u := explain.Error(err)
 	if u.Code != "UNEXPECTED" {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -72,7 +73,7 @@ func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
 // warnBroken says that the settings cannot be read, and why.
 func (w *Workspace) warnBroken() {
 	if w.Broken != nil {
-		w.Warn("the settings are broken, and this goes without them: " + cli.FirstLine(cli.Explain(w.Broken).What))
+		w.Warn("the settings are broken, and this goes without them: " + cli.FirstLine(explain.Error(w.Broken).What))
 	}
 }
 
