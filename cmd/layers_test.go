@@ -64,7 +64,8 @@ func layers() []layer {
 			"orchestrator/private", "orchestrator/proc", "orchestrator/redact", "templates"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by proc and git"},
 		{"orchestrator/land", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/git", "orchestrator/fault", "orchestrator/protect", "orchestrator/redact"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/tamper", append([]string{"orchestrator/fault", "orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
-		{"orchestrator/watch", append([]string{"orchestrator", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by the replay of a journal"},
+		{"orchestrator/epicstore", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/journal", "orchestrator/private"}, values...), nil, "files"},
+		{"orchestrator/watch", append([]string{"orchestrator/epic", "orchestrator/epicstore", "orchestrator/journal", "orchestrator/private", "orchestrator/redact", "orchestrator/tracker"}, values...), nil, "by the replay of a journal: files"},
 		{"orchestrator", []string{"templates"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "the loop, and what its decisions do"},
 		{"templates", nil, nil, "text"},
 	}

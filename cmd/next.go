@@ -21,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -163,7 +164,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.App), Wait: f.wait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.App), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}

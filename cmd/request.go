@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 )
 
 // One orch at a time writes the journal of an epic. A short command waits for another's to end; a
@@ -35,7 +36,7 @@ var errNoRun = errors.New("no run drives the epic")
 
 // waitError says that the time to wait was over.
 type waitError struct {
-	holder orchestrator.Holder
+	holder epicstore.Holder
 	taken  bool // the run has taken the request, and goes on with it
 	wait   time.Duration
 }
@@ -53,7 +54,7 @@ func (e *waitError) who() *document.Holder {
 // askRun leaves a request for the run that drives the epic, and waits for its answer. It fails
 // with errNoRun where there is none, and with a *waitError.
 func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.Duration) (orchestrator.Answer, error) {
-	holder, held, err := orchestrator.HeldBy(dir)
+	holder, held, err := epicstore.HeldBy(dir)
 	if err != nil || !held || !holder.Drives() {
 		return orchestrator.Answer{}, errors.Join(err, errNoRun)
 	}
@@ -72,7 +73,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 		if a, ok, err := orchestrator.TakeAnswer(dir, id); ok || err != nil {
 			return a, err
 		}
-		now, held, err := orchestrator.HeldBy(dir)
+		now, held, err := epicstore.HeldBy(dir)
 		over := time.Now().After(until) || ctx.Err() != nil
 		if err == nil && held && now.Drives() && !over {
 			select {
@@ -119,7 +120,7 @@ func (w driver) posted(dir string, e epic.Event) (id string, err error) {
 }
 
 // sayWaiting tells a person for whom a command waits.
-func (w driver) sayWaiting(h orchestrator.Holder, wait time.Duration) {
+func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
 	fmt.Fprintf(w.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
 }
 
@@ -129,7 +130,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 	until := time.Now().Add(wait)
 	for {
 		left := max(0, time.Until(until))
-		holder, held, err := orchestrator.HeldBy(w.EpicDir(epicID))
+		holder, held, err := epicstore.HeldBy(w.EpicDir(epicID))
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 			continue
 		}
 		err = do(left)
-		var taken *orchestrator.HeldError
+		var taken *epicstore.HeldError
 		switch {
 		case !errors.As(err, &taken):
 			return err

@@ -26,6 +26,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
@@ -190,7 +191,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	told := watch.NewPublisher(dir, w.Redact, w.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, defaultWait) },
+		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err

@@ -14,9 +14,9 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -30,12 +30,12 @@ func Error(err error) *cli.Error {
 	var (
 		u       *cli.Error
 		setting *config.Error
-		held    *orchestrator.HeldError
+		held    *epicstore.HeldError
 		noEpic  *epic.ErrNotEpic
-		fenced  *orchestrator.FencedError
-		foreign *orchestrator.ForeignError
+		fenced  *epicstore.FencedError
+		foreign *epicstore.ForeignError
 		corrupt *journal.CorruptError
-		replay  *orchestrator.ReplayError
+		replay  *epicstore.ReplayError
 		version *beads.VersionError
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
@@ -159,7 +159,7 @@ const mends = "orch doctor --fix mends it: it keeps the file as it is beside it,
 // journalError is for a journal that cannot be trusted, or not be had.
 func journalError(err error) *cli.Error {
 	var (
-		foreign *orchestrator.ForeignError
+		foreign *epicstore.ForeignError
 		corrupt *journal.CorruptError
 	)
 	u := &cli.Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: cli.ExitFailed, Err: err,

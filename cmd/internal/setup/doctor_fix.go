@@ -10,9 +10,9 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/explain"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -24,8 +24,8 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range dirs {
-		m, err := orchestrator.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
-		var held *orchestrator.HeldError
+		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
+		var held *epicstore.HeldError
 		if errors.As(err, &held) {
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
 			continue

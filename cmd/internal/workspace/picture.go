@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -32,7 +33,7 @@ type Picture struct {
 	// Records are the journal.
 	Records []journal.Record
 	// Holder is who drives the epic; it counts where Held.
-	Holder orchestrator.Holder
+	Holder epicstore.Holder
 	// Held says that somebody does.
 	Held bool
 	// Asked are the requests that no run has taken yet.
@@ -179,7 +180,7 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 		}
 		return nil
 	})
-	var replay *orchestrator.ReplayError
+	var replay *epicstore.ReplayError
 	p.State, p.Activity = p.Watch.Snapshot()
 	p.State = p.State.Looked()
 	switch {
@@ -189,7 +190,7 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 		return nil, err
 	}
 	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
-		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
+		return nil, &epicstore.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
 	p.recall()
 	if p.Holder, p.Held, err = p.Watch.Holder(); err != nil {

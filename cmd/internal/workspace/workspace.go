@@ -16,8 +16,8 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/explain"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -295,7 +295,7 @@ func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
 		if info, err := os.Lstat(filepath.Join(dir, journal.File)); !e.IsDir() || err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
 			continue
 		}
-		if _, held, err := orchestrator.HeldBy(dir); held || err != nil {
+		if _, held, err := epicstore.HeldBy(dir); held || err != nil {
 			continue // a run begins
 		}
 		if kept, err := filepath.Glob(filepath.Join(dir, journal.Damaged+"*")); err != nil || len(kept) > 0 {
