@@ -21,7 +21,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tracker"
-	"github.com/beadsorch/orch/worktree"
 )
 
 // Error sorts every error that the packages below return into what a
@@ -39,7 +38,7 @@ func Error(err error) *cli.Error {
 		version *beads.VersionError
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
-		root    *worktree.RootError
+		root    worktreeFolder
 		inWay   *git.InTheWayError
 	)
 	switch {
@@ -97,12 +96,19 @@ func Error(err error) *cli.Error {
 	return &cli.Error{Code: "UNEXPECTED", What: err.Error(), Exit: cli.ExitFailed, Err: err}
 }
 
+// worktreeFolder is the error of a folder that cannot hold worktrees.
+type worktreeFolder interface {
+	error
+	// Folder is the folder that was asked for.
+	Folder() string
+}
+
 // rootError is for a folder that cannot hold worktrees.
-func rootError(root *worktree.RootError, err error) *cli.Error {
+func rootError(root worktreeFolder, err error) *cli.Error {
 	e := &cli.Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: cli.ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
 		Fix: []string{"another place: workflow.worktree.dir"}}
-	if _, err := os.Lstat(root.Root); err == nil {
-		e.Fix = []string{"mv " + cli.Quote(root.Root) + " " + cli.Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}
+	if _, err := os.Lstat(root.Folder()); err == nil {
+		e.Fix = []string{"mv " + cli.Quote(root.Folder()) + " " + cli.Quote(root.Folder()+".aside"), "or another place: workflow.worktree.dir"}
 	}
 	return e
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/explain"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // TestAFaultOfTheMachineIsOne: also where it was taken for something else on its way.
@@ -26,4 +27,11 @@ func TestAFaultOfTheMachineIsOne(t *testing.T) {
 	require.Equal(t, held, explain.Error(held), "a lock that is held is none")
 	usage := &cli.Error{Code: "USAGE", Exit: cli.ExitUsage}
 	require.Equal(t, usage, explain.Error(usage))
+}
+
+// TestAFolderForWorktrees is told from other errors by what it says of itself.
+func TestAFolderForWorktrees(t *testing.T) {
+	got := explain.Error(fmt.Errorf("opening: %w", &worktree.RootError{Root: t.TempDir(), Reason: "is a link"}))
+	require.Equal(t, "WORKTREE_FOLDER", got.Code)
+	require.Len(t, got.Fix, 2)
 }

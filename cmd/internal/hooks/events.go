@@ -63,7 +63,7 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(c.Context(), Patience)
+		ctx, cancel := context.WithTimeout(c.Context(), stophook.Patience)
 		defer cancel()
 		var k client.Client
 		var in session.Input

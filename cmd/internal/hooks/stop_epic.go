@@ -133,7 +133,7 @@ func (r reading) save() error {
 // the standing is nil.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
-	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
+	read, cancel := context.WithTimeout(ctx, stophook.Patience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
 	var err error

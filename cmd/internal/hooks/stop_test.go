@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -142,7 +143,7 @@ func TestHookNeverHangs(t *testing.T) {
 	require.Zero(t, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, "the session may end")
-	require.Less(t, time.Since(began), 2*hooks.Patience)
+	require.Less(t, time.Since(began), 2*stophook.Patience)
 
 	long := io.MultiReader(strings.NewReader(`{"session_id":"s","last_assistant_message":"`), strings.NewReader(strings.Repeat("x", 40<<20)))
 	out, errs, code = s.call(long, "stop-hook")

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -176,7 +176,7 @@ func (w doctor) hooksOff() bool {
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*hooks.Patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Patience)
 	defer cancel()
 	began := w.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.Root, event)
