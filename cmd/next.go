@@ -60,7 +60,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	q, err := trust.Ask(ctx, w, startOf(ctx, w, epicID, f))
+	q, err := trust.Ask(ctx, w.Project, startOf(ctx, w, epicID, f))
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	sum := epic.Summarize(s, w.Now())
+	sum := epic.Summarize(s, w.App.Now())
 	tasks, others := a.handedOut(w, s, me, fresh)
 	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
 	doc.Others = others
@@ -173,7 +173,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	}
 	if err == nil {
 		requests, stop := signals(ctx, false)
-		w.TakeSignals()
+		w.App.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}
@@ -181,7 +181,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
-	sum := epic.Summarize(s, w.Now())
+	sum := epic.Summarize(s, w.App.Now())
 	if err == nil {
 		err = refusal(s, sum)
 	}
@@ -242,7 +242,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if err := a.mayLand(p, task, parked); err != nil {
 		return err
 	}
-	if err := trust.Check(ctx, p.Workspace, f.trust, plan.Settings); err != nil {
+	if err := trust.Check(ctx, p.Workspace.Project, f.trust, plan.Settings); err != nil {
 		return err
 	}
 	if f.accept {

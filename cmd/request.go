@@ -60,7 +60,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	}
 	id, err := w.posted(dir, e)
 	if id == "" && err == nil {
-		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.Redact, e), w.Now())
+		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.App.Redact, e), w.App.Now())
 	}
 	if err != nil {
 		return orchestrator.Answer{}, err
@@ -121,7 +121,7 @@ func (w driver) posted(dir string, e epic.Event) (id string, err error) {
 
 // sayWaiting tells a person for whom a command waits.
 func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
-	fmt.Fprintf(w.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
+	fmt.Fprintf(w.App.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
 }
 
 // inTurn does a short command: it asks the run that drives the epic, or does it itself when it is

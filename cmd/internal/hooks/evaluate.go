@@ -81,7 +81,7 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := checkpoint.LoopIn(at.Book, w.Now)
+	l, err := checkpoint.LoopIn(at.Book, w.App.Now)
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (t turns) Evaluate(ctx context.Context, turn engine.Turn) (iteration.Hook, 
 // carry the marker of the workspace, and are asked when a person has confirmed them.
 func evaluator(w *workspace.Workspace) registry.Evaluator {
 	return registry.Evaluator{
-		Store: registry.Store{Path: filepath.Join(w.Home, "hooks.json")}, Run: w.Proc.RunGuarded, Dir: project(w.App), Env: w.GateEnv(), Now: w.Now,
+		Store: registry.Store{Path: filepath.Join(w.Home, "hooks.json")}, Run: w.Proc.RunGuarded, Dir: projectDir(w.App), Env: w.GateEnv(), Now: w.App.Now,
 		Trusted: func(ctx context.Context, hooks []registry.Hook) error { return trusted(ctx, w, hooks) },
 	}
 }
@@ -132,7 +132,7 @@ func trusted(ctx context.Context, w *workspace.Workspace, hooks []registry.Hook)
 	if !slices.ContainsFunc(hooks, func(h registry.Hook) bool { return h.Enabled && len(trust.HookItems(h)) > 0 }) {
 		return nil
 	}
-	q, err := trust.Ask(ctx, w, "HEAD")
+	q, err := trust.Ask(ctx, w.Project, "HEAD")
 	if err != nil {
 		return err
 	}

@@ -134,9 +134,9 @@ func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
 	}
 	var said []string
 	if dry {
-		said, err = w.Repo.Abandoned(w.Now())
+		said, err = w.Repo.Abandoned(w.App.Now())
 	} else {
-		said, err = w.Repo.Sweep(w.Now())
+		said, err = w.Repo.Sweep(w.App.Now())
 	}
 	if err != nil {
 		return err

@@ -173,7 +173,7 @@ func (p *Picture) find(id epic.TaskID) *epic.Task {
 // Picture replays the journal in an epic's folder. It fails when that cannot be read.
 func (w *Workspace) Picture(dir string) (*Picture, error) {
 	own := *w
-	p := &Picture{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Now)}
+	p := &Picture{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.App.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
 			p.Records = append(p.Records, e.Record)
@@ -248,7 +248,7 @@ func (p *Picture) Promise(ctx context.Context) epic.Outlook {
 	if b, err := p.Standing(ctx); err == nil {
 		p.settleBranch(b)
 	}
-	return epic.PromiseOf(p.State, p.Now())
+	return epic.PromiseOf(p.State, p.App.Now())
 }
 
 // settleBranch has the state know that the epic branch was moved.
@@ -279,5 +279,5 @@ func (p *Picture) Refresh(ctx context.Context) {
 		p.ReadWhy = cli.FirstLine(err.Error())
 		return
 	}
-	p.Read = p.Now()
+	p.Read = p.App.Now()
 }

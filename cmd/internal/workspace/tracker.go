@@ -41,7 +41,7 @@ func (w *Workspace) trackerKind() trackerKind {
 
 // checkProgram fails where a tracker needs a program that is not on PATH.
 func (w *Workspace) checkProgram(t trackerKind) error {
-	if t.program == "" || w.LookPath(t.program) != "" {
+	if t.program == "" || w.App.LookPath(t.program) != "" {
 		return nil
 	}
 	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.name,
@@ -57,7 +57,7 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 
 // place is where trackers are looked for.
 func (w *Workspace) place() place {
-	return place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.LookPath, Person: w.Person(), Hasty: w.hasty, Now: w.Now}
+	return place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.App.LookPath, Person: w.Person(), Hasty: w.Hasty, Now: w.App.Now}
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
@@ -72,7 +72,7 @@ func (w *Workspace) HasFile() bool {
 // Person is who gives the commands, as far as the environment tells.
 func (w *Workspace) Person() string {
 	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
-		if v := w.Getenv(name); v != "" {
+		if v := w.App.Getenv(name); v != "" {
 			return v
 		}
 	}
