@@ -175,6 +175,7 @@ func newLock(dir string) *flock.Flock {
 	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
 }
 
+// ReadHolder says who has said last that it holds the epic; zero when that cannot be read.
 func ReadHolder(dir string) (h Holder) {
 	b, err := private.ReadFile(filepath.Join(dir, holderFile), maxHolder)
 	if err != nil || json.Unmarshal(b, &h) != nil {
