@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
@@ -68,12 +69,12 @@ func (w Settle) Wait(ctx context.Context, id string) error {
 		if _, err := os.Lstat(filepath.Join(w.Dir, requestDir, id+".json")); errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
-		_, held, err := HeldBy(w.Dir)
+		_, held, err := epicstore.HeldBy(w.Dir)
 		if err != nil {
 			return err
 		}
 		if !held {
-			var taken *HeldError
+			var taken *epicstore.HeldError
 			if err := w.take(ctx); !errors.As(err, &taken) {
 				return err
 			}
@@ -89,7 +90,7 @@ func (w Settle) Wait(ctx context.Context, id string) error {
 // take writes down what sessions have left word of, oldest first. It fails with *HeldError where
 // somebody else has come to have the epic.
 func (w Settle) take(ctx context.Context) (err error) {
-	l, err := lockSoon(ctx, w.Dir, w.Epic)
+	l, err := epicstore.Acquire(ctx, w.Dir, w.Epic, epicstore.Waiting{})
 	if err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (w Settle) take(ctx context.Context) (err error) {
 	if w.Redact != nil {
 		o.loop.Redact = func(e epic.Event) epic.Event { return WithoutSecrets(w.Redact, e) }
 	}
-	rec, err := o.openJournal(ctx, Holder{PID: w.PID, Host: w.Host, Started: w.Now().UTC(), Command: "iteration"})
+	rec, err := o.openJournal(ctx, epicstore.Holder{PID: w.PID, Host: w.Host, Started: w.Now().UTC(), Command: "iteration"})
 	if o.journal != nil {
 		defer func() { err = errors.Join(err, o.journal.Close()) }()
 	}

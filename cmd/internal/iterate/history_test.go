@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -53,7 +54,7 @@ func stateIn(t *testing.T, dir string) epic.State {
 	t.Helper()
 	rec, err := journal.Read(dir)
 	require.NoError(t, err)
-	s, err := orchestrator.ReplayIn(dir, rec.Records)
+	s, err := epicstore.ReplayIn(dir, rec.Records)
 	require.NoError(t, err)
 	return s
 }
