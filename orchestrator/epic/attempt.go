@@ -32,9 +32,9 @@ type Attempt struct {
 	Holder        SessionHolder           `json:"holder,omitzero"`      // that session
 	Unremoved     int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
 	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
-	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn, or in its session's loops
+	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
 	Gate          []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
-	Loop          SessionLoop             `json:"loop,omitzero"`        // of its session
+	Loop          SessionLoop             `json:"loop,omitzero"`        // the newest of its session, whose history is in Rounds
 	Usage                                 // of its agents
 }
 
