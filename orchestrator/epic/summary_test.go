@@ -196,7 +196,7 @@ func TestFailuresInARow(t *testing.T) {
 	for _, tt := range []struct {
 		code Code
 		want int
-	}{{CircuitBreaker, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
+	}{{CircuitBreaker, 1}, {MaxIterations, 1}, {QualityRegression, 1}, {Stuck, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
 		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: tt.code})
 		require.Equal(t, tt.want, s.Run.Failures, tt.code)
 	}
