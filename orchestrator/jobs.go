@@ -76,7 +76,7 @@ func (x *dispatch) brief(s epic.State, t *epic.Task, d epic.Decision) templates.
 		Epic: string(s.Epic), Task: string(t.ID), Title: cmp.Or(issue.Title, t.Title), Role: x.Agents.role(t).Text,
 		Description: issue.Description, Design: issue.Design, Acceptance: issue.AcceptanceCriteria, Notes: issue.Notes,
 		Tracker: x.Agents.Tasks, Landed: landedFor(s, t), Gate: x.Agents.gateCommands(), Hints: t.Hints,
-		Attempt: d.Attempt, Iteration: d.Turn().Iteration, Base: string(d.Turn().Base),
+		Promise: x.Agents.role(t).Iteration.Completion(), Attempt: d.Attempt, Iteration: d.Turn().Iteration, Base: string(d.Turn().Base),
 	}
 	for _, a := range t.Attempts {
 		if a.Feedback != "" {

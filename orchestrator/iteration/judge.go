@@ -70,8 +70,11 @@ func Judge(c Config, history []Entry, t Turn) Outcome {
 		o.hooked(t.Hook)
 	}
 	if guard, why := c.guard(t, history, o.Signal); guard != "" {
-		o.Signal, o.Guard, o.Reason, o.Fresh, o.Silent = Escalate, guard, why, false, false
+		o.Signal, o.Guard, o.Reason = Escalate, guard, why
 		o.Feedback = append(o.Feedback, why)
+	}
+	if o.Signal != Continue {
+		o.Fresh, o.Silent = false, false
 	}
 	if o.Entry != nil {
 		o.Entry.Signal = o.Signal
@@ -203,12 +206,9 @@ func (o *Outcome) hooked(h Hook) {
 	case h.Action == "escalate":
 		o.Signal, o.Reason = Escalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
 	case h.Action == "complete" && o.Passed:
-		o.Signal, o.Reason, o.Silent = Complete, h.Reason, false
+		o.Signal, o.Reason = Complete, h.Reason
 	case h.Action == "continue" && o.Passed:
-		if o.Signal == Complete {
-			o.Signal, o.Reason = Continue, h.Reason
-		}
-		o.Silent = false // it goes on in any case
+		o.Signal, o.Reason, o.Silent = Continue, h.Reason, false // it need not be asked: it goes on
 	}
 	o.Feedback = append(o.Feedback, "Hook "+h.ID+": "+h.Reason)
 	if h.NextPrompt != "" {
