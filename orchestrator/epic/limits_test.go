@@ -48,6 +48,32 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestLimitsAreNamed: a limit says why in the words that people look for, and which setting it is.
+func TestLimitsAreNamed(t *testing.T) {
+	t.Parallel()
+	failed := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Stuck}}
+	for want, c := range map[string]struct {
+		set    func(*Limits)
+		events []Event
+	}{
+		"Maximum iteration limit (1) reached: run.max_iterations":             {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}},
+		"Maximum duration (8 hours) reached: run.max_duration":                {func(l *Limits) { l.MaxDuration = 8 * time.Hour }, nil},
+		"Maximum duration (1 hour) reached: run.max_duration":                 {func(l *Limits) { l.MaxDuration = time.Hour }, nil},
+		"Maximum duration (1h30m0s) reached: run.max_duration":                {func(l *Limits) { l.MaxDuration = 90 * time.Minute }, nil},
+		"1 consecutive implementation failures: run.max_consecutive_failures": {func(l *Limits) { l.MaxFailures = 1 }, failed},
+		"used 11 of 10 tokens for one run":                                    {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}},
+	} {
+		limits := testLimits()
+		c.set(&limits)
+		d := decisions(after(t, started(t, limits, open("e.1"), open("e.2")), c.events...), noon.Add(9*time.Hour))[0]
+		require.Equal(t, DrainStarted{}, d.Fact)
+		require.Equal(t, want, d.Reason)
+		r, ok := ReasonOf(d.Code)
+		require.True(t, ok)
+		require.Equal(t, ExitLimit, r.Exit)
+	}
+}
+
 // TestQuestionsAreNoFailures: tasks that ask do not stop the run.
 func TestQuestionsAreNoFailures(t *testing.T) {
 	t.Parallel()

@@ -15,9 +15,9 @@ import (
 
 // round ends a turn of an agent that ended by itself: its own rules, where it has some, are
 // asked about what it has left and said, and then the hooks of its task. What comes of their
-// answers is not decided here.
+// answers is not decided here. What a full context has cut off is not done, and nobody is asked.
 func (t *turn) round(ctx context.Context, w *engine.Work) {
-	if w.End != epic.EndedItself || len(w.Unmerged) > 0 || w.TooLarge != "" {
+	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" {
 		return
 	}
 	v := validation.Verdict{Passed: true, Score: 100}
