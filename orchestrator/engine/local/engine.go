@@ -66,7 +66,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 	if j.HandOver {
 		return engine.Work{HandOver: true}, nil
 	}
-	w, said, err := t.run(ctx, spec, env)
+	w, err := t.run(ctx, spec, env)
 	if err != nil {
 		return noStart("starting the agent", err)
 	}
@@ -74,7 +74,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 		return w, err
 	}
 	t.excuse(&w, spec.Dir)
-	t.round(ctx, &w, said)
+	t.round(ctx, &w)
 	if err := t.saveCheckpoint(ctx, w); err != nil {
 		w.Reason = joinClauses(w.Reason, "its checkpoint: "+err.Error())
 	}
