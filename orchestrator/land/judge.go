@@ -76,7 +76,11 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 		j.Size, files = l.measure(ctx, s.Tip, top)
 	}
 	v, tree, err := l.ask(ctx, top, scope, files, &j)
-	if why, ok := l.starved(v, err); ok {
+	why, ok := l.starved(v, err)
+	if !ok && len(s.Tasks) == 0 { // no agent's work is in it
+		why, ok = fault.Damaged(err)
+	}
+	if ok {
 		return j, &StarvedError{Why: why}
 	}
 	if err != nil {

@@ -33,6 +33,7 @@ func Codes() []epic.Reason {
 		{"JOURNAL_UNSAFE", "the journal is no plain file, or others can write it", "orch doctor --fix", ready},
 		{"NO_REPOSITORY", "there is no git repository here", "orch -C FOLDER, or orch demo, which needs none", ready},
 		{"REPOSITORY", "git is too old, or the repository is of a kind that orch cannot work in", "the error says what helps", ready},
+		{"REPOSITORY_DAMAGED", "git cannot read a file of the repository: packed references, an index over packs, an object", "the error names the file, and what brings it back; then run again, no attempt is charged", ExitMachine},
 		{"WORKTREE_FOLDER", "the folder for worktrees cannot be used: something else is in its place", "move it aside, or set workflow.worktree.dir", ready},
 		{"REF_IN_THE_WAY", "a branch or reference of somebody else has a name that orch needs, or that one of orch's would have to be below", "the error names the command that renames it", ready},
 		{"NO_ACCESS", "a file or folder is closed to you, or belongs to somebody else", "ls -ld what the error names; chmod or chown it", ready},

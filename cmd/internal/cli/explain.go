@@ -39,6 +39,9 @@ func Explain(err error) *Error {
 		root    *worktree.RootError
 		inWay   *git.InTheWayError
 	)
+	if why, ok := fault.Damaged(err); ok {
+		return damagedError(why, err)
+	}
 	switch {
 	case errors.As(err, &u):
 		if why, ok := fault.Machine(u.Err); ok && u.Exit != ExitHeld && u.Exit != ExitMachine {
@@ -148,6 +151,23 @@ func fileError(err error) *Error {
 func machineError(what string, err error) *Error {
 	r, _ := epic.ReasonOf(epic.Machine)
 	return &Error{Code: string(epic.Machine), What: what, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+}
+
+// damagedError is for a file of the repository that git cannot read; why is git's own line.
+func damagedError(why string, err error) *Error {
+	e := &Error{Code: "REPOSITORY_DAMAGED", What: "git cannot read a file of the repository: " + why, Exit: ExitMachine, Err: err,
+		Why: "nothing was changed, and no attempt is charged"}
+	switch {
+	case strings.Contains(why, "packed-refs"):
+		e.Fix = []string{"bring the file back from a backup or another clone; mend the line that git names", "git for-each-ref   tells whether it is whole then, and what is missing is fetched, or found by git fsck --lost-found"}
+	case strings.Contains(why, "multi-pack"):
+		e.Fix = []string{`rm -f "$(git rev-parse --git-path objects/pack/multi-pack-index)" && git multi-pack-index write   makes it anew from the packs`}
+	case strings.Contains(why, "commit-graph"), strings.Contains(why, "commit graph"):
+		e.Fix = []string{`rm -rf "$(git rev-parse --git-path objects/info/commit-graph)" "$(git rev-parse --git-path objects/info/commit-graphs)" && git commit-graph write --reachable   makes it anew`}
+	default:
+		e.Fix = []string{"git fsck --full   lists what is damaged", "bring the file back from a backup, or the object with it from another clone"}
+	}
+	return e
 }
 
 // mends is the way out of most that can be wrong with a journal.
