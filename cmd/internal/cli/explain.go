@@ -38,6 +38,7 @@ func Explain(err error) *Error {
 		out     *git.CheckedOutError
 		root    *worktree.RootError
 		inWay   *git.InTheWayError
+		tasks   *beads.DamagedError
 	)
 	if why, ok := fault.Damaged(err); ok {
 		return damagedError(why, err)
@@ -87,6 +88,8 @@ func Explain(err error) *Error {
 	case errors.Is(err, git.ErrNotRepository):
 		return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
+	case errors.As(err, &tasks):
+		return tasksError(tasks, err)
 	case errors.Is(err, beads.ErrNoDatabase):
 		return &Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: ExitNotReady, Err: err, Why: err.Error(),
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
@@ -95,6 +98,20 @@ func Explain(err error) *Error {
 		return e
 	}
 	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+}
+
+// tasksError is for the embedded tracker's file that is not what it should be.
+func tasksError(e *beads.DamagedError, err error) *Error {
+	u := &Error{Code: "TRACKER_DAMAGED", What: "the file of the tasks is damaged: " + e.Error(), Exit: ExitNotReady, Err: err,
+		Why: "orch guesses no task, so nothing was read from the file, and it stays as it is; work that was done is kept"}
+	if e.Line > 0 {
+		u.Fix = append(u.Fix, fmt.Sprintf("sed -n %dp %s   shows the line", e.Line, Quote(e.Path)))
+	}
+	if e.Fix != "" {
+		u.Fix = append(u.Fix, e.Fix)
+	}
+	u.Fix = append(u.Fix, "or bring the file back from a backup; where it is committed: git log -p -- "+Quote(e.Path))
+	return u
 }
 
 // rootError is for a folder that cannot hold worktrees.
