@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -39,6 +40,7 @@ func Explain(err error) *Error {
 		root    *worktree.RootError
 		inWay   *git.InTheWayError
 		tasks   *beads.DamagedError
+		unsafe  *private.UnsafeError
 	)
 	if why, ok := fault.Damaged(err); ok {
 		return damagedError(why, err)
@@ -88,6 +90,9 @@ func Explain(err error) *Error {
 	case errors.Is(err, git.ErrNotRepository):
 		return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
+	case errors.As(err, &unsafe):
+		return &Error{Code: "IN_THE_WAY", What: err.Error(), Exit: ExitNotReady, Err: err, Why: "orch follows no links in folders of its own and of git's administration, and waits for nothing there",
+			Fix: []string{"ls -ld " + Quote(unsafe.Path), "move it away, and put the folder or file back that it stands for"}}
 	case errors.As(err, &tasks):
 		return tasksError(tasks, err)
 	case errors.Is(err, beads.ErrNoDatabase):
