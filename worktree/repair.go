@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -90,7 +91,7 @@ func (r *repair) abandoned(ctx context.Context, touched time.Time) (bool, error)
 }
 
 // folders fails with a [*private.UnsafeError] where what git goes through is no folder: it would say so by halves, and
-// of others. A link to a folder is as good where only git goes through it; the worktrees' own orch reads too.
+// of others; and with a [*fault.ClosedError] where no objects can be written. A link to a folder is as good where only git goes through it; the worktrees' own orch reads too.
 func (r *repair) folders(context.Context) error {
 	for _, name := range []string{"worktrees", "logs", "objects"} {
 		path := filepath.Join(r.common, name)
@@ -109,7 +110,7 @@ func (r *repair) folders(context.Context) error {
 			return &private.UnsafeError{Path: path, What: "is no folder, and has to be one"}
 		}
 	}
-	return nil
+	return fault.ClosedObjects(filepath.Join(r.common, "objects"))
 }
 
 // damaged moves admin directories aside that git made by half, whosever they are: one is

@@ -28,6 +28,10 @@ func Machine(err error) (why string, ok bool) {
 			return err.Error(), true
 		}
 	}
+	var closed *ClosedError
+	if errors.As(err, &closed) {
+		return closed.Error(), true
+	}
 	var quiet *command.QuietError
 	if errors.As(err, &quiet) {
 		return quiet.Error(), true
@@ -75,7 +79,7 @@ func phrases() []string {
 		"Too many open files", "Resource temporarily unavailable", "Cannot allocate memory", "No space left on device",
 		"Disk quota exceeded", "File too large", "Input/output error", "Read-only file system", "No locks available", "Stale file handle",
 		"cannot lock ref", ".lock': File exists", "Out of diskspace", "unable to write file", "unable to write new index file", "unable to create directory for", "unable to create thread", "out of memory", "couldn't write '",
-		"insufficient permission for adding an object",
+		"insufficient permission for adding an object", "unable to create temporary file",
 	}
 }
 

@@ -172,7 +172,15 @@ func fileError(err error) *Error {
 // machineError is a fault of the machine.
 func machineError(what string, err error) *Error {
 	r, _ := epic.ReasonOf(epic.Machine)
-	return &Error{Code: string(epic.Machine), What: what, Why: r.Means, Exit: ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+	e := &Error{Code: string(epic.Machine), What: strings.TrimPrefix(strings.TrimPrefix(what, "error: "), "fatal: "), Why: r.Means, Exit: ExitMachine, Err: err,
+		Fix: []string{"mend that, and give the command again"}}
+	var closed *fault.ClosedError
+	if errors.As(err, &closed) {
+		e.Why = "no work can be kept there; no attempt is charged"
+		e.Fix = []string{"ls -ld " + Quote(closed.Path) + "; lsattr -d " + Quote(closed.Path) + "; findmnt -T " + Quote(closed.Path) + "   tell who owns it, whether it is immutable, and how it is mounted",
+			"make it writable for you, and give the command again"}
+	}
+	return e
 }
 
 // damagedError is for a file of the repository that git cannot read; why is git's own line.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -152,15 +153,17 @@ func blameMachine(w *engine.Work, what string, err error) {
 }
 
 // excuse makes the end of a turn the machine's where the disk is full: what its agent wrote may be
-// cut short without its having noticed; and where its agent has come to nothing, and every git but
-// orch's own fails at the repository's commit-graph. Its work is kept.
+// cut short without its having noticed; and where its agent has come to nothing, and no git can
+// write objects, or every one but orch's own fails at the repository's commit-graph. Its work is kept.
 func (t *turn) excuse(ctx context.Context, w *engine.Work, dir string) {
 	if w.End != epic.EndedCrash && w.End != epic.EndedItself {
 		return
 	}
 	why, at := fault.NoRoom(t.e.Env, dir, t.e.Repo.CommonDir())
-	if !at && (w.End == epic.EndedCrash || !w.Changed) {
-		why, at = t.e.Repo.DamagedGraph(ctx, t.Base)
+	if nothing := w.End == epic.EndedCrash || !w.Changed; nothing && !at {
+		if why, at = fault.Machine(fault.ClosedObjects(filepath.Join(t.e.Repo.CommonDir(), "objects"))); !at {
+			why, at = t.e.Repo.DamagedGraph(ctx, t.Base)
+		}
 	}
 	if at {
 		w.End, w.Fast, w.Reason = epic.EndedMachine, false, joinClauses(w.Reason, why)
