@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Machine reports whether err is a fault of the machine, and says which in a clause: its own
@@ -61,8 +62,19 @@ func Of(err error) error {
 
 // Said finds the line in which a program that runs with LC_ALL=C tells of a fault of the
 // machine; ok is false where there is none.
-func Said(text string) (line string, ok bool) {
-	return find(text, phrases())
+func Said(said string) (line string, ok bool) {
+	return find(said, phrases())
+}
+
+// NoProcess reports whether a program has said, in its own words, that it could start no process, while few are
+// left to the user. The words alone are a matter of the work: it may have made too many itself, or tell of it.
+func NoProcess(said string) (why string, ok bool) {
+	line, ok := find(said, []string{"Cannot fork", "fork: retry", "Resource temporarily unavailable", "can't start new thread", "pthread_create failed"})
+	if !ok {
+		return "", false
+	}
+	why, ok = crowded()
+	return text.Clause(line, maxQuote) + ": " + why, ok
 }
 
 // errnos are the errors of system calls that say nothing of the work (errno(3)).

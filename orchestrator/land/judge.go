@@ -154,13 +154,19 @@ func (l *Lander) ask(ctx context.Context, c git.Commit, scope validation.Scope, 
 }
 
 // starved reports whether a verdict is the machine's rather than the gate's: the gate could not
-// be run, or was red and the disk is full.
+// be run, or was red and the disk is full, or one of its programs says that it could start no process, and few may
+// be started.
 func (l *Lander) starved(v validation.Verdict, err error) (why string, ok bool) {
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
 	if why, ok := fault.Machine(v.Err()); ok {
 		return why, true
+	}
+	for _, c := range v.Checks {
+		if why, ok := fault.NoProcess(c.Why + "\n" + c.Output); ok && !c.Passed {
+			return why, true
+		}
 	}
 	return fault.NoRoom(l.Env, l.Checkouts.VerifyDir(), l.Repo.CommonDir())
 }

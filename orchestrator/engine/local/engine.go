@@ -160,6 +160,9 @@ func (t *turn) excuse(ctx context.Context, w *engine.Work, dir string) {
 		return
 	}
 	why, at := fault.NoRoom(t.e.Env, dir, t.e.Repo.CommonDir())
+	if !at && w.End == epic.EndedCrash {
+		why, at = fault.NoProcess(w.Reason)
+	}
 	if nothing := w.End == epic.EndedCrash || !w.Changed; nothing && !at {
 		if why, at = fault.Machine(fault.ClosedObjects(filepath.Join(t.e.Repo.CommonDir(), "objects"))); !at {
 			why, at = t.e.Repo.DamagedGraph(ctx, t.Base)
