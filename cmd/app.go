@@ -9,6 +9,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/drive"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
@@ -45,7 +46,7 @@ func run(ctx context.Context, p Process, f faults) int {
 	if a.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {
-			return a.Report(err)
+			return explain.Report(a.App, err)
 		}
 		a.Dir = dir
 	}
@@ -69,7 +70,7 @@ func execute(ctx context.Context, a *app) int {
 			err = cli.Usage("%s", err)
 		}
 		a.JSON = a.JSON || asksJSON(p.Args)
-		return a.Report(err)
+		return explain.Report(a.App, err)
 	}
 	return cli.ExitDone
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
@@ -107,7 +108,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	defer inner.End()
 	if keep { // what a person tries there later runs what is the demo's own
-		q, err := trust.Ask(ctx, w, "HEAD")
+		q, err := trust.Ask(ctx, w.Project, "HEAD")
 		if err != nil {
 			return err
 		}
@@ -166,7 +167,7 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 	}
 	settings := fmt.Sprintf("workflow:\n  run: {max_parallel: 3}\n  tracker: {kind: file}\n  gate:\n    - {name: check, type: command, command: \"sh check.sh\"}\n"+
 		"  agent: {harness: command, command: [%q, demo, agent], env: [ORCH_DEMO_STUCK]}\n", a.Self)
-	for name, text := range map[string]string{workspace.SettingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
+	for name, text := range map[string]string{project.SettingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
 		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("making the demo: %w", err)
 		}

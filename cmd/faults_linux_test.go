@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -154,6 +154,6 @@ func (f *fixture) allLanded(out string) {
 	}
 	rec, err := journal.Read(f.epicDir())
 	require.NoError(t, err)
-	_, err = orchestrator.Replay(rec.Records)
+	_, err = epicstore.Replay(rec.Records)
 	require.NoError(t, err)
 }

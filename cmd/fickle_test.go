@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -88,7 +88,7 @@ func (f *fixture) requireTruth(out string) {
 	}
 	rec, err := journal.Read(f.epicDir())
 	require.NoError(t, err)
-	s, err := orchestrator.Replay(rec.Records)
+	s, err := epicstore.Replay(rec.Records)
 	require.NoError(t, err)
 	for _, task := range s.Tasks {
 		if task.Epic {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/worktree/worktreetest"
@@ -138,7 +138,7 @@ func (f *fixture) cutOff() bool {
 		return false
 	}
 	require.NoError(f.t, err)
-	s, err := orchestrator.Replay(rec.Records)
+	s, err := epicstore.Replay(rec.Records)
 	require.NoError(f.t, err)
 	return s.Run.Number > 0 && s.Run.Ended.IsZero()
 }
@@ -201,7 +201,7 @@ func (f *fixture) oracle(tree, out string) {
 
 	rec, err := journal.Read(f.epicDir())
 	require.NoError(t, err)
-	_, err = orchestrator.Replay(rec.Records)
+	_, err = epicstore.Replay(rec.Records)
 	require.NoError(t, err)
 }
 

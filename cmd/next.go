@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
@@ -20,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -58,12 +60,12 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	q, err := trust.Ask(ctx, w, startOf(ctx, w, epicID, f))
+	q, err := trust.Ask(ctx, w.Project, startOf(ctx, w, epicID, f))
 	if err != nil {
 		return err
 	}
 	untrusted := q.Require(f.trust, plan.Settings)
-	if untrusted != nil && cli.Explain(untrusted).Exit == cli.ExitUsage { // --trust names no digest
+	if untrusted != nil && explain.Error(untrusted).Exit == cli.ExitUsage { // --trust names no digest
 		return untrusted
 	}
 	if untrusted != nil {
@@ -105,7 +107,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	sum := epic.Summarize(s, w.Now())
+	sum := epic.Summarize(s, w.App.Now())
 	tasks, others := a.handedOut(w, s, me, fresh)
 	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
 	doc.Others = others
@@ -162,7 +164,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.App), Wait: f.wait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.App), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -171,7 +173,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	}
 	if err == nil {
 		requests, stop := signals(ctx, false)
-		w.TakeSignals()
+		w.App.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}
@@ -179,7 +181,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	if closeErr := w.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
-	sum := epic.Summarize(s, w.Now())
+	sum := epic.Summarize(s, w.App.Now())
 	if err == nil {
 		err = refusal(s, sum)
 	}
@@ -240,7 +242,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if err := a.mayLand(p, task, parked); err != nil {
 		return err
 	}
-	if err := trust.Check(ctx, p.Workspace, f.trust, plan.Settings); err != nil {
+	if err := trust.Check(ctx, p.Workspace.Project, f.trust, plan.Settings); err != nil {
 		return err
 	}
 	if f.accept {

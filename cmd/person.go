@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/session"
@@ -110,7 +111,7 @@ func (a *app) belowRun() bool {
 	}
 	above := proc.Ancestors()
 	for _, dir := range dirs {
-		h, held, err := orchestrator.HeldBy(dir)
+		h, held, err := epicstore.HeldBy(dir)
 		if err == nil && held && slices.Contains(above, h.PID) && h.Host == workspace.Hostname() && h.PID != os.Getpid() {
 			return true
 		}
@@ -129,7 +130,7 @@ func (a *app) note(ctx context.Context, what string) error {
 		return err
 	}
 	for _, dir := range dirs {
-		if _, held, heldErr := orchestrator.HeldBy(dir); heldErr != nil || !held {
+		if _, held, heldErr := epicstore.HeldBy(dir); heldErr != nil || !held {
 			continue
 		}
 		if err := orchestrator.Ask(dir, epic.Event{Fact: epic.RequestRefused{}, Reason: what}, a.Now()); err != nil {

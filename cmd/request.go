@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 )
 
 // One orch at a time writes the journal of an epic. A short command waits for another's to end; a
@@ -35,7 +36,7 @@ var errNoRun = errors.New("no run drives the epic")
 
 // waitError says that the time to wait was over.
 type waitError struct {
-	holder orchestrator.Holder
+	holder epicstore.Holder
 	taken  bool // the run has taken the request, and goes on with it
 	wait   time.Duration
 }
@@ -53,13 +54,13 @@ func (e *waitError) who() *document.Holder {
 // askRun leaves a request for the run that drives the epic, and waits for its answer. It fails
 // with errNoRun where there is none, and with a *waitError.
 func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.Duration) (orchestrator.Answer, error) {
-	holder, held, err := orchestrator.HeldBy(dir)
+	holder, held, err := epicstore.HeldBy(dir)
 	if err != nil || !held || !holder.Drives() {
 		return orchestrator.Answer{}, errors.Join(err, errNoRun)
 	}
 	id, err := w.posted(dir, e)
 	if id == "" && err == nil {
-		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.Redact, e), w.Now())
+		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.App.Redact, e), w.App.Now())
 	}
 	if err != nil {
 		return orchestrator.Answer{}, err
@@ -72,7 +73,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 		if a, ok, err := orchestrator.TakeAnswer(dir, id); ok || err != nil {
 			return a, err
 		}
-		now, held, err := orchestrator.HeldBy(dir)
+		now, held, err := epicstore.HeldBy(dir)
 		over := time.Now().After(until) || ctx.Err() != nil
 		if err == nil && held && now.Drives() && !over {
 			select {
@@ -119,8 +120,8 @@ func (w driver) posted(dir string, e epic.Event) (id string, err error) {
 }
 
 // sayWaiting tells a person for whom a command waits.
-func (w driver) sayWaiting(h orchestrator.Holder, wait time.Duration) {
-	fmt.Fprintf(w.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
+func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
+	fmt.Fprintf(w.App.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
 }
 
 // inTurn does a short command: it asks the run that drives the epic, or does it itself when it is
@@ -129,7 +130,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 	until := time.Now().Add(wait)
 	for {
 		left := max(0, time.Until(until))
-		holder, held, err := orchestrator.HeldBy(w.EpicDir(epicID))
+		holder, held, err := epicstore.HeldBy(w.EpicDir(epicID))
 		if err != nil {
 			return err
 		}
@@ -140,7 +141,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 			continue
 		}
 		err = do(left)
-		var taken *orchestrator.HeldError
+		var taken *epicstore.HeldError
 		switch {
 		case !errors.As(err, &taken):
 			return err
@@ -154,7 +155,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 }
 
 // late is the error of a command whose time to wait is over, with the document that says so.
-func (a *app) late(e *waitError, doc document.Document) error {
+func (a *app) late(e *waitError, doc cli.Document) error {
 	what := "it is not done"
 	if e.taken {
 		what = "it goes on, and the same command tells how it ends"

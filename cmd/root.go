@@ -50,7 +50,7 @@ func newRoot(a *app) *cobra.Command {
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionEnd(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
 		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Purge(a.App), setup.Config(a.App), newVersionCmd(a),
-		iterate.Iteration(a.App), iterate.Checkpoint(a.App),
+		iterate.Iteration(a.App, hooks.Of), iterate.Checkpoint(a.App, hooks.Of),
 	)
 	return root
 }

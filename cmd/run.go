@@ -26,6 +26,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
@@ -127,7 +128,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return a.viewer.End("", drive.Outcome{}, err)
 	}
 	if w, err = a.putBack(ctx, w, epicID); err == nil {
-		err = trust.Start(ctx, w, f.trust, startOf(ctx, w, epicID, f))
+		err = trust.Start(ctx, w.Project, f.trust, startOf(ctx, w, epicID, f))
 	}
 	if err == nil && a.viewer == nil && (f.detach || a.attended()) {
 		return a.start(ctx, w, epicID, f)
@@ -188,10 +189,10 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		change(&s.deps)
 	}
 	dir := w.EpicDir(epicID)
-	told := watch.NewPublisher(dir, w.Redact, w.Now)
+	told := watch.NewPublisher(dir, w.App.Redact, w.App.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h orchestrator.Holder) { w.sayWaiting(h, defaultWait) },
+		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
@@ -200,7 +201,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		return out, errors.Join(err, w.GiveBack(ctx, o))
 	}
 	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
-	w.TakeSignals()
+	w.App.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
 	remark := w.viewer.Held(w.Workspace, dir, held)
 	told.Start(o.Activity)
@@ -214,7 +215,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
 	}
 	if shown(); remark != nil { // said only now, since it may be that nobody reads it
-		fmt.Fprintln(w.Stderr, remark)
+		fmt.Fprintln(w.App.Stderr, remark)
 	}
 	return out, err
 }
@@ -240,14 +241,14 @@ func (w driver) show(ctx context.Context, dir string, held drive.Held) (over fun
 	if w.viewer != nil {
 		return func() {}
 	}
-	v := show.NewView(w.App, watch.Open(dir, w.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	v := show.NewView(w.App, watch.Open(dir, w.App.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
 	ctx, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- v.Live(ctx) }()
 	return func() {
 		end()
 		if err := <-ended; err != nil { // what is printed behind it fails too, and says so
-			fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+			fmt.Fprintf(w.App.Stderr, "%s\n", cli.FirstLine(err.Error()))
 		}
 	}
 }
@@ -258,7 +259,7 @@ const stopFoot = "ctrl-c stops after what runs now, twice stops at once"
 // keep leaves what tells how the run ended, while the epic is still held. It fails where that
 // cannot be written.
 func (w driver) keep(dir string, s epic.State, out drive.Outcome) error {
-	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.Now())), drive.Keep(dir, out))
+	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.App.Now())), drive.Keep(dir, out))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -448,7 +449,7 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
 func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary) error {
-	files, err := snapshot.Files(s, sum, w.Now())
+	files, err := snapshot.Files(s, sum, w.App.Now())
 	if err != nil {
 		return err
 	}
@@ -458,12 +459,12 @@ func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary)
 // outcome is how the run ended: a summary for people, then exactly one promise with its context;
 // and the same for a program.
 func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
-	sum := epic.Summarize(s, w.Now())
+	sum := epic.Summarize(s, w.App.Now())
 	var tampered []epic.Event
 	if p, err := w.Picture(w.EpicDir(s.Epic)); err == nil {
 		tampered = p.Tampered()
 	} else {
-		fmt.Fprintf(w.Stderr, "%s\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(w.App.Stderr, "%s\n", cli.FirstLine(err.Error()))
 	}
 	doc := show.Document(w.App, s, sum)
 	doc.Tampered = show.TamperedDocument(tampered)
@@ -480,5 +481,5 @@ func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 			"reason":            sum.Reason,
 		},
 	}) + "\n"
-	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.Redact.String(text), Document: w.Redact.Bytes(printed.Bytes())}
+	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.App.Redact.String(text), Document: w.App.Redact.Bytes(printed.Bytes())}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -40,7 +40,7 @@ func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Reque
 		}
 		seen = stamp
 		e, now := settingsEvent(w.Origins.Values(), known, func() (config.Origins, error) {
-			_, origins, err := workspace.Settings(w.Process, w.Root)
+			_, origins, err := project.Settings(w.App.Process, w.Root)
 			return origins, err
 		})
 		if known = now; e == nil {
@@ -89,7 +89,7 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 
 // settingsStamp is the times and sizes of the files that settings are read from.
 func (w driver) settingsStamp() string {
-	files := []string{filepath.Join(w.Root, workspace.SettingsFile), cmp.Or(workspace.OwnSettings(w.Process, w.Root), w.Root)}
+	files := []string{filepath.Join(w.Root, project.SettingsFile), cmp.Or(project.OwnSettings(w.App.Process, w.Root), w.Root)}
 	agents, err := filepath.Glob(filepath.Join(w.Root, config.AgentsFolder, "*.md"))
 	if err == nil {
 		files = append(files, agents...)

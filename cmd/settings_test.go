@@ -13,6 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -48,12 +49,12 @@ func TestSettingsEvent(t *testing.T) {
 func TestWatchSettings(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	file := filepath.Join(root, workspace.SettingsFile)
+	file := filepath.Join(root, project.SettingsFile)
 	require.NoError(t, os.WriteFile(file, []byte("workflow: {run: {attempts: 2}}\n"), 0o600))
 	p := cli.Process{Now: time.Now}
-	_, origins, err := workspace.Settings(p, root)
+	_, origins, err := project.Settings(p, root)
 	require.NoError(t, err)
-	w := driver{Workspace: &workspace.Workspace{App: &cli.App{Process: p}, Root: root, Origins: origins}}
+	w := driver{Workspace: &workspace.Workspace{Project: &project.Project{App: &cli.App{Process: p}, Root: root, Origins: origins}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	out, ended := make(chan orchestrator.Request), make(chan struct{})
 	stamp := w.settingsStamp()

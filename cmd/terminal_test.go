@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 )
 
 // seat is an orch at a terminal of its own.
@@ -117,9 +117,9 @@ func (s *seat) code() int {
 }
 
 // holder is who drives the epic.
-func (f *fixture) holder() orchestrator.Holder {
+func (f *fixture) holder() epicstore.Holder {
 	f.t.Helper()
-	h, held, err := orchestrator.HeldBy(f.epicDir())
+	h, held, err := epicstore.HeldBy(f.epicDir())
 	require.NoError(f.t, err)
 	require.True(f.t, held, "nobody drives the epic")
 	return h
@@ -129,7 +129,7 @@ func (f *fixture) holder() orchestrator.Holder {
 func (f *fixture) free() {
 	f.t.Helper()
 	require.Eventually(f.t, func() bool {
-		_, held, err := orchestrator.HeldBy(f.epicDir())
+		_, held, err := epicstore.HeldBy(f.epicDir())
 		return err == nil && !held
 	}, time.Minute, 10*time.Millisecond, "the epic stays held")
 }
@@ -597,7 +597,7 @@ func TestNobodyReads(t *testing.T) {
 	done := func(f *fixture) func() bool {
 		return func() bool {
 			_, code := f.run(nil, "orch", "status", "--exit-status")
-			_, held, err := orchestrator.HeldBy(f.epicDir())
+			_, held, err := epicstore.HeldBy(f.epicDir())
 			return code == 0 && !held && err == nil
 		}
 	}

@@ -47,7 +47,7 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return &cli.Error{Code: "NO_WORKTREE", What: fmt.Sprintf("%s has no worktree now", t.ID), Exit: cli.ExitNotFound,
 			Why: "a worktree is removed when its work has landed, or a new attempt begins", Fix: []string{"orch status " + cli.Quote(t.ID)}}
 	}
-	if err := trust.Check(ctx, p.Workspace, word, plan.Settings); err != nil {
+	if err := trust.Check(ctx, p.Workspace.Project, word, plan.Settings); err != nil {
 		return err
 	}
 	var files []string

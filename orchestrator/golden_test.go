@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator"
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -74,7 +74,7 @@ func TestGoldenJournals(t *testing.T) {
 		for _, e := range eventsOf(t, file) {
 			seen[filepath.Base(file)[:2]+" "+string(e.Kind())] = true
 		}
-		s, err := Replay(readJournal(t, file).Records)
+		s, err := epicstore.Replay(readJournal(t, file).Records)
 		require.NoError(t, err, file)
 		got, err := json.MarshalIndent(standingOf(s), "", "  ")
 		require.NoError(t, err)
@@ -171,9 +171,9 @@ func TestJournalOfBothShapes(t *testing.T) {
 	require.NoError(t, j.Close())
 	rec, err := journal.Read(dir)
 	require.NoError(t, err)
-	got, err := Replay(rec.Records)
+	got, err := epicstore.Replay(rec.Records)
 	require.NoError(t, err)
-	want, err := Replay(readJournal(t, filepath.Join(journals, "v3-every-kind.jsonl")).Records)
+	want, err := epicstore.Replay(readJournal(t, filepath.Join(journals, "v3-every-kind.jsonl")).Records)
 	require.NoError(t, err)
 	require.Equal(t, want, got)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -19,7 +20,7 @@ import (
 type Orchestrator struct {
 	fx      *dispatch
 	loop    *Loop
-	lock    *epicLock
+	lock    *epicstore.Lock
 	journal *journal.Journal
 	base    epic.Commit
 	me      epic.SessionHolder // the session that this was started from
@@ -39,7 +40,7 @@ type Options struct {
 	Host    string                       // and where
 	Holder  epic.SessionHolder           // the session that it is started from
 	Wait    time.Duration                // how long a short command of another process is waited for; one that drives the epic is not
-	Waiting func(Holder)                 // is told for whom it waits; may be nil
+	Waiting func(epicstore.Holder)       // is told for whom it waits; may be nil
 	// Locked, where it is set, is called when the epic's lock is held and before anything is
 	// read: what the caller has read earlier may be of the past by then.
 	Locked func()
@@ -50,12 +51,12 @@ type Options struct {
 
 // Open takes the epic over from whoever had it: it takes the lock and the journal,
 // ends what a killed run left running, mends what it left in git, and takes the
-// lease. It fails with *HeldError when another orch holds the epic, and with
-// *ForeignError, *ReplayError and the errors of the journal when that cannot be
+// lease. It fails with *epicstore.HeldError when another orch holds the epic, and with
+// *epicstore.ForeignError, *epicstore.ReplayError and the errors of the journal when that cannot be
 // trusted; nothing is touched then.
 func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
-	me := Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
-	l, err := lock(ctx, deps.Dir, deps.Epic, waiting{opt.Wait, opt.Waiting})
+	me := epicstore.Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
+	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{Wait: opt.Wait, Told: opt.Waiting})
 	if err != nil {
 		return nil, err
 	}
@@ -88,13 +89,13 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 func (o *Orchestrator) append(events ...epic.Event) error {
 	batch := make([]any, len(events))
 	for i, e := range events {
-		kept, err := shelve(o.fx.Dir, e)
+		kept, err := epicstore.Shelve(o.fx.Dir, e)
 		if err != nil {
 			return err
 		}
 		batch[i] = kept
 	}
-	if err := o.lock.check(); err != nil {
+	if err := o.lock.Check(); err != nil {
 		return err
 	}
 	_, err := o.journal.AppendAll(batch...)
@@ -109,7 +110,7 @@ func (o *Orchestrator) Activity(id epic.TaskID) string { return o.fx.Activity(id
 
 // Run drives the epic until the run is over. Requests are what signals ask for;
 // those of other commands are taken from the epic's folder. It fails when the
-// journal cannot be written, and with *FencedError when the epic was taken away.
+// journal cannot be written, and with *epicstore.FencedError when the epic was taken away.
 func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	inner, end := context.WithCancel(ctx)
 	ctx, fence := context.WithCancel(ctx)
@@ -181,7 +182,7 @@ func (o *Orchestrator) Close(ctx context.Context) error {
 }
 
 // takeOver is the start of every run, first or resumed.
-func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me Holder) error {
+func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me epicstore.Holder) error {
 	fx := o.fx
 	rec, err := o.openJournal(ctx, me)
 	if err != nil {

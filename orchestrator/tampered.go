@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -57,7 +58,7 @@ const duringKilled = "while the run before went on"
 // has it first. It does nothing while somebody holds the epic. It fails as the journal does, and
 // when the repository cannot be read or written.
 func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
-	if _, held, err := HeldBy(deps.Dir); held || err != nil {
+	if _, held, err := epicstore.HeldBy(deps.Dir); held || err != nil {
 		return nil, err
 	}
 	files, err := epicdir.Open(deps.Dir)
@@ -70,7 +71,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	s, err := ReplayIn(deps.Dir, rec.Records)
+	s, err := epicstore.ReplayIn(deps.Dir, rec.Records)
 	if err != nil {
 		return nil, err
 	}
@@ -82,8 +83,8 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if found, err := guard.Foresee(ctx, digest); err != nil || len(found) == 0 {
 		return nil, err
 	}
-	l, err := lock(ctx, deps.Dir, deps.Epic, waiting{})
-	var held *HeldError
+	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{})
+	var held *epicstore.HeldError
 	if errors.As(err, &held) {
 		return nil, nil // who came first does it
 	}
@@ -118,7 +119,7 @@ func noteBefore(deps Deps, e epic.Event) error {
 	if deps.Redact != nil {
 		e = WithoutSecrets(deps.Redact, e)
 	}
-	kept, err := shelve(deps.Dir, e)
+	kept, err := epicstore.Shelve(deps.Dir, e)
 	if err == nil {
 		_, err = j.AppendAll(append(events, kept)...)
 	}
@@ -289,7 +290,7 @@ func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 		case epic.RunEnded:
 			over = true
 		case epic.TamperingFound:
-			events = append(events, unshelve(dir, e))
+			events = append(events, epicstore.Unshelve(dir, e))
 		case epic.BranchRestored:
 			if e.Code == epic.Tampered {
 				e.Fact = epic.TamperingFound{Files: []string{"the epic branch"}, Changes: e.Reason}

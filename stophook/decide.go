@@ -5,6 +5,7 @@ package stophook
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/promise"
@@ -41,6 +42,9 @@ const (
 	maxStill   = 3 // blocks in a row with the same state
 	maxUnknown = 2 // blocks in a row without any state
 )
+
+// Patience is how long a stop hook takes at most; a client's own limit is 30 s or more.
+const Patience = 2 * time.Second
 
 // Settings are the settings that the decision reads, workflow.stop_hook.
 type Settings struct {

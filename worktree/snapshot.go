@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // snapshot is what is in a work tree, as a tree object, made through an index of its own.
@@ -207,7 +208,7 @@ func (l linked) changed(ctx context.Context, index string) (paths, unread []stri
 	for _, rest := range said(res.Stderr, "warning: could not open directory '") {
 		path, why, _ := strings.Cut(rest, "/'")
 		if _, machine := fault.Said(why); machine {
-			return nil, nil, &command.ExitError{Argv: []string{"ls-files"}, Stderr: path + why}
+			return nil, nil, &command.ExitError{Argv: []string{"ls-files"}, Stderr: path + why, Says: text.FirstLine(path+why, "")}
 		}
 		unread = append(unread, path)
 	}

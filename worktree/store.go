@@ -65,6 +65,9 @@ type RootError struct {
 // Error is the folder and the reason.
 func (e *RootError) Error() string { return e.Root + " " + e.Reason }
 
+// Folder is the folder that was asked for.
+func (e *RootError) Folder() string { return e.Root }
+
 // Open checks the options and makes nothing. Symlinks above Root are resolved. It fails
 // with a [*RootError] when Root is relative, a symlink itself, or inside the repository.
 func Open(o Options) (*Store, error) {

@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 	"unicode"
-
-	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Cmd is a process that runs to its end.
@@ -67,6 +64,8 @@ type ExitError struct {
 	Signal string
 	// Stderr is the first 2 KiB of the standard error.
 	Stderr string
+	// Says is the first line of Stderr that says something, safe to show; or empty.
+	Says string
 }
 
 // Error is one line: "git merge-tree: exit 128: fatal: not a git repository".
@@ -75,8 +74,8 @@ func (e *ExitError) Error() string {
 	if e.Signal != "" {
 		how = "ended by " + e.Signal
 	}
-	if line := text.FirstLine(e.Stderr, ""); line != "" {
-		how += ": " + line
+	if e.Says != "" {
+		how += ": " + e.Says
 	}
 	return Name(e.Argv) + ": " + how
 }
@@ -86,17 +85,15 @@ func (e *ExitError) Error() string {
 type QuietError struct {
 	// Argv is the command as it was asked for.
 	Argv []string
+	// Line is Argv as a shell takes it, on one line that is safe to show.
+	Line string
 	// After is how long it did nothing.
 	After time.Duration
 }
 
 // Error is one line that has the whole command, so that a person can look at what it waits for.
 func (e *QuietError) Error() string {
-	words := make([]string, len(e.Argv))
-	for i, word := range e.Argv {
-		words[i] = text.Shell(word)
-	}
-	return fmt.Sprintf("%s did nothing for %s and was ended: it waited for a file that does not answer (%s)", Name(e.Argv), e.After.Round(time.Second), text.OneLine(strings.Join(words, " ")))
+	return fmt.Sprintf("%s did nothing for %s and was ended: it waited for a file that does not answer (%s)", Name(e.Argv), e.After.Round(time.Second), e.Line)
 }
 
 // Name is the program's base name with its first plain word, which for git and

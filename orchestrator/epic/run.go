@@ -205,7 +205,7 @@ func (RunPaused) apply(s State, _ Event) State {
 type RunContinued struct{ anyTime }
 
 func (RunContinued) apply(s State, _ Event) State {
-	s.Run.Paused = false
+	s.Run.Paused, s.tip.doubted = false, true
 	return s
 }
 

@@ -120,6 +120,7 @@ type tipState struct {
 	seen    time.Time // when it was last seen where it belongs
 	gone    bool      // there is none, and none was needed so far
 	fresh   bool      // nothing that could move it has happened since
+	doubted bool      // a person was at work since: it is looked at before an agent begins
 	looking bool
 	held    string    // the work tree that has it checked out; "" none
 	since   time.Time // that it is held
@@ -131,7 +132,7 @@ func (s State) TipSeenAt() time.Time { return s.tip.seen }
 // tipStale reports whether somebody other than an agent may have moved the epic branch since it was
 // last seen: no agent has worked since, and that is a while ago.
 func (s State) tipStale(now *clock) bool {
-	return !s.tip.gone && len(s.unguarded()) == 0 && !now.Before(s.tip.seen.Add(idleLook))
+	return !s.tip.gone && len(s.unguarded()) == 0 && (s.tip.doubted || !now.Before(s.tip.seen.Add(idleLook)))
 }
 
 // BranchGone reports whether there is no epic branch, and none was needed.
@@ -152,7 +153,7 @@ func (TipLookStarted) apply(s State, _ Event) State {
 type TipLookEnded struct{ anyTime }
 
 func (TipLookEnded) apply(s State, _ Event) State {
-	s.tip.looking, s.tip.fresh = false, false
+	s.tip.looking, s.tip.doubted, s.tip.fresh = false, false, false
 	return s
 }
 
@@ -164,7 +165,7 @@ type TipSeen struct {
 }
 
 func (f TipSeen) apply(s State, e Event) State {
-	s.tip.looking, s.tip.fresh, s.tip.seen, s.tip.gone = false, true, e.At, f.Gone
+	s.tip.looking, s.tip.doubted, s.tip.fresh, s.tip.seen, s.tip.gone = false, false, true, e.At, f.Gone
 	if !s.Moved.Accepted {
 		s.Moved = Moved{}
 	}
@@ -199,7 +200,7 @@ type BranchMoved struct {
 
 func (f BranchMoved) apply(s State, _ Event) State {
 	s.Moved = Moved{TipMove: f.TipMove, During: s.unguarded(), Gate: s.Gate}
-	s.tip.looking, s.tip.gone, s.tip.fresh = false, false, false
+	s.tip.looking, s.tip.doubted, s.tip.gone, s.tip.fresh = false, false, false, false
 	return s
 }
 

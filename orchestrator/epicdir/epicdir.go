@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -26,7 +25,7 @@ func Open(dir string) (*private.Dir, error) {
 }
 
 // Attempt is where the briefs and logs of attempt n at a task are.
-func Attempt(dir string, task epic.TaskID, n int) string {
+func Attempt[ID ~string](dir string, task ID, n int) string {
 	return filepath.Join(dir, "attempts", slug.Of(string(task)), strconv.Itoa(n))
 }
 

@@ -1,6 +1,12 @@
 package proc
 
-import "github.com/beadsorch/orch/orchestrator/command"
+import (
+	"strings"
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
+)
 
 const (
 	defaultOutputBytes = 64 << 20
@@ -12,8 +18,15 @@ func exitError(argv []string, code int, signal string, stderr []byte) error {
 	if code == 0 {
 		return nil
 	}
-	return &command.ExitError{
-		Argv: argv, ExitCode: code, Signal: signal,
-		Stderr: string(stderr[:min(len(stderr), stderrKeptBytes)]),
+	kept := string(stderr[:min(len(stderr), stderrKeptBytes)])
+	return &command.ExitError{Argv: argv, ExitCode: code, Signal: signal, Stderr: kept, Says: text.FirstLine(kept, "")}
+}
+
+// quietError is of a process that did nothing for a while.
+func quietError(argv []string, after time.Duration) error {
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = text.Shell(word)
 	}
+	return &command.QuietError{Argv: argv, Line: text.OneLine(strings.Join(words, " ")), After: after}
 }

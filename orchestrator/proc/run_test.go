@@ -157,22 +157,6 @@ func TestGuardByHandRefuses(t *testing.T) {
 	require.Contains(t, string(out), "no lifeline")
 }
 
-func TestExitErrorIsOneLine(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		err  command.ExitError
-		want string
-	}{
-		{command.ExitError{Argv: []string{"git", "--git-dir=/r/.git", "-c", "core.x=y", "merge-tree", "-z"}, ExitCode: 128, Stderr: "\nfatal: bad\nhint: no\n"}, "git merge-tree: exit 128: fatal: bad"},
-		{command.ExitError{Argv: []string{"/usr/bin/git", "-C", "/a/b", "status"}, ExitCode: 1}, "git status: exit 1"},
-		{command.ExitError{Argv: []string{"sh", "-c", "go test ./..."}, ExitCode: 137, Signal: "SIGKILL"}, "sh: ended by SIGKILL"},
-		{command.ExitError{Argv: []string{"bd"}, ExitCode: 1, Stderr: "\x1b[31mError\xff\x1b[0m: no\r\n"}, "bd: exit 1: Error\ufffd: no"},
-		{command.ExitError{ExitCode: 1}, "command: exit 1"},
-	} {
-		require.Equal(t, test.want, test.err.Error())
-	}
-}
-
 func BenchmarkRun(b *testing.B) {
 	s := proc.New(proc.Options{})
 	for b.Loop() {

@@ -99,7 +99,7 @@ func (s *System) Run(ctx context.Context, c command.Cmd) (command.Result, error)
 	}
 	child.letGo()
 	if end.cause == Idle {
-		return kept.result(end.code), &command.QuietError{Argv: c.Argv, After: q.limit}
+		return kept.result(end.code), quietError(c.Argv, q.limit)
 	}
 	return kept.result(end.code), runError(ctx, c, end, kept)
 }

@@ -12,8 +12,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -51,7 +51,7 @@ func Open(dir string, now func() time.Time) *Watch {
 // one that is there, and Resets tells so.
 //
 // It fails with os.ErrNotExist where there is no journal, which a later Read may find; with an
-// [*orchestrator.ReplayError]; with each's error; and as [journal.Read] does.
+// [*epicstore.ReplayError]; with each's error; and as [journal.Read] does.
 func (w *Watch) Read(each func(Event) error) error {
 	for {
 		err := w.readJournal(each)
@@ -72,7 +72,7 @@ func (w *Watch) readJournal(each func(Event) error) error {
 		if w.broken != nil {
 			return w.broken
 		}
-		next, e, err := orchestrator.ReplayOn(w.dir, w.state, r)
+		next, e, err := epicstore.ReplayOn(w.dir, w.state, r)
 		if err != nil {
 			w.broken = err
 			return err
@@ -120,8 +120,8 @@ func (w *Watch) Against(issues []tracker.Issue) (epic.State, error) {
 
 // Holder tells who drives the epic now; ok is false where nobody does. It fails where the lock
 // cannot be asked for.
-func (w *Watch) Holder() (h orchestrator.Holder, ok bool, err error) {
-	return orchestrator.HeldBy(w.dir)
+func (w *Watch) Holder() (h epicstore.Holder, ok bool, err error) {
+	return epicstore.HeldBy(w.dir)
 }
 
 // Every is how often Follow looks, and about how often a run tells what its agents do.

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/watch"
@@ -49,7 +49,7 @@ func replayed(t *testing.T, dir string) (epic.State, []journal.Record) {
 	t.Helper()
 	rec, err := journal.Read(dir)
 	require.NoError(t, err)
-	s, err := orchestrator.ReplayIn(dir, rec.Records)
+	s, err := epicstore.ReplayIn(dir, rec.Records)
 	require.NoError(t, err)
 	return s, rec.Records
 }
@@ -91,7 +91,7 @@ func TestStateAfterEachEvent(t *testing.T) {
 	w := watch.Open(dir, time.Now)
 	require.NoError(t, w.Read(func(e watch.Event) error {
 		var err error
-		s, _, err = orchestrator.ReplayOn(dir, s, e.Record)
+		s, _, err = epicstore.ReplayOn(dir, s, e.Record)
 		require.NoError(t, err)
 		require.Equal(t, s, e.State)
 		return nil
@@ -134,7 +134,7 @@ func TestBrokenJournal(t *testing.T) {
 	_, err = j.AppendAll(epic.Event{Fact: epic.TaskLanded{}, Task: "e.1"})
 	require.NoError(t, err)
 	w := watch.Open(dir, time.Now)
-	var replay *orchestrator.ReplayError
+	var replay *epicstore.ReplayError
 	require.ErrorAs(t, w.Read(nil), &replay)
 	require.ErrorAs(t, w.Read(nil), &replay)
 }

@@ -5,12 +5,9 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
-	"github.com/beadsorch/orch/orchestrator/engine"
-	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
-// Evaluator has the hooks of tasks decide, and counts what they decided. It implements
-// [engine.Hooks].
+// Evaluator has the hooks of tasks decide, and counts what they decided.
 type Evaluator struct {
 	Store   Store                               // where the hooks are
 	Run     command.Runner                      // runs their programs, and leaves nothing of them running
@@ -23,22 +20,8 @@ type Evaluator struct {
 // maxAnswer bounds what the program of a hook prints, in bytes.
 const maxAnswer = 16 << 20
 
-// Evaluate has the hooks of a task decide on a turn; the zero Hook is of a task that has none. It
-// fails when they may not be asked, and when they cannot be read or kept.
-func (v Evaluator) Evaluate(ctx context.Context, t engine.Turn) (iteration.Hook, error) {
-	in := Context{TaskID: string(t.Task), Iteration: t.Number, ExecutionPhase: "iteration", FilesModified: append([]string{}, t.Files...), AgentOutput: t.Output}
-	for _, c := range t.Verdict.Checks {
-		in.ValidationResults = append(in.ValidationResults, Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
-	}
-	e, some, err := v.Decide(ctx, in)
-	if err != nil || !some {
-		return iteration.Hook{}, err
-	}
-	return iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
-}
-
-// Decide has the hooks of a task decide by a context; some says that it has any. It fails as
-// Evaluate does.
+// Decide has the hooks of a task decide by a context; some says that it has any. It fails when
+// they may not be asked, and when they cannot be read or kept.
 func (v Evaluator) Decide(ctx context.Context, in Context) (e Evaluation, some bool, err error) {
 	hooks, err := v.Store.All(in.TaskID)
 	if err == nil && v.Trusted != nil {

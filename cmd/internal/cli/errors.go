@@ -1,11 +1,8 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
 // Error is what a person is shown: what happened, why, and what to do.
@@ -40,19 +37,11 @@ func NoRepository() error {
 	return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
 }
 
-// Report prints the error that a command ended with, and gives the program's exit code.
-func (a *App) Report(err error) int {
-	var done *exitError
-	if errors.As(err, &done) {
-		return done.code
-	}
-	if readerGone(err) {
-		return exitPipe
-	}
-	e := Explain(err)
+// Show prints the error for a person, or as a document.
+func (a *App) Show(e *Error) {
 	if a.JSON {
-		WriteJSON(a.Stdout, document.Error{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit})
-		return e.Exit
+		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit})
+		return
 	}
 	fmt.Fprintf(a.Stderr, "error: %s  [%s]\n", e.What, e.Code)
 	if e.Why != "" {
@@ -65,5 +54,4 @@ func (a *App) Report(err error) int {
 		}
 		fmt.Fprintf(a.Stderr, "  %s   %s\n", word, fix)
 	}
-	return e.Exit
 }

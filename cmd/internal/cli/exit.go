@@ -35,16 +35,19 @@ func ExitWith(code int) error {
 	return &exitError{code}
 }
 
-// ExitCode is the exit code of a command that ends with the error; nil is [ExitDone].
-func ExitCode(err error) int {
+// Exited is the code that a command ends with which has said everything, be it that nobody reads
+// what it says any more; ok is false where the error is to be shown.
+func Exited(err error) (code int, ok bool) {
 	var done *exitError
 	switch {
 	case err == nil:
-		return ExitDone
+		return ExitDone, true
 	case errors.As(err, &done):
-		return done.code
+		return done.code, true
+	case readerGone(err):
+		return exitPipe, true
 	}
-	return Explain(err).Exit
+	return 0, false
 }
 
 // Said reports whether a command that ends with the error has said everything already.

@@ -2,20 +2,15 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// WriteJSON prints a document for a program. Nobody reads on where it cannot be written.
-func WriteJSON(w io.Writer, d document.Document) { _ = document.Write(w, d) }
-
 // Print prints a document where JSON was asked for, else the text.
-func (a *App) Print(doc document.Document, body string) {
+func (a *App) Print(doc Document, body string) {
 	if a.JSON {
 		WriteJSON(a.Stdout, doc)
 		return

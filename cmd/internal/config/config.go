@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -71,7 +70,7 @@ type Run struct {
 	MaxParallel int
 	// Attempts is how often a task is tried before it is parked, 1 to 100.
 	Attempts int
-	// Engine is where agents run: one of [wiring.EngineNames].
+	// Engine is where agents run: one of [Engines].
 	Engine string
 	// Into is the branch that the epic branch is merged into at the end; "" none.
 	Into string
@@ -151,7 +150,7 @@ type Worktree struct {
 
 // Tracker is where the tasks are.
 type Tracker struct {
-	// Kind is auto, bd or file.
+	// Kind is one of [Trackers].
 	Kind string
 }
 
@@ -163,7 +162,7 @@ func defaults() Config {
 			AllowExitOn:        []string{"all_complete", "all_blocked", "context_checkpoint"},
 			CompletionPromises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"},
 		},
-		Run:   Run{MaxParallel: 4, Attempts: 3, Engine: wiring.EngineNames()[0], MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3},
+		Run:   Run{MaxParallel: 4, Attempts: 3, Engine: EngineLocal, MaxDuration: 8 * time.Hour, MaxConsecutiveFailures: 3},
 		Agent: Agent{Harness: "claude"},
 		Agents: map[string]Definition{
 			"me": {Enabled: true, MaxIterations: 15}, "qa": {Enabled: true, MaxIterations: 10}, "sec": {Enabled: true, MaxIterations: 10},
@@ -171,7 +170,7 @@ func defaults() Config {
 		},
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
-		Tracker: Tracker{Kind: "auto"},
+		Tracker: Tracker{Kind: TrackerAuto},
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
@@ -31,7 +30,7 @@ func schema(c *Config) settings {
 		{name: "run", within: settings{
 			whole("max_parallel", &c.Run.MaxParallel, 1, 64),
 			whole("attempts", &c.Run.Attempts, 1, 100),
-			word("engine", &c.Run.Engine, wiring.EngineNames()...),
+			word("engine", &c.Run.Engine, Engines()...),
 			word("into", &c.Run.Into),
 			duration("max_duration", &c.Run.MaxDuration, 1),
 			whole("max_iterations", &c.Run.MaxIterations, 0, math.MaxInt32),
@@ -60,7 +59,7 @@ func schema(c *Config) settings {
 			size("commit_size", &c.Limits.CommitSize),
 		}},
 		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
-		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, wiring.TrackerNames()...)}},
+		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, Trackers()...)}},
 		list("secrets", &c.Secrets),
 	}
 }

@@ -278,7 +278,7 @@ func again(t *testing.T, k document.Kind, text string) {
 	d := json.NewDecoder(bytes.NewReader(rest))
 	d.DisallowUnknownFields()
 	require.NoError(t, d.Decode(read.Interface()), k.Name())
-	printed, err := document.Marshal(read.Elem().Interface().(document.Document))
+	printed, err := cli.Marshal(read.Elem().Interface().(cli.Document))
 	require.NoError(t, err)
 	require.JSONEq(t, text, string(printed), k.Name())
 }

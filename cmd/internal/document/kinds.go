@@ -1,11 +1,15 @@
 package document
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+)
 
 // Kind is a row of the list of all documents.
 type Kind struct {
 	// Zero is an empty document of the kind.
-	Zero Document
+	Zero cli.Document
 	// Variant tells kinds with one tag from each other; "" where the tag has one kind. Kinds
 	// with one tag agree in the fields that they share.
 	Variant string
@@ -73,6 +77,6 @@ func Kinds() []Kind {
 		{Trust{}, "", []string{"orch trust"}},
 		{TrustRevoked{}, "revoke", []string{"orch trust --revoke"}},
 		{Version{}, "", []string{"orch version"}},
-		{Error{}, "", []string{"each command that fails"}},
+		{cli.ErrorDocument{}, "", []string{"each command that fails"}},
 	}
 }

@@ -7,23 +7,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
-// Error is why a command failed.
-type Error struct {
-	// Code is the reason as a program reads it, such as NOT_FOUND.
-	Code string `json:"code"`
-	// Message is what happened.
-	Message string `json:"message"`
-	// Why it did; "" where the message says all.
-	Why string `json:"why"`
-	// Fix is commands or advice, one a line; null for none.
-	Fix []string `json:"fix"`
-	// Exit is the exit code of the command.
-	Exit int `json:"exit"`
-}
-
-// Schema is "orch.error/1".
-func (Error) Schema() string { return "orch.error/1" }
-
 // Version is which orch this is.
 type Version struct {
 	// Version is its version.

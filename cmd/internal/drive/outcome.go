@@ -8,6 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -47,9 +48,9 @@ func (e *Error) err() error {
 
 // Failed is the outcome of a command that ends with the error; run is 0 where none has begun.
 func Failed(run int, err error) Outcome {
-	o := Outcome{Run: run, Exit: cli.ExitCode(err)}
+	o := Outcome{Run: run, Exit: explain.ExitCode(err)}
 	if !cli.Said(err) {
-		o.Error = errorOf(cli.Explain(err))
+		o.Error = errorOf(explain.Error(err))
 	}
 	return o
 }

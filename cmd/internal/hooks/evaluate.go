@@ -17,6 +17,8 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 )
@@ -55,7 +57,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if err := fromLoop(w, &in); err != nil {
 		return err
 	}
-	e, _, err := Of(w).Decide(ctx, in)
+	e, _, err := evaluator(w).Decide(ctx, in)
 	if err != nil {
 		return err
 	}
@@ -79,7 +81,7 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := checkpoint.LoopIn(at.Book, w.Now)
+	l, err := checkpoint.LoopIn(at.Book, w.App.Now)
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}
@@ -95,11 +97,31 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	return nil
 }
 
-// Of are the hooks of the workspace's tasks. Their programs see the environment of a gate's command,
+// Of are the hooks of the workspace's tasks, as an engine asks them.
+func Of(w *workspace.Workspace) engine.Hooks { return turns{evaluator(w)} }
+
+// turns has the hooks of tasks decide on turns; it implements [engine.Hooks].
+type turns struct{ hooks registry.Evaluator }
+
+// Evaluate has the hooks of a task decide on a turn; the zero Hook is of a task that has none. It
+// fails when they may not be asked, and when they cannot be read or kept.
+func (t turns) Evaluate(ctx context.Context, turn engine.Turn) (iteration.Hook, error) {
+	in := registry.Context{TaskID: string(turn.Task), Iteration: turn.Number, ExecutionPhase: "iteration", FilesModified: append([]string{}, turn.Files...), AgentOutput: turn.Output}
+	for _, c := range turn.Verdict.Checks {
+		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
+	}
+	e, some, err := t.hooks.Decide(ctx, in)
+	if err != nil || !some {
+		return iteration.Hook{}, err
+	}
+	return iteration.Hook{ID: e.HookID, Action: string(e.Action), Reason: e.Reason, NextPrompt: e.NextPrompt}, nil
+}
+
+// evaluator has the hooks of the workspace's tasks decide. Their programs see the environment of a gate's command,
 // carry the marker of the workspace, and are asked when a person has confirmed them.
-func Of(w *workspace.Workspace) registry.Evaluator {
+func evaluator(w *workspace.Workspace) registry.Evaluator {
 	return registry.Evaluator{
-		Store: registry.Store{Path: filepath.Join(w.Home, "hooks.json")}, Run: w.Proc.RunGuarded, Dir: project(w.App), Env: w.GateEnv(), Now: w.Now,
+		Store: registry.Store{Path: filepath.Join(w.Home, "hooks.json")}, Run: w.Proc.RunGuarded, Dir: projectDir(w.App), Env: w.GateEnv(), Now: w.App.Now,
 		Trusted: func(ctx context.Context, hooks []registry.Hook) error { return trusted(ctx, w, hooks) },
 	}
 }
@@ -110,7 +132,7 @@ func trusted(ctx context.Context, w *workspace.Workspace, hooks []registry.Hook)
 	if !slices.ContainsFunc(hooks, func(h registry.Hook) bool { return h.Enabled && len(trust.HookItems(h)) > 0 }) {
 		return nil
 	}
-	q, err := trust.Ask(ctx, w, "HEAD")
+	q, err := trust.Ask(ctx, w.Project, "HEAD")
 	if err != nil {
 		return err
 	}

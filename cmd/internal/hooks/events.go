@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook"
@@ -62,7 +63,7 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(c.Context(), Patience)
+		ctx, cancel := context.WithTimeout(c.Context(), stophook.Patience)
 		defer cancel()
 		var k client.Client
 		var in session.Input
@@ -134,7 +135,7 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	w := workspace.Glance(a.App, root, common)
 	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", epic.TaskID(epicID), u.What), nil
 	}
 	return text, nil

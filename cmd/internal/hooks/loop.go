@@ -16,6 +16,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -85,9 +86,9 @@ session, the loop is that session's alone.`,
 	return c
 }
 
-// project is the folder whose loop is meant: the repository's, else the one that the
+// projectDir is the folder whose loop is meant: the repository's, else the one that the
 // command was called in.
-func project(a *cli.App) string {
+func projectDir(a *cli.App) string {
 	root, _ := session.Repository(a.Dir)
 	return cmp.Or(root, a.Dir)
 }
@@ -96,7 +97,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if len(criteria) == 0 {
 		return cli.Usage("a loop has at least one --criterion")
 	}
-	path := filepath.Join(project(a.App), session.LoopFile)
+	path := filepath.Join(projectDir(a.App), session.LoopFile)
 	switch l, err := stophook.ReadLoop(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -121,10 +122,10 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err := l.Write(path); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(project(a.App), loopCommands), append(body, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(projectDir(a.App), loopCommands), append(body, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	if err := session.Save(filepath.Join(project(a.App), loopSession), session.Session{ID: sessionFlag{}.of(a.App)}); err != nil {
+	if err := session.Save(filepath.Join(projectDir(a.App), loopSession), session.Session{ID: sessionFlag{}.of(a.App)}); err != nil {
 		return err
 	}
 	return a.sayLoop(l)
@@ -149,7 +150,7 @@ func (a loopCmd) takeLoop(id string) error {
 	if id == "" {
 		return noSession()
 	}
-	path := filepath.Join(project(a.App), loopSession)
+	path := filepath.Join(projectDir(a.App), loopSession)
 	s, err := readLoopSession(path)
 	if err != nil || s.ID == id {
 		return err
@@ -170,7 +171,7 @@ func loopError(err error) error {
 }
 
 func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
-	path := filepath.Join(project(a.App), session.LoopFile)
+	path := filepath.Join(projectDir(a.App), session.LoopFile)
 	l, err := stophook.ReadLoop(path)
 	if err == nil {
 		err = change(&l)
@@ -203,7 +204,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		return nil
 	}
 	commands := map[string]string{}
-	body, err := os.ReadFile(filepath.Join(project(a.App), loopCommands))
+	body, err := os.ReadFile(filepath.Join(projectDir(a.App), loopCommands))
 	if err == nil {
 		err = json.Unmarshal(body, &commands)
 	}
@@ -213,18 +214,18 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if err := a.trusted(ctx, l, commands); err != nil {
 		return err
 	}
-	cfg, _, err := workspace.Settings(a.Process, project(a.App))
+	cfg, _, err := project.Settings(a.Process, projectDir(a.App))
 	if err != nil {
 		return err
 	}
-	sys, env := a.System(""), workspace.GateEnv(a.Process, cfg)
+	sys, env := a.System(""), project.GateEnv(a.Process, cfg)
 	for _, name := range l.Criteria {
 		command := commands[name]
 		if command == "" {
 			continue
 		}
 		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
-		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: project(a.App), Env: env, Now: a.Now})
+		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: projectDir(a.App), Env: env, Now: a.Now})
 		if err == nil {
 			err = fault.Of(v.Err())
 		}
@@ -259,7 +260,7 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[str
 	}
 	w, err := workspace.Open(ctx, a.App)
 	if errors.Is(err, git.ErrNotRepository) {
-		q, err := trust.AskFolder(a.App, project(a.App))
+		q, err := trust.AskFolder(a.App, projectDir(a.App))
 		if err != nil {
 			return err
 		}
@@ -268,7 +269,7 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[str
 	if err != nil {
 		return err
 	}
-	q, err := trust.Ask(ctx, w, "HEAD")
+	q, err := trust.Ask(ctx, w.Project, "HEAD")
 	if err != nil {
 		return err
 	}

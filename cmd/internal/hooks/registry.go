@@ -131,7 +131,7 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 }
 
 // sayHook prints a document, or the same for a person.
-func (a hookCmd) sayHook(doc document.Document, format string, args ...any) error {
+func (a hookCmd) sayHook(doc cli.Document, format string, args ...any) error {
 	a.Print(doc, fmt.Sprintf(format, args...))
 	return nil
 }

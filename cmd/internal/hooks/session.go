@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook/session"
@@ -182,7 +183,7 @@ func (a sessionCmd) listSessions() error {
 
 // tasksOf lists what sessions work on, in all epics whose journal can be read.
 func (a sessionCmd) tasksOf(common string) (tasks []document.SessionTask) {
-	w := &workspace.Workspace{App: a.App, Home: filepath.Join(common, "orch")}
+	w := &workspace.Workspace{Project: &project.Project{App: a.App, Home: filepath.Join(common, "orch")}}
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil

@@ -27,9 +27,6 @@ import (
 	"github.com/beadsorch/orch/stophook/session"
 )
 
-// Patience is how long a stop hook takes at most; a client's own limit is 30 s or more.
-const Patience = 2 * time.Second
-
 // StopHook is the command orch stop-hook.
 func StopHook(app *cli.App) *cobra.Command {
 	a := sessionCmd{app}
@@ -103,7 +100,7 @@ func (s *stop) letGo(ctx context.Context) error {
 }
 
 func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	ctx, cancel := context.WithTimeout(ctx, stophook.Patience)
 	defer cancel()
 	s, err := inTime(ctx, func() (stop, error) {
 		s, err := a.decideStop(ctx, name)

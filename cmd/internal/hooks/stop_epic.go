@@ -102,7 +102,7 @@ func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.
 	case errors.Is(err, git.ErrNotRepository):
 		q, err = trust.AskFolder(app, folder)
 	case err == nil:
-		q, err = trust.Ask(ctx, w, "HEAD")
+		q, err = trust.Ask(ctx, w.Project, "HEAD")
 	}
 	if err != nil {
 		return err
@@ -132,8 +132,8 @@ func (r reading) save() error {
 // it goes by. A tracker that does not answer is stood in for by its newest snapshot; without one
 // the standing is nil.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
-	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Home, "tracker.json")}
-	read, cancel := context.WithTimeout(ctx, Patience*3/4) // so that a snapshot can be looked at still
+	now := reading{Snapshot: beads.Snapshot{At: w.App.Now()}, path: filepath.Join(w.Home, "tracker.json")}
+	read, cancel := context.WithTimeout(ctx, stophook.Patience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
 	var err error
@@ -145,25 +145,25 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		if none == nil {
 			_, none = epic.FindEpic(kept.Issues, epicID)
 		}
-		if none != nil || w.Now().Sub(kept.At) > snapshotLife {
+		if none != nil || w.App.Now().Sub(kept.At) > snapshotLife {
 			return nil, reading{}, err
 		}
 		now.Snapshot, now.old = kept, true
 	}
-	now.Issues = orchestrator.IssuesWithoutSecrets(w.Redact, now.Issues)
+	now.Issues = orchestrator.IssuesWithoutSecrets(w.App.Redact, now.Issues)
 	p, journalErr := w.Epic(epicID)
 	if journalErr != nil {
 		return nil, reading{}, errors.Join(err, journalErr)
 	}
-	state := epic.FromTracker(epicID, now.Issues, w.Now())
+	state := epic.FromTracker(epicID, now.Issues, w.App.Now())
 	if p != nil {
-		state = epic.WithSurvey(p.State, now.Issues, w.Now())
+		state = epic.WithSurvey(p.State, now.Issues, w.App.Now())
 	}
 	mine := func(t *epic.Task) bool {
 		a := t.Last()
 		return t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && (p == nil || !p.Held)
 	}
-	standing := stophook.StandingOf(state, w.Now(), mine, fingerprint(w, state))
+	standing := stophook.StandingOf(state, w.App.Now(), mine, fingerprint(w, state))
 	return &standing, now, err
 }
 

@@ -17,8 +17,10 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -68,7 +70,7 @@ func (s *sessions) call(stdin io.Reader, args ...string) (string, string, int) {
 	root.SetArgs(args)
 	code := cli.ExitDone
 	if err := root.ExecuteContext(s.t.Context()); err != nil {
-		code = a.Report(err)
+		code = explain.Report(a, err)
 	}
 	return out.String(), errs.String(), code
 }
@@ -141,7 +143,7 @@ func TestHookNeverHangs(t *testing.T) {
 	require.Zero(t, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, "the session may end")
-	require.Less(t, time.Since(began), 2*hooks.Patience)
+	require.Less(t, time.Since(began), 2*stophook.Patience)
 
 	long := io.MultiReader(strings.NewReader(`{"session_id":"s","last_assistant_message":"`), strings.NewReader(strings.Repeat("x", 40<<20)))
 	out, errs, code = s.call(long, "stop-hook")

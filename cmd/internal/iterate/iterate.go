@@ -10,8 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/document"
-	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -24,16 +22,26 @@ import (
 )
 
 // commands is both commands.
-type commands struct{ *cli.App }
+type commands struct {
+	*cli.App
+	hooks HooksOf
+}
+
+// HooksOf gives the hooks of a workspace's tasks.
+type HooksOf func(*workspace.Workspace) engine.Hooks
 
 // Iteration is the command orch iteration.
-func Iteration(app *cli.App) *cobra.Command { return iterationCommand(commands{app}) }
+func Iteration(app *cli.App, hooks HooksOf) *cobra.Command {
+	return iterationCommand(commands{app, hooks})
+}
 
 // Checkpoint is the command orch checkpoint.
-func Checkpoint(app *cli.App) *cobra.Command { return checkpointCommand(commands{app}) }
+func Checkpoint(app *cli.App, hooks HooksOf) *cobra.Command {
+	return checkpointCommand(commands{app, hooks})
+}
 
 // say prints a document where JSON was asked for, else the text.
-func (a commands) say(doc document.Document, text string) error {
+func (a commands) say(doc cli.Document, text string) error {
 	a.Print(doc, text)
 	return nil
 }
@@ -140,7 +148,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = hooks.Of(p.Workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.Redact.String(output), Files: files})
+	hook, err = a.hooks(p.Workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.Redact.String(output), Files: files})
 	return v, hook, err
 }
 

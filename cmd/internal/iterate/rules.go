@@ -27,7 +27,7 @@ func (p place) mayRun(ctx context.Context, rules []validation.Rule) error {
 	if !commands {
 		return nil
 	}
-	return trust.Check(ctx, p.Workspace, "", plan.Settings)
+	return trust.Check(ctx, p.Workspace.Project, "", plan.Settings)
 }
 
 // knows lets only rules into a loop whose commands the settings have. A loop may be started

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/mcp"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -124,7 +125,7 @@ func FuzzServe(f *testing.F) {
 
 // oneTask is what orch task get prints, on one line.
 func oneTask(t testing.TB) []byte {
-	doc, err := document.Marshal(document.Task{Task: tracker.Issue{ID: "t", Title: "one"}})
+	doc, err := cli.Marshal(document.Task{Task: tracker.Issue{ID: "t", Title: "one"}})
 	require.NoError(t, err)
 	return doc
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
@@ -90,13 +91,13 @@ func command(words ...string) *line { return &line{args: words} }
 
 // add makes a tool of a command. In says what a model may send; the tool answers with documents
 // of the kind of zero. Exit codes in fine are results, not errors.
-func add[In any](s server, zero document.Document, name, description string, fill func(In) (*line, []string), fine ...int) {
+func add[In any](s server, zero cli.Document, name, description string, fill func(In) (*line, []string), fine ...int) {
 	answer[In](s, tool{zero: zero, name: name, description: description, fine: fine}, fill, func(doc []byte) ([]byte, error) { return doc, nil })
 }
 
 // tool is what a client is told of a tool, and how its exit codes are read.
 type tool struct {
-	zero              document.Document
+	zero              cli.Document
 	name, description string
 	fine              []int
 }
@@ -131,7 +132,7 @@ func failure(printed []byte, exit int, fine []int) error {
 	var tag struct {
 		Schema string `json:"schema"`
 	}
-	var e document.Error
+	var e cli.ErrorDocument
 	if err := json.Unmarshal(printed, &tag); err != nil || tag.Schema != e.Schema() || json.Unmarshal(printed, &e) != nil {
 		if err == nil && slices.Contains(fine, exit) {
 			return nil

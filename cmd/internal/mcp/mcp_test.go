@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/mcp"
 )
@@ -71,7 +72,7 @@ func TestCommandLines(t *testing.T) {
 		return r, string(text)
 	}
 
-	doc, err := document.Marshal(document.Validate{TaskID: "--help", Number: 1, Signal: "BLOCKED"})
+	doc, err := cli.Marshal(document.Validate{TaskID: "--help", Number: 1, Signal: "BLOCKED"})
 	require.NoError(t, err)
 	answer = string(doc)
 	exit = 3

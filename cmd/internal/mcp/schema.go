@@ -7,13 +7,14 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
 // schemaOf is the JSON schema of a kind of document, with the meanings of its fields.
-func schemaOf(zero document.Document, meanings document.Meanings) *jsonschema.Schema {
+func schemaOf(zero cli.Document, meanings document.Meanings) *jsonschema.Schema {
 	t := reflect.TypeOf(zero)
 	s, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: ownSchemas()})
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 )
 
@@ -235,7 +236,7 @@ func addEpics(s server) {
 		if err := json.Unmarshal(printed, &status); err != nil {
 			return nil, err
 		}
-		return document.Marshal(status.Progress())
+		return cli.Marshal(status.Progress())
 	})
 	type statsIn struct {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`

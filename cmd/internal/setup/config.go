@@ -21,12 +21,12 @@ func Config(a *cli.App) *cobra.Command {
 		Use:   "explain [KEY]",
 		Short: "each setting, its value, and where that comes from",
 		Args:  cli.AtMost(1, "at most one key"),
-		RunE:  func(c *cobra.Command, args []string) error { return explain(c.Context(), a, args) },
+		RunE:  func(c *cobra.Command, args []string) error { return explainSettings(c.Context(), a, args) },
 	})
 	return c
 }
 
-func explain(ctx context.Context, a *cli.App, args []string) error {
+func explainSettings(ctx context.Context, a *cli.App, args []string) error {
 	w, err := workspace.Read(ctx, a) // what can be read is explained
 	if err != nil {
 		return err

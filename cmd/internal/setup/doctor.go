@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
-	"github.com/beadsorch/orch/cmd/internal/wiring"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -62,7 +62,7 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 		findings = w.mend(ctx)
 	}
 	if w.Broken != nil {
-		u := cli.Explain(w.Broken)
+		u := explain.Error(w.Broken)
 		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	inner, issues := w.checkTracker(ctx)
@@ -107,14 +107,14 @@ func (w doctor) checkGit(ctx context.Context) finding {
 
 // checkTracker asks the tracker for its issues; they are nil where it did not answer.
 func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
-	ctx, cancel := context.WithTimeout(ctx, wiring.BDTimeout)
+	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
 	defer cancel()
 	t, err := w.Tracker(ctx)
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
-	began := w.Now()
+	began := w.App.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
 		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.TasksCommand() + " list"}, nil
@@ -125,19 +125,19 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.App.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
 }
 
 func (w doctor) checkAgent(ctx context.Context) finding {
 	if w.Config.Agent.Harness == "command" {
 		name := w.Config.Agent.Command[0]
-		if w.LookPath(name) == "" {
+		if w.App.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
 		return finding{"agent", true, strings.Join(w.Config.Agent.Command, " "), ""}
 	}
 	c, _ := all.Client(w.Config.Agent.Harness)
-	binary := w.LookPath(c.Name)
+	binary := w.App.LookPath(c.Name)
 	if binary == "" {
 		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
@@ -225,7 +225,7 @@ func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
 		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, cli.Clip(strings.Join(lost, ", "), 100)),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.WithSurvey(p.State, issues, p.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.App.Now())
 	return out
 }
 
@@ -241,20 +241,20 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range emptied {
-		u := cli.Explain(workspace.EmptiedError(dir))
+		u := explain.Error(workspace.EmptiedError(dir))
 		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	active := false
 	for _, dir := range dirs {
 		p, err := w.Picture(dir)
 		if err != nil {
-			u := cli.Explain(err)
+			u := explain.Error(err)
 			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})
 			continue
 		}
 		active = active || p.Held
 		if err := journal.Check(dir); err != nil {
-			u := cli.Explain(err)
+			u := explain.Error(err)
 			out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 		}
 		out = append(out, checkKnown(p, issues)...)

@@ -9,9 +9,10 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
@@ -23,8 +24,8 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range dirs {
-		m, err := orchestrator.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.Now, false)
-		var held *orchestrator.HeldError
+		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.App.Now, false)
+		var held *epicstore.HeldError
 		if errors.As(err, &held) {
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
 			continue
@@ -52,13 +53,13 @@ func (w doctor) mendBook(dir string) []finding {
 	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}
-	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.Now, false)
+	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.App.Now, false)
 	return mended(dir, m, err)
 }
 
 func mended(name string, m journal.Mended, err error) (out []finding) {
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return []finding{{"journal", false, name + ": " + u.What, strings.Join(u.Fix, "; ")}}
 	}
 	for _, did := range m.Did {
@@ -69,9 +70,9 @@ func mended(name string, m journal.Mended, err error) (out []finding) {
 
 // clearScratch removes what killed commands left in orch's folder for short-lived files.
 func (w doctor) clearScratch() []finding {
-	removed, err := w.Repo.Sweep(w.Now())
+	removed, err := w.Repo.Sweep(w.App.Now())
 	if err != nil {
-		u := cli.Explain(err)
+		u := explain.Error(err)
 		return []finding{{"scratch", false, u.What, strings.Join(u.Fix, "; ")}}
 	}
 	if len(removed) == 0 {
@@ -82,7 +83,7 @@ func (w doctor) clearScratch() []finding {
 
 // checkScratch looks for what clearScratch removes.
 func (w doctor) checkScratch() []finding {
-	left, err := w.Repo.Abandoned(w.Now())
+	left, err := w.Repo.Abandoned(w.App.Now())
 	switch {
 	case err != nil:
 		return []finding{{"scratch", false, err.Error(), ""}}

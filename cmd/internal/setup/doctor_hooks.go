@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -68,7 +68,7 @@ func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, th
 		return bad("installed beside another one, which may fight it: "+text.Clause(others[0], 100), "take that one out")
 	case k.Name == "claude" && w.hooksOff():
 		return bad("installed, and disableAllHooks is set", "take disableAllHooks out of the settings")
-	case w.LookPath("orch") == "":
+	case w.App.LookPath("orch") == "":
 		return bad("installed, and orch is not on PATH: it would never fire", "put orch on PATH")
 	}
 	took, err := w.fire(ctx, stop.Event, fires)
@@ -108,12 +108,12 @@ func (w doctor) stopCommands(k client.Client) (out []string, err error) {
 // variable for their folder.
 func (w doctor) placed(path string) string {
 	for folder, name := range map[string]string{"~/.claude/": "CLAUDE_CONFIG_DIR", "~/.codex/": "CODEX_HOME"} {
-		if rest, ok := strings.CutPrefix(path, folder); ok && w.Getenv(name) != "" {
-			return filepath.Join(w.Getenv(name), rest)
+		if rest, ok := strings.CutPrefix(path, folder); ok && w.App.Getenv(name) != "" {
+			return filepath.Join(w.App.Getenv(name), rest)
 		}
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(w.Getenv("HOME"), rest)
+		return filepath.Join(w.App.Getenv("HOME"), rest)
 	}
 	return filepath.Join(w.Root, path)
 }
@@ -176,9 +176,9 @@ func (w doctor) hooksOff() bool {
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*hooks.Patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Patience)
 	defer cancel()
-	began := w.Now()
+	began := w.App.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.Root, event)
 	res, err := w.Proc.Run(ctx, command.Cmd{Dir: w.Root, Argv: []string{"sh", "-c", line}, Env: w.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
 	switch {
@@ -189,7 +189,7 @@ func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, er
 	case len(res.Stdout) > 0:
 		return 0, fmt.Errorf("it holds a session that is nobody's: %s", cli.FirstLine(string(res.Stdout)))
 	}
-	return w.Now().Sub(began), nil
+	return w.App.Now().Sub(began), nil
 }
 
 // trusted says whether the client would run the hook, as far as it can be asked without
@@ -198,7 +198,7 @@ func (w doctor) trusted(ctx context.Context, k client.Client) (says, fix string)
 	if k.Name != "codex" {
 		return k.Trust, ""
 	}
-	binary := w.LookPath(k.Name)
+	binary := w.App.LookPath(k.Name)
 	if binary == "" {
 		return k.Trust, ""
 	}

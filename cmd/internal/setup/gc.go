@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -48,7 +49,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 		return err
 	}
 	if p.Held {
-		return &orchestrator.HeldError{Epic: p.State.Epic, Holder: p.Holder}
+		return &epicstore.HeldError{Epic: p.State.Epic, Holder: p.Holder}
 	}
 	store, err := p.Store(p.State.Epic)
 	if err != nil {
@@ -133,9 +134,9 @@ func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
 	}
 	var said []string
 	if dry {
-		said, err = w.Repo.Abandoned(w.Now())
+		said, err = w.Repo.Abandoned(w.App.Now())
 	} else {
-		said, err = w.Repo.Sweep(w.Now())
+		said, err = w.Repo.Sweep(w.App.Now())
 	}
 	if err != nil {
 		return err

@@ -132,7 +132,7 @@ func (a initCmd) trusts(ctx context.Context) bool {
 	if err != nil {
 		return false
 	}
-	q, err := trust.Ask(ctx, w, "HEAD")
+	q, err := trust.Ask(ctx, w.Project, "HEAD")
 	return err == nil && q.State(plan.Settings) == trust.Trusted
 }
 
@@ -142,7 +142,7 @@ func (a initCmd) trustShown(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q, err := trust.Ask(ctx, w, "HEAD")
+	q, err := trust.Ask(ctx, w.Project, "HEAD")
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -54,7 +54,7 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 	if err != nil {
 		host = "unknown host"
 	}
-	what := orchestrator.Purge{DryRun: p.dry, Me: orchestrator.Holder{PID: os.Getpid(), Host: host, Started: a.Now().UTC(), Command: "purge"}}
+	what := epicstore.Purge{DryRun: p.dry, Me: epicstore.Holder{PID: os.Getpid(), Host: host, Started: a.Now().UTC(), Command: "purge"}}
 	var folders []string
 	var w *workspace.Workspace
 	if p.task != "" {
@@ -77,7 +77,7 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 			return err
 		}
 	}
-	var sum orchestrator.Purged
+	var sum epicstore.Purged
 	for _, what.Dir = range folders {
 		done, err := what.Do(ctx)
 		if err != nil {
@@ -109,7 +109,7 @@ func dateOf(text string) (time.Time, error) {
 // notForgotten is what purge leaves, for the person to know.
 const notForgotten = "not forgotten: the journal keeps what happened, with titles, names of files and the first clause of each text; git keeps the work, and the tracker its notes"
 
-func (p purge) say(a *cli.App, sum orchestrator.Purged) {
+func (p purge) say(a *cli.App, sum epicstore.Purged) {
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, document.Purge{DryRun: p.dry, Removed: document.Purged(sum), NotForgotten: notForgotten})
 		return

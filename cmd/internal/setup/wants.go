@@ -10,7 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/detect"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
@@ -93,8 +93,8 @@ func definitions(gate []string) (wants []install.Want, err error) {
 
 // gateWant gives the settings a gate, where they have none.
 func gateWant(rules []validation.Rule) install.Want {
-	return install.Want{Path: workspace.SettingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
-		after, _ := config.AddGate(workspace.SettingsFile, before, rules)
+	return install.Want{Path: project.SettingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
+		after, _ := config.AddGate(project.SettingsFile, before, rules)
 		return after, nil
 	}}
 }

@@ -224,5 +224,5 @@ func PrintEvent(a *cli.App, r journal.Record, wanted func(epic.Event) bool) erro
 	if err != nil {
 		return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)
 	}
-	return document.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: printed})
+	return cli.WriteLine(a.Stdout, document.Event{Seq: r.Seq, Event: printed})
 }

@@ -69,7 +69,7 @@ func (p page) drainText() string {
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
 	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
-		return !p.Held && epic.Count(p.State, p.Now()).Done < epic.Count(p.State, p.Now()).Total
+		return !p.Held && epic.Count(p.State, p.App.Now()).Done < epic.Count(p.State, p.App.Now()).Total
 	}
 	return false
 }
@@ -274,7 +274,7 @@ func (p page) foot(c epic.Counts, all bool) string {
 	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
 		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
 	} else if p.Read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Now().Sub(p.State.ReadAt()))))
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.App.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -41,7 +42,7 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	if a.JSON {
 		doc := document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan}
 		if w.Broken != nil {
-			doc.SettingsBroken = cli.Explain(w.Broken).What
+			doc.SettingsBroken = explain.Error(w.Broken).What
 		}
 		cli.WriteJSON(a.Stdout, doc)
 	} else {
@@ -61,7 +62,7 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 // problems are what the settings alone show.
 func problems(w *workspace.Workspace) (out []string) {
 	if w.Broken != nil {
-		return []string{"the settings are broken, so that orch run would not start: " + cli.FirstLine(cli.Explain(w.Broken).What)}
+		return []string{"the settings are broken, so that orch run would not start: " + cli.FirstLine(explain.Error(w.Broken).What)}
 	}
 	if len(w.Config.Gate) == 0 {
 		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")

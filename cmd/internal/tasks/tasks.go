@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -52,7 +53,7 @@ func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
 }
 
 func tasksError(err error) error {
-	u := cli.Explain(err)
+	u := explain.Error(err)
 	if u.Code != "UNEXPECTED" {
 		return err
 	}

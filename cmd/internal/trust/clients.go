@@ -19,8 +19,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/fault"
 )
 
@@ -44,7 +44,7 @@ const (
 // clientItems are those files in the main work tree, and in the tree of HEAD: a client in a
 // worktree of orch's goes by those of the commit that it began from. What is there the same
 // twice is one item.
-func clientItems(ctx context.Context, w *workspace.Workspace) (items []plan.Item, err error) {
+func clientItems(ctx context.Context, w *project.Project) (items []plan.Item, err error) {
 	if w.Repo.WorkTree() != "" {
 		if items, err = filesIn(w.Repo.WorkTree()); err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func unread(err error) error {
 }
 
 // filesOf are the client files in the tree of a commit.
-func filesOf(ctx context.Context, w *workspace.Workspace, rev string) (items []plan.Item, err error) {
+func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.Item, err error) {
 	commit, err := w.Repo.Resolve(ctx, rev)
 	if err != nil {
 		return nil, unread(err) // else whoever needs it says so

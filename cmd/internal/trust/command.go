@@ -9,8 +9,8 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -42,9 +42,9 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 // question is the one of the place that a command was called in.
 // Where all is to be forgotten, it does not matter what would run.
 func question(ctx context.Context, app *cli.App, base string, revoke bool) (*Question, error) {
-	open := workspace.Open
+	open := project.Open
 	if revoke {
-		open = workspace.Read
+		open = project.Read
 	}
 	w, err := open(ctx, app)
 	if errors.Is(err, git.ErrNotRepository) {

@@ -14,18 +14,18 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
-// gather makes the plan of a workspace: of its settings, of what clients would run by the
+// gather makes the plan of a project: of its settings, of what clients would run by the
 // files in its main work tree and in HEAD, of git's own configuration, of the hooks of its
 // tasks, and of the loop in the work tree. It fails where one of these cannot be read.
-func gather(ctx context.Context, w *workspace.Workspace) (plan.Plan, error) {
+func gather(ctx context.Context, w *project.Project) (plan.Plan, error) {
 	items := slices.Concat(gateItems(w.Config, w.Origins), agentItems(w.Config, w.Origins), pathItems(w.Config, w.Origins))
 	files, err := clientItems(ctx, w)
 	if err != nil {

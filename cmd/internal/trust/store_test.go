@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
 )
 
 func ask(t *testing.T, home, id, command string) *Question {
@@ -113,11 +113,11 @@ func TestThePlaceIsOutside(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(repo, "state"), filepath.Join(home, "link")))
 	for _, value := range []string{filepath.Join(repo, "state"), repo, filepath.Join(repo, "not", "there"), filepath.Join(home, "link"), filepath.Join(home, "link", "x"), "relative", home + "/x/../repo"} {
 		p := cli.Process{Env: []string{"HOME=" + home, "XDG_STATE_HOME=" + value}}
-		require.Equal(t, filepath.Join(home, ".local/state"), workspace.PersonDir(p, "XDG_STATE_HOME", ".local/state", repo), value)
+		require.Equal(t, filepath.Join(home, ".local/state"), project.PersonDir(p, "XDG_STATE_HOME", ".local/state", repo), value)
 	}
 	elsewhere := filepath.Join(home, "elsewhere")
-	require.Equal(t, elsewhere, workspace.PersonDir(cli.Process{Env: []string{"XDG_STATE_HOME=" + elsewhere}}, "XDG_STATE_HOME", ".local/state", repo))
-	require.Empty(t, workspace.PersonDir(cli.Process{Env: []string{"HOME=" + repo}}, "XDG_STATE_HOME", ".local/state", repo))
+	require.Equal(t, elsewhere, project.PersonDir(cli.Process{Env: []string{"XDG_STATE_HOME=" + elsewhere}}, "XDG_STATE_HOME", ".local/state", repo))
+	require.Empty(t, project.PersonDir(cli.Process{Env: []string{"HOME=" + repo}}, "XDG_STATE_HOME", ".local/state", repo))
 }
 
 func TestCommandsInClientFiles(t *testing.T) {

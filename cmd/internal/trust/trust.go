@@ -18,8 +18,8 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 )
@@ -41,10 +41,10 @@ type Question struct {
 	Plan plan.Plan
 }
 
-// Ask makes the question of a workspace. Of the agent clients' files those in the main work
+// Ask makes the question of a project. Of the agent clients' files those in the main work
 // tree and in HEAD count, and those in base, the revision that agents start from, as far as
 // they were never confirmed. It fails where the plan or the answers cannot be read.
-func Ask(ctx context.Context, w *workspace.Workspace, base string) (*Question, error) {
+func Ask(ctx context.Context, w *project.Project, base string) (*Question, error) {
 	id, err := identity(ctx, w.Repo, w.Root)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Ask(ctx context.Context, w *workspace.Workspace, base string) (*Question, e
 // Start is for a command that starts agents or the gate: it asks the person where one is
 // there, and has not been asked yet; word and base are as for [Question.Require] and [Ask].
 // It fails as these do.
-func Start(ctx context.Context, w *workspace.Workspace, word, base string) error {
+func Start(ctx context.Context, w *project.Project, word, base string) error {
 	q, err := Ask(ctx, w, base)
 	if err != nil {
 		return err
@@ -93,7 +93,7 @@ func Start(ctx context.Context, w *workspace.Workspace, word, base string) error
 }
 
 // Check is [Start] where nobody is asked.
-func Check(ctx context.Context, w *workspace.Workspace, word string, parts ...plan.Part) error {
+func Check(ctx context.Context, w *project.Project, word string, parts ...plan.Part) error {
 	q, err := Ask(ctx, w, "HEAD")
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func AskFolder(app *cli.App, dir string) (*Question, error) {
 // newQuestion reads the answers about a repository; dirs are its folders, in which answers
 // never are.
 func newQuestion(app *cli.App, id string, dirs ...string) (*Question, error) {
-	home := workspace.PersonDir(app.Process, "XDG_STATE_HOME", ".local/state", dirs...)
+	home := project.PersonDir(app.Process, "XDG_STATE_HOME", ".local/state", dirs...)
 	if home == "" {
 		return nil, &cli.Error{Code: "NO_STATE", What: "there is no folder outside of the repository in which orch could keep what you trust", Exit: cli.ExitNotReady,
 			Fix: []string{"set HOME, or XDG_STATE_HOME, to a folder of yours outside of it"}}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
-	"github.com/beadsorch/orch/cmd/internal/wiring"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
@@ -26,25 +25,10 @@ import (
 func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
-		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Now,
+		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.App.Now,
 		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
 	})
 }
-
-// Worktrees is the folder that holds the worktrees of all epics.
-func (w *Workspace) Worktrees() string {
-	switch root := w.Config.Worktree.Dir; {
-	case root == "":
-		return w.besides()
-	case filepath.IsAbs(root):
-		return root
-	default:
-		return filepath.Join(w.Root, root)
-	}
-}
-
-// besides is the folder next to the repository that holds worktrees by default.
-func (w *Workspace) besides() string { return w.Root + ".worktrees" }
 
 // GiveBack closes the epic, and takes the default folder of worktrees away when that was the
 // last one in it. What cannot be removed it says on standard error, and does not fail for. It
@@ -57,18 +41,18 @@ func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) 
 	if w.Config.Worktree.Dir != "" {
 		return err
 	}
-	rm := os.Remove(w.besides())
+	rm := os.Remove(w.Besides())
 	if rm != nil && !errors.Is(rm, os.ErrNotExist) && !errors.Is(rm, syscall.ENOTEMPTY) && !errors.Is(rm, syscall.EEXIST) {
-		w.warnLeft(w.besides(), rm.Error(), "")
+		w.warnLeft(w.Besides(), rm.Error(), "")
 	}
 	return err
 }
 
 // warnLeft says of something that nobody needs any more why it is there still.
 func (w *Workspace) warnLeft(path, why, fix string) {
-	fmt.Fprintf(w.Stderr, "left behind: %s: %s\n", path, why)
+	fmt.Fprintf(w.App.Stderr, "left behind: %s: %s\n", path, why)
 	if fix != "" {
-		fmt.Fprintf(w.Stderr, "  fix   %s\n", fix)
+		fmt.Fprintf(w.App.Stderr, "  fix   %s\n", fix)
 	}
 }
 
@@ -92,27 +76,27 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	dir := w.EpicDir(epicID)
 	return orchestrator.Deps{
 		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
-		Engine: w.engineKind().Open(local.Options{
+		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
-			Hooks: p.Hooks, Redact: w.Redact, Now: w.Now,
+			Hooks: p.Hooks, Redact: w.App.Redact, Now: w.App.Now,
 		}),
 		Lander: land.NewLander(land.Options{
 			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: w.Proc.RunGuarded, Env: w.GateEnv(),
-			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.Redact, Now: w.Now,
+			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.App.Redact, Now: w.App.Now,
 		}),
 		Agents: orchestrator.Agents{
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
-		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.sessionGone(epicID), Redact: w.Redact, Now: w.Now, Hurry: w.Proc.Hurry,
+		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.sessionGone(epicID), Redact: w.App.Redact, Now: w.App.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }
 
 // engineKind is the kind of engine that the settings name.
-func (w *Workspace) engineKind() wiring.Engine {
-	all := wiring.Engines()
+func (w *Workspace) engineKind() engineKind {
+	all := engineKinds()
 	for _, e := range all {
-		if e.Name == w.Config.Run.Engine {
+		if e.name == w.Config.Run.Engine {
 			return e
 		}
 	}

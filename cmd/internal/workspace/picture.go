@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -32,7 +33,7 @@ type Picture struct {
 	// Records are the journal.
 	Records []journal.Record
 	// Holder is who drives the epic; it counts where Held.
-	Holder orchestrator.Holder
+	Holder epicstore.Holder
 	// Held says that somebody does.
 	Held bool
 	// Asked are the requests that no run has taken yet.
@@ -172,14 +173,14 @@ func (p *Picture) find(id epic.TaskID) *epic.Task {
 // Picture replays the journal in an epic's folder. It fails when that cannot be read.
 func (w *Workspace) Picture(dir string) (*Picture, error) {
 	own := *w
-	p := &Picture{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Now)}
+	p := &Picture{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.App.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
 			p.Records = append(p.Records, e.Record)
 		}
 		return nil
 	})
-	var replay *orchestrator.ReplayError
+	var replay *epicstore.ReplayError
 	p.State, p.Activity = p.Watch.Snapshot()
 	p.State = p.State.Looked()
 	switch {
@@ -189,7 +190,7 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 		return nil, err
 	}
 	if p.State.Epic != "" && w.EpicDir(p.State.Epic) != dir {
-		return nil, &orchestrator.ForeignError{Dir: dir, Epic: p.State.Epic}
+		return nil, &epicstore.ForeignError{Dir: dir, Epic: p.State.Epic}
 	}
 	p.recall()
 	if p.Holder, p.Held, err = p.Watch.Holder(); err != nil {
@@ -247,7 +248,7 @@ func (p *Picture) Promise(ctx context.Context) epic.Outlook {
 	if b, err := p.Standing(ctx); err == nil {
 		p.settleBranch(b)
 	}
-	return epic.PromiseOf(p.State, p.Now())
+	return epic.PromiseOf(p.State, p.App.Now())
 }
 
 // settleBranch has the state know that the epic branch was moved.
@@ -278,5 +279,5 @@ func (p *Picture) Refresh(ctx context.Context) {
 		p.ReadWhy = cli.FirstLine(err.Error())
 		return
 	}
-	p.Read = p.Now()
+	p.Read = p.App.Now()
 }

@@ -111,7 +111,7 @@ func (w *Workspace) sessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 				seen = at
 			}
 		}
-		if idle := w.Now().Sub(seen); idle > SessionIdle {
+		if idle := w.App.Now().Sub(seen); idle > SessionIdle {
 			return "it has given no sign for " + cli.Span(idle)
 		}
 		return ""

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/session"
@@ -21,7 +22,7 @@ func TestSessionGone(t *testing.T) {
 	t.Parallel()
 	common := filepath.Join(t.TempDir(), "r", ".git")
 	now := time.Now()
-	w := &Workspace{App: &cli.App{Process: cli.Process{Now: func() time.Time { return now }}}, Root: filepath.Dir(common), Home: filepath.Join(common, "orch")}
+	w := &Workspace{&project.Project{App: &cli.App{Process: cli.Process{Now: func() time.Time { return now }}}, Root: filepath.Dir(common), Home: filepath.Join(common, "orch")}}
 	client := exec.CommandContext(t.Context(), "sleep", "1000")
 	require.NoError(t, client.Start())
 	task := &epic.Task{Node: epic.Node{ID: "e.1"}}

@@ -9,7 +9,8 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/cmd/internal/wiring"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -25,14 +26,14 @@ func (w *Workspace) Tracker(ctx context.Context) (orchestrator.Tracker, error) {
 	if err := os.MkdirAll(w.Home, 0o700); err != nil {
 		return nil, fmt.Errorf("making orch's folder: %w", err)
 	}
-	return kind.Open(ctx, w.place())
+	return kind.open(ctx, w.place())
 }
 
 // trackerKind is the kind of tracker that the settings name, or else the first that is found.
-func (w *Workspace) trackerKind() wiring.Tracker {
-	at, all := w.place(), wiring.Trackers()
+func (w *Workspace) trackerKind() trackerKind {
+	at, all := w.place(), trackerKinds()
 	for _, t := range all {
-		if t.Name == w.Config.Tracker.Kind || w.Config.Tracker.Kind == "auto" && t.Found(at) {
+		if t.name == w.Config.Tracker.Kind || w.Config.Tracker.Kind == config.TrackerAuto && t.found(at) {
 			return t
 		}
 	}
@@ -40,28 +41,28 @@ func (w *Workspace) trackerKind() wiring.Tracker {
 }
 
 // checkProgram fails where a tracker needs a program that is not on PATH.
-func (w *Workspace) checkProgram(t wiring.Tracker) error {
-	if t.Program == "" || w.LookPath(t.Program) != "" {
+func (w *Workspace) checkProgram(t trackerKind) error {
+	if t.program == "" || w.App.LookPath(t.program) != "" {
 		return nil
 	}
-	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.Program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.Name,
-		Fix: []string{"install " + t.Program + ", or use the embedded tracker: workflow.tracker.kind: file"}}
-	if t.Name == "bd" {
+	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.name,
+		Fix: []string{"install " + t.program + ", or use the embedded tracker: workflow.tracker.kind: file"}}
+	if t.name == config.TrackerBD {
 		e.Code = "NO_BD"
 	}
-	if w.Config.Tracker.Kind == "auto" {
-		e.What, e.Why = "the tasks here are kept by "+t.Name+", and "+t.Program+" is not on PATH", ""
+	if w.Config.Tracker.Kind == config.TrackerAuto {
+		e.What, e.Why = "the tasks here are kept by "+t.name+", and "+t.program+" is not on PATH", ""
 	}
 	return e
 }
 
 // place is where trackers are looked for.
-func (w *Workspace) place() wiring.Place {
-	return wiring.Place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.LookPath, Person: w.Person(), Hasty: w.hasty, Now: w.Now}
+func (w *Workspace) place() place {
+	return place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.App.LookPath, Person: w.Person(), Hasty: w.Hasty, Now: w.App.Now}
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
-func (w *Workspace) Files() (*beads.File, error) { return wiring.File(w.place()) }
+func (w *Workspace) Files() (*beads.File, error) { return file(w.place()) }
 
 // HasFile reports whether the embedded tracker has tasks here, and bd has none.
 func (w *Workspace) HasFile() bool {
@@ -72,7 +73,7 @@ func (w *Workspace) HasFile() bool {
 // Person is who gives the commands, as far as the environment tells.
 func (w *Workspace) Person() string {
 	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
-		if v := w.Getenv(name); v != "" {
+		if v := w.App.Getenv(name); v != "" {
 			return v
 		}
 	}
@@ -80,7 +81,7 @@ func (w *Workspace) Person() string {
 }
 
 // TasksCommand is what agents and people type to see the tracker.
-func (w *Workspace) TasksCommand() string { return w.trackerKind().Tasks }
+func (w *Workspace) TasksCommand() string { return w.trackerKind().tasks }
 
 // Epic is an epic with all that the tracker had when it was found.
 type Epic struct {
@@ -114,7 +115,7 @@ func (w *Workspace) Survey(ctx context.Context) ([]tracker.Issue, error) {
 	if err := w.checkProgram(kind); err != nil {
 		return nil, err
 	}
-	return kind.Survey(ctx, w.place())
+	return kind.survey(ctx, w.place())
 }
 
 // Issue is what the tracker says of a task; ok is false where it does not know it, or does
@@ -130,7 +131,7 @@ func (w *Workspace) Issue(ctx context.Context, task string) (tracker.Issue, bool
 // TrackerError is the error of a tracker that does not answer; one that says by itself what
 // to do stays as it is.
 func TrackerError(err error) error {
-	u := cli.Explain(err)
+	u := explain.Error(err)
 	if u.Code != "UNEXPECTED" {
 		return err
 	}

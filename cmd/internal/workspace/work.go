@@ -30,9 +30,9 @@ type Work struct {
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
 // loop in a folder of its own. It fails as Store does.
 func (w *Workspace) WorkAt(task string) (Work, error) {
-	at := Work{Dir: w.Dir, Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
-	if dir := w.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Getenv("ORCH_TASK") == task {
-		at.Book, at.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(w.Getenv("ORCH_WORKTREE"), w.Dir)
+	at := Work{Dir: w.App.Dir, Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
+	if dir := w.App.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.App.Getenv("ORCH_TASK") == task {
+		at.Book, at.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(w.App.Getenv("ORCH_WORKTREE"), w.App.Dir)
 	}
 	p, t, err := w.look([]string{task})
 	if err != nil || t == nil || t.Last().Number == 0 {

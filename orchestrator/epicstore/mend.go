@@ -1,4 +1,4 @@
-package orchestrator
+package epicstore
 
 import (
 	"context"
@@ -21,7 +21,7 @@ func Mend(ctx context.Context, dir string, belongs func(epic.TaskID) bool, now f
 		return m, errors.Join(err, &HeldError{Epic: epicID, Holder: holder})
 	}
 	if !dry {
-		l, err := lock(ctx, dir, epicID, waiting{})
+		l, err := Acquire(ctx, dir, epicID, Waiting{})
 		if err != nil {
 			return m, err
 		}

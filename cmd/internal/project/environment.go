@@ -1,4 +1,4 @@
-package workspace
+package project
 
 import (
 	"context"
@@ -31,36 +31,36 @@ func systemEnv(p cli.Process, more ...string) []string {
 
 // SystemEnv is what any program needs of the environment, and the variables that are named
 // besides.
-func (w *Workspace) SystemEnv(more ...string) []string { return systemEnv(w.Process, more...) }
+func (p *Project) SystemEnv(more ...string) []string { return systemEnv(p.App.Process, more...) }
 
 // AgentEnv is the whole environment of an agent: what the system and its tools need, a git
 // identity, and what the settings let through.
-func (w *Workspace) AgentEnv(ctx context.Context) []string {
-	names := slices.Concat([]string{"TERM"}, gitNames(), toolNames(), w.Config.Agent.Env)
-	if c, ok := all.Client(w.Config.Agent.Harness); ok {
+func (p *Project) AgentEnv(ctx context.Context) []string {
+	names := slices.Concat([]string{"TERM"}, gitNames(), toolNames(), p.Config.Agent.Env)
+	if c, ok := all.Client(p.Config.Agent.Harness); ok {
 		names = append(names, c.Env...)
 	}
-	env := append(w.SystemEnv(names...), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",
+	env := append(p.SystemEnv(names...), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=gc.auto", "GIT_CONFIG_VALUE_0=0",
 		"GIT_CONFIG_KEY_1=maintenance.auto", "GIT_CONFIG_VALUE_1=false")
-	if _, err := w.Repo.Out(ctx, "var", "GIT_AUTHOR_IDENT"); err != nil || w.noIdentity(ctx) {
+	if _, err := p.Repo.Out(ctx, "var", "GIT_AUTHOR_IDENT"); err != nil || p.noIdentity(ctx) {
 		env = append(env, "GIT_AUTHOR_NAME=orch", "GIT_AUTHOR_EMAIL=orch@localhost", "GIT_COMMITTER_NAME=orch", "GIT_COMMITTER_EMAIL=orch@localhost")
 	}
 	return env
 }
 
 // noIdentity reports whether git would refuse to commit for want of a name.
-func (w *Workspace) noIdentity(ctx context.Context) bool {
-	if w.Getenv("GIT_AUTHOR_EMAIL") != "" && w.Getenv("GIT_COMMITTER_EMAIL") != "" {
+func (p *Project) noIdentity(ctx context.Context) bool {
+	if p.App.Getenv("GIT_AUTHOR_EMAIL") != "" && p.App.Getenv("GIT_COMMITTER_EMAIL") != "" {
 		return false
 	}
-	_, err := w.Repo.Out(ctx, "config", "user.email")
+	_, err := p.Repo.Out(ctx, "config", "user.email")
 	return err != nil
 }
 
 // GateEnv is the whole environment of a gate's command.
-func (w *Workspace) GateEnv() []string { return GateEnv(w.Process, w.Config) }
+func (p *Project) GateEnv() []string { return GateEnv(p.App.Process, p.Config) }
 
-// GateEnv is what GateEnv of a workspace is, where there may be no repository.
+// GateEnv is what GateEnv of a project is, where there may be no repository.
 func GateEnv(p cli.Process, c config.Config) []string {
 	return systemEnv(p, append(toolNames(), c.Agent.Env...)...)
 }

@@ -1,4 +1,4 @@
-package orchestrator
+package epicstore
 
 import (
 	"crypto/rand"
@@ -30,9 +30,9 @@ const (
 // purged is what the state has in place of a text that was forgotten, behind its first clause.
 const purged = " [purged]"
 
-// shelve puts the long texts of an event into files, and gives the event as the journal has
+// Shelve puts the long texts of an event into files, and gives the event as the journal has
 // it. It fails when a file cannot be written.
-func shelve(dir string, e epic.Event) (epic.Event, error) {
+func Shelve(dir string, e epic.Event) (epic.Event, error) {
 	kept := map[string]string{}
 	var errs []error
 	e = e.EditTexts(func(t epic.Text) string {
@@ -53,9 +53,9 @@ func shelve(dir string, e epic.Event) (epic.Event, error) {
 	return e, errors.Join(errs...)
 }
 
-// unshelve gives an event of the journal its texts back. What was forgotten, or is not what
+// Unshelve gives an event of the journal its texts back. What was forgotten, or is not what
 // was kept, stays a clause that says so.
-func unshelve(dir string, e epic.Event) epic.Event {
+func Unshelve(dir string, e epic.Event) epic.Event {
 	kept := e.Kept
 	if e.Kept = nil; len(kept) == 0 {
 		return e

@@ -1,4 +1,4 @@
-package cli_test
+package explain_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 )
 
 // TestReaderGone: a closed pipe on standard output is nobody's failure; on another file it is one.
@@ -19,7 +20,7 @@ func TestReaderGone(t *testing.T) {
 	for _, path := range []string{os.Stdout.Name(), "/another"} {
 		var out, errs bytes.Buffer
 		a := &cli.App{Process: cli.Process{Stdout: &out, Stderr: &errs}}
-		code := a.Report(fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: path, Err: syscall.EPIPE}))
+		code := explain.Report(a, fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: path, Err: syscall.EPIPE}))
 		require.Equal(t, path == os.Stdout.Name(), code == 141, path)
 		require.Equal(t, path == os.Stdout.Name(), errs.Len() == 0, errs.String())
 		require.Empty(t, out.String())

@@ -1,4 +1,4 @@
-package workspace_test
+package project_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/cmd/internal/project"
 )
 
 // TestOddAgentFiles: what is in the agents' folder and is no definition is passed over, and
@@ -24,14 +24,14 @@ func TestOddAgentFiles(t *testing.T) {
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(dir, "gone.md")))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "huge.md"), make([]byte, 2<<20), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "me.md"), []byte("---\niteration: {maxIterations: 4}\n---\nYou count twice.\n"), 0o600))
-	c, _, err := workspace.Settings(cli.Process{}, root)
+	c, _, err := project.Settings(cli.Process{}, root)
 	require.NoError(t, err)
 	require.Equal(t, 4, c.Agents["me"].MaxIterations)
 	require.Equal(t, map[string]string{"me": "You count twice."}, c.Roles)
 
-	require.NoError(t, syscall.Mkfifo(filepath.Join(root, workspace.SettingsFile), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(root, project.SettingsFile), 0o600))
 	var bad *config.Error
-	_, _, err = workspace.Settings(cli.Process{}, root)
+	_, _, err = project.Settings(cli.Process{}, root)
 	require.ErrorAs(t, err, &bad)
 	require.Contains(t, bad.Error(), "is no plain file")
 }

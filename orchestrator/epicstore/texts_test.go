@@ -1,4 +1,4 @@
-package orchestrator
+package epicstore
 
 import (
 	"encoding/json"
@@ -30,13 +30,13 @@ func feedbackIn(e epic.Event) string { return e.Fact.(epic.AgentEnded).Round.Fee
 
 func TestLongTextsAreKeptBesideTheJournal(t *testing.T) {
 	dir, e := t.TempDir(), longEvent()
-	kept, err := shelve(dir, e)
+	kept, err := Shelve(dir, e)
 	require.NoError(t, err)
 	require.Len(t, kept.Kept, 2)
 	require.Less(t, len(saidIn(kept))+len(feedbackIn(kept)), 2*maxInline+8)
 	require.Equal(t, longEvent(), e, "the event itself stays as it was")
-	require.Equal(t, e, unshelve(dir, journaled(t, kept)))
-	again, err := shelve(dir, e)
+	require.Equal(t, e, Unshelve(dir, journaled(t, kept)))
+	again, err := Shelve(dir, e)
 	require.NoError(t, err)
 	require.Equal(t, kept, again)
 	entries, err := os.ReadDir(filepath.Join(dir, textFolder))
@@ -49,7 +49,7 @@ func TestLongTextsAreKeptBesideTheJournal(t *testing.T) {
 
 func TestForgottenAndChangedTexts(t *testing.T) {
 	dir := t.TempDir()
-	kept, err := shelve(dir, longEvent())
+	kept, err := Shelve(dir, longEvent())
 	require.NoError(t, err)
 	outside := filepath.Join(t.TempDir(), "outside")
 	require.NoError(t, os.WriteFile(outside, []byte(saidIn(longEvent())), 0o600))
@@ -64,7 +64,7 @@ func TestForgottenAndChangedTexts(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, []byte(saidIn(longEvent())), 0o600))
 		}
 		require.NoError(t, spoil())
-		got := unshelve(dir, journaled(t, kept))
+		got := Unshelve(dir, journaled(t, kept))
 		require.Equal(t, saidIn(kept)+purged, saidIn(got), name)
 		require.Equal(t, feedbackIn(longEvent()), feedbackIn(got), name)
 	}
@@ -72,9 +72,9 @@ func TestForgottenAndChangedTexts(t *testing.T) {
 
 // A journal of an orch that kept all texts in it is read as it is.
 func TestInlineTextsStay(t *testing.T) {
-	require.Equal(t, longEvent(), unshelve(t.TempDir(), journaled(t, longEvent())))
+	require.Equal(t, longEvent(), Unshelve(t.TempDir(), journaled(t, longEvent())))
 	short := epic.Event{Fact: epic.TaskRetried{Hint: "a hint"}}
-	kept, err := shelve(t.TempDir(), short)
+	kept, err := Shelve(t.TempDir(), short)
 	require.NoError(t, err)
 	require.Equal(t, short, kept)
 }
@@ -86,7 +86,7 @@ func FuzzUnshelve(f *testing.F) {
 	dir := f.TempDir()
 	require.NoError(f, os.WriteFile(filepath.Join(dir, "secret"), []byte("from elsewhere"), 0o600))
 	f.Fuzz(func(t *testing.T, name, hash string) {
-		e := unshelve(dir, epic.Event{Fact: epic.TaskRetried{Hint: "clause"}, Kept: map[string]string{name: hash}})
+		e := Unshelve(dir, epic.Event{Fact: epic.TaskRetried{Hint: "clause"}, Kept: map[string]string{name: hash}})
 		require.NotContains(t, e.Fact.(epic.TaskRetried).Hint, "elsewhere")
 		require.Nil(t, e.Kept)
 	})

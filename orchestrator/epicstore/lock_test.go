@@ -1,4 +1,4 @@
-package orchestrator_test
+package epicstore_test
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
-	. "github.com/beadsorch/orch/orchestrator"
+	. "github.com/beadsorch/orch/orchestrator/epicstore"
 )
 
 // TestHeldBy asks the kernel, not the file: a name that a killed run left behind

@@ -1,4 +1,4 @@
-package orchestrator
+package epicstore
 
 import (
 	"context"
@@ -59,12 +59,12 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	if err != nil {
 		return done, err
 	}
-	l, err := lock(ctx, p.Dir, s.Epic, waiting{})
+	l, err := Acquire(ctx, p.Dir, s.Epic, Waiting{})
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, l.Unlock()) }()
-	if err := writeHolder(p.Dir, p.Me); err != nil {
+	if err := WriteHolder(p.Dir, p.Me); err != nil {
 		return done, err
 	}
 	if rec, err = journal.Read(p.Dir); err != nil { // what is so now that nobody else writes

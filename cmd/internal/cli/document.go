@@ -1,14 +1,4 @@
-// Package document is what orch prints as JSON: one Go type for each document, with its schema
-// tag. What is no document cannot be printed as JSON, and the tools of the Model Context
-// Protocol answer with the same types.
-//
-// The comment of a field is its meaning, with its unit and when it is absent. docs/json.md, the
-// meanings in the schemas of the tools, and the golden examples are made from the types here:
-//
-//	go test ./cmd/internal/document -update
-//
-// The name and the meaning of a field stay, or the number of its schema tag rises.
-package document
+package cli
 
 import (
 	"bytes"
@@ -45,17 +35,18 @@ func Marshal(d Document) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Write prints a document over several lines. A document that cannot be printed is replaced by
-// an [Error] that says so.
-func Write(w io.Writer, d Document) error { return write(w, d, "  ") }
+// WriteJSON prints a document for a program, over several lines. One that cannot be printed is
+// replaced by an [ErrorDocument] that says so. Nobody reads on where it cannot be written.
+func WriteJSON(w io.Writer, d Document) { _ = writeDocument(w, d, "  ") }
 
-// WriteLine prints a document as one line of JSON lines.
-func WriteLine(w io.Writer, d Document) error { return write(w, d, "") }
+// WriteLine prints a document as one line of JSON lines, as WriteJSON does else. It fails where it
+// cannot be written.
+func WriteLine(w io.Writer, d Document) error { return writeDocument(w, d, "") }
 
-func write(w io.Writer, d Document, indent string) error {
+func writeDocument(w io.Writer, d Document, indent string) error {
 	body, err := Marshal(d)
 	if err != nil {
-		body, _ = Marshal(Error{Code: "UNEXPECTED", Message: err.Error(), Exit: 1}) // text and a number always have JSON
+		body, _ = Marshal(ErrorDocument{Code: "UNEXPECTED", Message: err.Error(), Exit: 1}) // text and a number always have JSON
 	}
 	if indent != "" {
 		var pretty bytes.Buffer
@@ -67,3 +58,20 @@ func write(w io.Writer, d Document, indent string) error {
 	_, err = w.Write(append(body, '\n'))
 	return err
 }
+
+// ErrorDocument is why a command failed.
+type ErrorDocument struct {
+	// Code is the reason as a program reads it, such as NOT_FOUND.
+	Code string `json:"code"`
+	// Message is what happened.
+	Message string `json:"message"`
+	// Why it did; "" where the message says all.
+	Why string `json:"why"`
+	// Fix is commands or advice, one a line; null for none.
+	Fix []string `json:"fix"`
+	// Exit is the exit code of the command.
+	Exit int `json:"exit"`
+}
+
+// Schema is "orch.error/1".
+func (ErrorDocument) Schema() string { return "orch.error/1" }

@@ -1,4 +1,4 @@
-package orchestrator
+package epicstore
 
 import (
 	"context"
@@ -60,33 +60,36 @@ const lockPatience = 3 * time.Second
 
 const lockFile = "lock"
 
-// epicLock is the lock of an epic, held.
-type epicLock struct {
-	*flock.Flock
+// Lock is the lock of an epic, held.
+type Lock struct {
+	file *flock.Flock
 	epic epic.TaskID
 }
 
-// waiting is how long one waits for the lock, and who is told for whom.
-type waiting struct {
-	wait time.Duration
-	told func(Holder) // may be nil
+// Unlock gives the epic free. It fails when the lock's file cannot be unlocked.
+func (l *Lock) Unlock() error { return l.file.Unlock() }
+
+// Waiting is how long one waits for the lock, and who is told for whom.
+type Waiting struct {
+	Wait time.Duration
+	Told func(Holder) // may be nil
 }
 
-// lock takes the epic's lock. It waits for a short command as long as it is told, and tells for
+// Acquire takes the epic's lock. It waits for a short command as long as it is told, and tells for
 // whom; for a run that drives the epic it does not wait. It fails with *HeldError.
-func lock(ctx context.Context, dir string, epicID epic.TaskID, w waiting) (*epicLock, error) {
+func Acquire(ctx context.Context, dir string, epicID epic.TaskID, w Waiting) (*Lock, error) {
 	began, told := time.Now(), Holder{}
 	for {
 		l, err := lockSoon(ctx, dir, epicID)
 		var held *HeldError
-		if !errors.As(err, &held) || held.Holder.Drives() || w.wait == 0 || ctx.Err() != nil {
+		if !errors.As(err, &held) || held.Holder.Drives() || w.Wait == 0 || ctx.Err() != nil {
 			return l, err
 		}
-		if w.told != nil && held.Holder != told {
+		if w.Told != nil && held.Holder != told {
 			told = held.Holder
-			w.told(told)
+			w.Told(told)
 		}
-		if time.Since(began) >= w.wait {
+		if time.Since(began) >= w.Wait {
 			return l, err
 		}
 	}
@@ -97,7 +100,7 @@ func lock(ctx context.Context, dir string, epicID epic.TaskID, w waiting) (*epic
 func (h Holder) Drives() bool { return h.Command == string(epic.ModeRun) }
 
 // lockSoon takes the epic's lock, or fails with *HeldError after a moment.
-func lockSoon(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, error) {
+func lockSoon(ctx context.Context, dir string, epicID epic.TaskID) (*Lock, error) {
 	files, err := epicdir.Open(dir)
 	if err != nil {
 		return nil, err
@@ -109,15 +112,15 @@ func lockSoon(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, e
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
 	defer cancel()
 	for {
-		l := &epicLock{newLock(dir), epicID}
-		ok, err := l.TryLockContext(ctx, 20*time.Millisecond)
+		l := &Lock{file: newLock(dir), epic: epicID}
+		ok, err := l.file.TryLockContext(ctx, 20*time.Millisecond)
 		if !ok {
 			if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 				return nil, fmt.Errorf("locking the epic: %w", err)
 			}
-			return nil, &HeldError{Epic: epicID, Holder: readHolder(dir)}
+			return nil, &HeldError{Epic: epicID, Holder: ReadHolder(dir)}
 		}
-		if l.check() == nil {
+		if l.Check() == nil {
 			return l, nil
 		}
 		if err := l.Unlock(); err != nil { // the file was replaced while it was being locked
@@ -126,29 +129,29 @@ func lockSoon(ctx context.Context, dir string, epicID epic.TaskID) (*epicLock, e
 	}
 }
 
-// check reports whether the file that was locked is still the one of its name: when it is not,
+// Check reports whether the file that was locked is still the one of its name: when it is not,
 // another process may hold a lock of that name too. It fails with *FencedError.
-func (l *epicLock) check() error {
-	mine, err := l.Stat()
+func (l *Lock) Check() error {
+	mine, err := l.file.Stat()
 	if err != nil {
 		return fmt.Errorf("looking at the epic's lock: %w", err)
 	}
-	there, err := os.Lstat(l.Path())
+	there, err := os.Lstat(l.file.Path())
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return &FencedError{Epic: l.epic, Why: l.Path() + " was removed"}
+		return &FencedError{Epic: l.epic, Why: l.file.Path() + " was removed"}
 	case err != nil:
 		return fmt.Errorf("looking at the epic's lock: %w", err)
 	case !os.SameFile(mine, there):
-		return &FencedError{Epic: l.epic, Why: l.Path() + " was replaced"}
+		return &FencedError{Epic: l.epic, Why: l.file.Path() + " was replaced"}
 	}
 	return nil
 }
 
 const holderFile = "holder.json"
 
-// writeHolder says who holds the epic, for others to see.
-func writeHolder(dir string, me Holder) error {
+// WriteHolder says who holds the epic, for others to see.
+func WriteHolder(dir string, me Holder) error {
 	files, err := epicdir.Open(dir)
 	if err != nil {
 		return err
@@ -172,7 +175,8 @@ func newLock(dir string) *flock.Flock {
 	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
 }
 
-func readHolder(dir string) (h Holder) {
+// ReadHolder says who has said last that it holds the epic; zero when that cannot be read.
+func ReadHolder(dir string) (h Holder) {
 	b, err := private.ReadFile(filepath.Join(dir, holderFile), maxHolder)
 	if err != nil || json.Unmarshal(b, &h) != nil {
 		return Holder{}
@@ -185,7 +189,7 @@ func readHolder(dir string) (h Holder) {
 // has removed holds the journal still.
 func HeldBy(dir string) (h Holder, ok bool, err error) {
 	if journal.Held(dir) {
-		return readHolder(dir), true, nil
+		return ReadHolder(dir), true, nil
 	}
 	if info, err := os.Lstat(filepath.Join(dir, lockFile)); err != nil || !info.Mode().IsRegular() {
 		return Holder{}, false, nil
@@ -198,5 +202,5 @@ func HeldBy(dir string) (h Holder, ok bool, err error) {
 	if free {
 		return Holder{}, false, f.Unlock()
 	}
-	return readHolder(dir), true, nil
+	return ReadHolder(dir), true, nil
 }

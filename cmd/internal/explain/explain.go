@@ -1,4 +1,6 @@
-package cli
+// Package explain sorts the errors of all that is below the commands into what a person is
+// shown: what happened, why, and what to do.
+package explain
 
 import (
 	"errors"
@@ -10,34 +12,34 @@ import (
 	"syscall"
 
 	"github.com/beadsorch/orch/beads"
+	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
-	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/tracker"
-	"github.com/beadsorch/orch/worktree"
 )
 
-// Explain sorts every error that the packages below return into what a
+// Error sorts every error that the packages below return into what a
 // person is shown. It is the one place that knows them all.
-func Explain(err error) *Error {
+func Error(err error) *cli.Error {
 	var (
-		u       *Error
+		u       *cli.Error
 		setting *config.Error
-		held    *orchestrator.HeldError
+		held    *epicstore.HeldError
 		noEpic  *epic.ErrNotEpic
-		fenced  *orchestrator.FencedError
-		foreign *orchestrator.ForeignError
+		fenced  *epicstore.FencedError
+		foreign *epicstore.ForeignError
 		corrupt *journal.CorruptError
-		replay  *orchestrator.ReplayError
+		replay  *epicstore.ReplayError
 		version *beads.VersionError
 		refused *git.UnsupportedError
 		out     *git.CheckedOutError
-		root    *worktree.RootError
+		root    worktreeFolder
 		inWay   *git.InTheWayError
 		tasks   *beads.DamagedError
 		unsafe  *private.UnsafeError
@@ -47,13 +49,13 @@ func Explain(err error) *Error {
 	}
 	switch {
 	case errors.As(err, &u):
-		if why, ok := fault.Machine(u.Err); ok && u.Exit != ExitHeld && u.Exit != ExitMachine {
+		if why, ok := fault.Machine(u.Err); ok && u.Exit != cli.ExitHeld && u.Exit != cli.ExitMachine {
 			return machineError(u.What+": "+why, err) // whatever it was taken for where it came up
 		}
 		return u
 	case errors.As(err, &inWay):
-		return &Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: ExitNotReady, Err: err,
-			Why: "orch needs that name for the work of this epic, and moves nobody's references", Fix: []string{inWay.Fix(Quote[string])}}
+		return &cli.Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: cli.ExitNotReady, Err: err,
+			Why: "orch needs that name for the work of this epic, and moves nobody's references", Fix: []string{inWay.Fix(cli.Quote[string])}}
 	}
 	if why, ok := fault.Machine(err); ok {
 		return machineError(why, err)
@@ -62,75 +64,82 @@ func Explain(err error) *Error {
 	case errors.As(err, &setting):
 		return settingError(setting)
 	case errors.As(err, &held):
-		fix := []string{"orch watch " + Quote(held.Epic), "orch status " + Quote(held.Epic), "orch stop " + Quote(held.Epic)}
+		fix := []string{"orch watch " + cli.Quote(held.Epic), "orch status " + cli.Quote(held.Epic), "orch stop " + cli.Quote(held.Epic)}
 		if !held.Holder.Drives() {
-			fix = []string{"give the command again, with a longer --wait", "orch status " + Quote(held.Epic)}
+			fix = []string{"give the command again, with a longer --wait", "orch status " + cli.Quote(held.Epic)}
 		}
-		return &Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: ExitHeld, Err: err, Why: "one orch at a time may drive an epic", Fix: fix}
+		return &cli.Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: cli.ExitHeld, Err: err, Why: "one orch at a time may drive an epic", Fix: fix}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
 	case errors.As(err, &fenced):
-		return &Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: ExitHeld, Err: err,
+		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
-			Fix: []string{"orch status " + Quote(fenced.Epic), "orch run " + Quote(fenced.Epic) + " goes on, when no other does"}}
+			Fix: []string{"orch status " + cli.Quote(fenced.Epic), "orch run " + cli.Quote(fenced.Epic) + " goes on, when no other does"}}
 	case errors.As(err, &foreign), errors.As(err, &corrupt), errors.As(err, &replay),
 		errors.Is(err, journal.ErrUnsafe), errors.Is(err, journal.ErrVersion), errors.Is(err, journal.ErrHeld):
 		return journalError(err)
 	case errors.As(err, &version):
-		return &Error{Code: "TRACKER_TOO_OLD", What: version.Error(), Exit: ExitNotReady, Err: err,
+		return &cli.Error{Code: "TRACKER_TOO_OLD", What: version.Error(), Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"install bd 1.0.4 or later, or use the embedded tracker: workflow.tracker.kind: file"}}
 	case errors.As(err, &refused):
-		return &Error{Code: "REPOSITORY", What: refused.Reason, Exit: ExitNotReady, Err: err, Fix: []string{refused.Fix}}
+		return &cli.Error{Code: "REPOSITORY", What: refused.Reason, Exit: cli.ExitNotReady, Err: err, Fix: []string{refused.Fix}}
 	case errors.As(err, &root):
 		return rootError(root, err)
 	case errors.As(err, &out):
-		return &Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: ExitNeedsYou, Err: err,
+		return &cli.Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
-			Fix: []string{"git -C " + Quote(out.Path) + " switch --detach"}}
+			Fix: []string{"git -C " + cli.Quote(out.Path) + " switch --detach"}}
 	case errors.Is(err, git.ErrNotRepository):
-		return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Err: err,
+		return &cli.Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
 	case errors.As(err, &unsafe):
-		return &Error{Code: "IN_THE_WAY", What: err.Error(), Exit: ExitNotReady, Err: err, Why: "orch follows no links in folders of its own and of git's administration, and waits for nothing there",
-			Fix: []string{"ls -ld " + Quote(unsafe.Path), "move it away, and put the folder or file back that it stands for"}}
+		return &cli.Error{Code: "IN_THE_WAY", What: err.Error(), Exit: cli.ExitNotReady, Err: err, Why: "orch follows no links in folders of its own and of git's administration, and waits for nothing there",
+			Fix: []string{"ls -ld " + cli.Quote(unsafe.Path), "move it away, and put the folder or file back that it stands for"}}
 	case errors.As(err, &tasks):
 		return tasksError(tasks, err)
 	case errors.Is(err, beads.ErrNoDatabase):
-		return &Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: ExitNotReady, Err: err, Why: err.Error(),
+		return &cli.Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: cli.ExitNotReady, Err: err, Why: err.Error(),
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
 	}
 	if e := fileError(err); e != nil {
 		return e
 	}
-	return &Error{Code: "UNEXPECTED", What: err.Error(), Exit: ExitFailed, Err: err}
+	return &cli.Error{Code: "UNEXPECTED", What: err.Error(), Exit: cli.ExitFailed, Err: err}
+}
+
+// worktreeFolder is the error of a folder that cannot hold worktrees.
+type worktreeFolder interface {
+	error
+	// Folder is the folder that was asked for.
+	Folder() string
 }
 
 // tasksError is for the embedded tracker's file that is not what it should be.
-func tasksError(e *beads.DamagedError, err error) *Error {
-	u := &Error{Code: "TRACKER_DAMAGED", What: "the file of the tasks is damaged: " + e.Error(), Exit: ExitNotReady, Err: err,
+func tasksError(e *beads.DamagedError, err error) *cli.Error {
+	u := &cli.Error{Code: "TRACKER_DAMAGED", What: "the file of the tasks is damaged: " + e.Error(), Exit: cli.ExitNotReady, Err: err,
 		Why: "orch guesses no task, so nothing was read from the file, and it stays as it is; work that was done is kept"}
 	if e.Line > 0 {
-		u.Fix = append(u.Fix, fmt.Sprintf("sed -n %dp %s   shows the line", e.Line, Quote(e.Path)))
+		u.Fix = append(u.Fix, fmt.Sprintf("sed -n %dp %s   shows the line", e.Line, cli.Quote(e.Path)))
 	}
 	if e.Fix != "" {
 		u.Fix = append(u.Fix, e.Fix)
 	}
-	u.Fix = append(u.Fix, "or bring the file back from a backup; where it is committed: git log -p -- "+Quote(e.Path))
+	u.Fix = append(u.Fix, "or bring the file back from a backup; where it is committed: git log -p -- "+cli.Quote(e.Path))
 	return u
 }
 
 // rootError is for a folder that cannot hold worktrees.
-func rootError(root *worktree.RootError, err error) *Error {
-	e := &Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
+func rootError(root worktreeFolder, err error) *cli.Error {
+	e := &cli.Error{Code: "WORKTREE_FOLDER", What: root.Error(), Exit: cli.ExitNotReady, Err: err, Why: "agents work in folders below it, and nothing that was put in its place is followed",
 		Fix: []string{"another place: workflow.worktree.dir"}}
-	if _, err := os.Lstat(root.Root); err == nil {
-		e.Fix = []string{"mv " + Quote(root.Root) + " " + Quote(root.Root+".aside"), "or another place: workflow.worktree.dir"}
+	if _, err := os.Lstat(root.Folder()); err == nil {
+		e.Fix = []string{"mv " + cli.Quote(root.Folder()) + " " + cli.Quote(root.Folder()+".aside"), "or another place: workflow.worktree.dir"}
 	}
 	return e
 }
 
 // fileError is for a file or folder that cannot be used as it is; nil for what is none.
-func fileError(err error) *Error {
+func fileError(err error) *cli.Error {
 	path := ""
 	var (
 		at   *fs.PathError
@@ -139,7 +148,7 @@ func fileError(err error) *Error {
 	)
 	switch {
 	case errors.As(err, &exit) && strings.Contains(exit.Stderr, "Permission denied"):
-		return &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err,
+		return &cli.Error{Code: "NO_ACCESS", What: err.Error(), Exit: cli.ExitNotReady, Err: err,
 			Why: "a file or folder of the repository is closed to you, or belongs to somebody else",
 			Fix: []string{`find "$(git rev-parse --git-common-dir)" ! -user "$(id -un)" -o -type d ! -perm -u=rwx   lists what is`, "chmod u+rwX what is yours and closed, or give it to you with chown"}}
 	case errors.As(err, &at):
@@ -149,11 +158,11 @@ func fileError(err error) *Error {
 	default:
 		return nil
 	}
-	look := "ls -ld " + Quote(path) + " " + Quote(filepath.Dir(path))
+	look := "ls -ld " + cli.Quote(path) + " " + cli.Quote(filepath.Dir(path))
 	if !filepath.IsAbs(path) { // below a folder that the error names
 		look = "look who owns it, and what it is, with ls -ld"
 	}
-	e := &Error{Code: "NO_ACCESS", What: err.Error(), Exit: ExitNotReady, Err: err}
+	e := &cli.Error{Code: "NO_ACCESS", What: err.Error(), Exit: cli.ExitNotReady, Err: err}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		e.Why = "the file, or a folder above it, is closed to you, or belongs to somebody else"
@@ -170,22 +179,22 @@ func fileError(err error) *Error {
 }
 
 // machineError is a fault of the machine.
-func machineError(what string, err error) *Error {
+func machineError(what string, err error) *cli.Error {
 	r, _ := epic.ReasonOf(epic.Machine)
-	e := &Error{Code: string(epic.Machine), What: strings.TrimPrefix(strings.TrimPrefix(what, "error: "), "fatal: "), Why: r.Means, Exit: ExitMachine, Err: err,
+	e := &cli.Error{Code: string(epic.Machine), What: strings.TrimPrefix(strings.TrimPrefix(what, "error: "), "fatal: "), Why: r.Means, Exit: cli.ExitMachine, Err: err,
 		Fix: []string{"mend that, and give the command again"}}
 	var closed *fault.ClosedError
 	if errors.As(err, &closed) {
 		e.Why = "no work can be kept there; no attempt is charged"
-		e.Fix = []string{"ls -ld " + Quote(closed.Path) + "; lsattr -d " + Quote(closed.Path) + "; findmnt -T " + Quote(closed.Path) + "   tell who owns it, whether it is immutable, and how it is mounted",
+		e.Fix = []string{"ls -ld " + cli.Quote(closed.Path) + "; lsattr -d " + cli.Quote(closed.Path) + "; findmnt -T " + cli.Quote(closed.Path) + "   tell who owns it, whether it is immutable, and how it is mounted",
 			"make it writable for you, and give the command again"}
 	}
 	return e
 }
 
 // damagedError is for a file of the repository that git cannot read; why is git's own line.
-func damagedError(why string, err error) *Error {
-	e := &Error{Code: "REPOSITORY_DAMAGED", What: "git cannot read a file of the repository: " + why, Exit: ExitMachine, Err: err,
+func damagedError(why string, err error) *cli.Error {
+	e := &cli.Error{Code: "REPOSITORY_DAMAGED", What: "git cannot read a file of the repository: " + why, Exit: cli.ExitMachine, Err: err,
 		Why: "nothing was changed, and no attempt is charged"}
 	switch {
 	case strings.Contains(why, "packed-refs"):
@@ -204,47 +213,47 @@ func damagedError(why string, err error) *Error {
 const mends = "orch doctor --fix mends it: it keeps the file as it is beside it, cuts it to what is sound, and the next run finds by git and the tracker what is missing then"
 
 // journalError is for a journal that cannot be trusted, or not be had.
-func journalError(err error) *Error {
+func journalError(err error) *cli.Error {
 	var (
-		foreign *orchestrator.ForeignError
+		foreign *epicstore.ForeignError
 		corrupt *journal.CorruptError
 	)
-	u := &Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: ExitFailed, Err: err,
+	u := &cli.Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: cli.ExitFailed, Err: err,
 		Why: "a record before the end of the journal is damaged; orch never guesses what it said, and nothing was changed", Fix: []string{mends}}
 	switch {
 	case errors.As(err, &foreign):
-		u.Code, u.Exit = "JOURNAL_FOREIGN", ExitNotReady
+		u.Code, u.Exit = "JOURNAL_FOREIGN", cli.ExitNotReady
 		u.Why = "somebody has copied it there; by it orch would take the work of one epic for that of another, and nothing was changed"
 	case errors.As(err, &corrupt):
 		u.What = corrupt.Error()
 	case errors.Is(err, journal.ErrVersion):
-		u.Code, u.Exit, u.Why = "JOURNAL_NEWER", ExitNotReady, "this orch would not understand all of it, and nothing was changed"
+		u.Code, u.Exit, u.Why = "JOURNAL_NEWER", cli.ExitNotReady, "this orch would not understand all of it, and nothing was changed"
 		u.Fix = []string{"go on with the newer orch"}
 	case errors.Is(err, journal.ErrUnsafe):
-		u.Code, u.Exit, u.Why = "JOURNAL_UNSAFE", ExitNotReady, "only a plain file that nobody else can write is believed, and nothing was changed"
+		u.Code, u.Exit, u.Why = "JOURNAL_UNSAFE", cli.ExitNotReady, "only a plain file that nobody else can write is believed, and nothing was changed"
 	case errors.Is(err, journal.ErrHeld):
-		u.Code, u.Exit, u.Why, u.Fix = "RUN_ACTIVE", ExitHeld, "", []string{"orch status"}
+		u.Code, u.Exit, u.Why, u.Fix = "RUN_ACTIVE", cli.ExitHeld, "", []string{"orch status"}
 	default:
 		u.Why = "a record does not follow from those before it: the journal was edited, or put together from others; nothing was changed"
 	}
 	return u
 }
 
-func settingError(e *config.Error) *Error {
-	u := &Error{Code: "SETTINGS", What: e.Error(), Why: e.Snippet, Exit: ExitUsage, Err: e}
+func settingError(e *config.Error) *cli.Error {
+	u := &cli.Error{Code: "SETTINGS", What: e.Error(), Why: e.Snippet, Exit: cli.ExitUsage, Err: e}
 	if e.Fix != "" {
 		u.Fix = []string{e.Fix}
 	}
 	return u
 }
 
-func noEpicError(e *epic.ErrNotEpic) *Error {
-	u := &Error{Code: "EPIC_NOT_FOUND", What: e.Error(), Exit: ExitNotFound, Err: e}
+func noEpicError(e *epic.ErrNotEpic) *cli.Error {
+	u := &cli.Error{Code: "EPIC_NOT_FOUND", What: e.Error(), Exit: cli.ExitNotFound, Err: e}
 	there := "neither an epic nor a task"
 	if e.Exists {
 		there = "a task, not an epic"
 	}
-	u.Why = fmt.Sprintf("the tracker has %d open %s; %s is %s", len(e.Open), Plural(len(e.Open), "epic", "epics"), e.ID, there)
+	u.Why = fmt.Sprintf("the tracker has %d open %s; %s is %s", len(e.Open), cli.Plural(len(e.Open), "epic", "epics"), e.ID, there)
 	if near, ok := nearest(string(e.ID), e.Open); ok {
 		u.Fix = []string{fmt.Sprintf("did you mean %s (%s)?   orch run %s", near.ID, near.Title, near.ID)}
 	} else {

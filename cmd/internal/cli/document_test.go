@@ -1,4 +1,4 @@
-package document
+package cli
 
 import (
 	"bytes"
@@ -29,18 +29,18 @@ func TestMarshal(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, want, string(got))
 	}
-	got, err := Marshal(TaskClosed{Closed: "<&>"})
+	got, err := Marshal(ErrorDocument{Code: "<&>"})
 	require.NoError(t, err)
-	require.Equal(t, `{"schema":"orch.tasks/1","closed":"<&>"}`, string(got))
+	require.Equal(t, `{"schema":"orch.error/1","code":"<&>","message":"","why":"","fix":null,"exit":0}`, string(got))
 }
 
 // TestWrite: what has no JSON, or is no object, is an error for who reads it, on as many lines
 // as a document would have.
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	for _, d := range []Document{odd{math.NaN()}, odd{"text"}, odd{nil}, Resume{AgentContext: json.RawMessage("{")}} {
+	for _, d := range []Document{odd{math.NaN()}, odd{"text"}, odd{nil}, odd{json.RawMessage("{")}} {
 		var out, line bytes.Buffer
-		require.NoError(t, Write(&out, d))
+		WriteJSON(&out, d)
 		var e struct {
 			Schema, Code, Message string
 			Exit                  int
