@@ -162,7 +162,7 @@ func Reasons() []Reason {
 			"orch doctor", uncharged, neutral, untouched, ExitFailed},
 		{Orphaned, "an attempt whose orch is gone",
 			"orch run EPIC picks it up", uncharged, neutral, blocked, ExitFailed},
-		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, or a reference that could not be locked",
+		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, a git that was killed, a file that git cannot read, a folder of objects that cannot be written, or a reference that could not be locked",
 			"mend what the reason names, then orch run again: it charges no attempt", uncharged, neutral, untouched, ExitMachine},
 		{Disk, "the disk is full or cannot be written",
 			"make room, then orch run again", uncharged, neutral, untouched, ExitMachine},
