@@ -60,17 +60,17 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.Proc.RunGuarded, validation.Within(p.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
+	v, err := validation.Judge(ctx, p.Proc.RunGuarded, validation.Within(p.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.App.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v), Promise: p.Promise(ctx).Promise})
+	if a.App.JSON {
+		cli.WriteJSON(a.App.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v), Promise: p.Promise(ctx).Promise})
 	} else {
-		a.PrintVerdict(v)
+		a.App.PrintVerdict(v)
 	}
 	if !v.Passed {
 		return cli.ExitWith(cli.ExitNeedsYou)
