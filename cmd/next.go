@@ -220,7 +220,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err == nil {
-		err = p.Broken // the gate is in the settings
+		err = p.Workspace.Broken // the gate is in the settings
 	}
 	if err != nil {
 		return err
@@ -263,7 +263,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Epic(p.State.Epic)
+		now, err := p.Workspace.Epic(p.State.Epic)
 		if err != nil {
 			return err
 		}
@@ -320,7 +320,7 @@ func (a *app) mayLand(p *workspace.Picture, t *epic.Task, accept bool) error {
 func lostAttempt(p *workspace.Picture, t *epic.Task, lost epic.Attempt) error {
 	e := &cli.Error{Code: "ATTEMPT_LOST", What: fmt.Sprintf("attempt %d at %s is no longer this session's: %s", lost.Number, t.ID, text.FirstLine(lost.Feedback, "it was gone")),
 		Exit: cli.ExitNeedsYou, Why: "it had made no commit", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
-	n := worktree.NamesOf(p.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
+	n := worktree.NamesOf(p.Workspace.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
 	if lost.Head != "" && lost.Head != lost.Base {
 		e.Why = fmt.Sprintf("what it had done is kept: commit %.12s, %s", lost.Head, n.Attic)
 		e.Fix = append(e.Fix, "git log "+string(lost.Head)+" shows that work")

@@ -225,7 +225,7 @@ func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
 		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, cli.Clip(strings.Join(lost, ", "), 100)),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.WithSurvey(p.State, issues, p.App.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Workspace.App.Now())
 	return out
 }
 

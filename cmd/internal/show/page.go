@@ -69,7 +69,7 @@ func (p page) drainText() string {
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
 	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
-		return !p.Held && epic.Count(p.State, p.App.Now()).Done < epic.Count(p.State, p.App.Now()).Total
+		return !p.Held && epic.Count(p.State, p.Workspace.App.Now()).Done < epic.Count(p.State, p.Workspace.App.Now()).Total
 	}
 	return false
 }
@@ -130,7 +130,7 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		switch {
 		case a.InSession:
 			body += ", in the hands of " + a.Holder.String()
-			if store, err := p.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
+			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
 			}
 		case !p.Held:
@@ -216,7 +216,7 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == epic.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
-	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
+	if store, err := p.Workspace.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
 		lines = append(lines, "dir   "+store.Name(string(t.ID), a.Number).Dir)
 	}
 	return lines
@@ -274,7 +274,7 @@ func (p page) foot(c epic.Counts, all bool) string {
 	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
 		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
 	} else if p.Read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.App.Now().Sub(p.State.ReadAt()))))
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Workspace.App.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
