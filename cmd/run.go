@@ -32,6 +32,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/orchestrator/watch"
@@ -247,7 +248,7 @@ func (w driver) show(ctx context.Context, dir string, held drive.Held) (over fun
 	return func() {
 		end()
 		if err := <-ended; err != nil { // what is printed behind it fails too, and says so
-			fmt.Fprintf(w.workspace.App.Stderr, "%s\n", cli.FirstLine(err.Error()))
+			fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))
 		}
 	}
 }
@@ -463,7 +464,7 @@ func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 	if p, err := w.workspace.Picture(w.workspace.EpicDir(s.Epic)); err == nil {
 		tampered = p.Tampered()
 	} else {
-		fmt.Fprintf(w.workspace.App.Stderr, "%s\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))
 	}
 	doc := show.Document(w.workspace.App, s, sum)
 	doc.Tampered = show.TamperedDocument(tampered)

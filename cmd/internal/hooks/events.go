@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/session"
@@ -60,7 +61,7 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 }
 
 // event is a hook that may add a text to the session, "" for none.
-func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
+func (a sessionCmd) event(use, short, long, event string, says func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), stophook.Patience)
@@ -75,12 +76,12 @@ func (a sessionCmd) event(use, short, long, event string, text func(context.Cont
 			root, _ := session.Repository(project)
 			k, ours, callErr = a.caller(name, cmp.Or(root, project))
 			if err = errors.Join(err, callErr); err == nil && ours && a.app.Getenv("ORCH_ATTEMPT") == "" {
-				said, err = text(ctx, in, project)
+				said, err = says(ctx, in, project)
 			}
 			return said, err
 		})
 		if err != nil {
-			fmt.Fprintf(a.app.Stderr, "orch %s: %s\n", use, cli.FirstLine(err.Error()))
+			fmt.Fprintf(a.app.Stderr, "orch %s: %s\n", use, text.Head(err.Error()))
 			return nil
 		}
 		if said == "" {

@@ -103,7 +103,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	case err != nil:
 		return loopError(err)
 	case l.Status == stophook.LoopInProgress && !force:
-		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + cli.Clip(text.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
+		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + text.Cut(text.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
 			Fix: []string{"orch loop status", "orch loop cancel", "orch loop start --force gives it up"}}
 	}
 	commands, names := map[string]string{}, []string{}

@@ -118,7 +118,7 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 		return a.explainStop(s, err)
 	}
 	if err != nil { // it fails open: a session must not hang on a hook
-		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", text.Head(err.Error()))
 		return nil
 	}
 	if s.answer.Block {

@@ -28,6 +28,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/registry"
@@ -39,7 +40,7 @@ import (
 func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace.Workspace, path string) (stop, error) {
 	standing, read, err := a.standing(ctx, w, bound, s.in.Session)
 	if err != nil {
-		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s\n", text.Head(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
 		s.in.LastMessage = session.LastSaid(s.in.Transcript)

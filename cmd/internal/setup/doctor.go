@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -147,7 +148,7 @@ func (w doctor) checkAgent(ctx context.Context) finding {
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}
-	return finding{"agent", true, strings.TrimSpace(c.Name + " " + strings.TrimPrefix(cli.FirstLine(string(res.Stdout)), c.Name)), ""}
+	return finding{"agent", true, strings.TrimSpace(c.Name + " " + strings.TrimPrefix(text.Head(string(res.Stdout)), c.Name)), ""}
 }
 
 func (w doctor) checkGate() finding {
@@ -156,7 +157,7 @@ func (w doctor) checkGate() finding {
 	}
 	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.workspace.Config.Gate), cli.Plural(len(w.workspace.Config.Gate), "rule", "rules")), ""}
 	if missing := w.workspace.Config.Missing; len(missing) > 0 {
-		f.Says += "; agents name others, which are never asked: " + cli.Clip(strings.Join(missing, ", "), 100)
+		f.Says += "; agents name others, which are never asked: " + text.Cut(strings.Join(missing, ", "), 100)
 		f.Fix = "add them to workflow.gate, or take them out of " + config.AgentsFolder
 	}
 	return f
@@ -222,7 +223,7 @@ func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
 		}
 	}
 	if len(lost) > 0 {
-		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, cli.Clip(strings.Join(lost, ", "), 100)),
+		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, text.Cut(strings.Join(lost, ", "), 100)),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
 	p.State = epic.WithSurvey(p.State, issues, p.Workspace.App.Now())

@@ -45,7 +45,7 @@ func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, th
 	stop := k.Hooks[0]
 	commands, err := w.stopCommands(k)
 	if err != nil {
-		return bad(cli.FirstLine(err.Error()), "mend that file")
+		return bad(text.Head(err.Error()), "mend that file")
 	}
 	ours, others, fires := 0, []string{}, ""
 	for _, c := range commands {
@@ -73,7 +73,7 @@ func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, th
 	}
 	took, err := w.fire(ctx, stop.Event, fires)
 	if err != nil {
-		return bad("installed, and does not work: "+cli.FirstLine(err.Error()), again)
+		return bad("installed, and does not work: "+text.Head(err.Error()), again)
 	}
 	says := fmt.Sprintf("%s: installed once, answers in %d ms", k.Title, took.Milliseconds())
 	switch trust, fix := w.trusted(ctx, k); {
@@ -185,9 +185,9 @@ func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, er
 	case err != nil:
 		return 0, err
 	case res.ExitCode != 0:
-		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, cli.FirstLine(string(res.Stderr)))
+		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, text.Head(string(res.Stderr)))
 	case len(res.Stdout) > 0:
-		return 0, fmt.Errorf("it holds a session that is nobody's: %s", cli.FirstLine(string(res.Stdout)))
+		return 0, fmt.Errorf("it holds a session that is nobody's: %s", text.Head(string(res.Stdout)))
 	}
 	return w.workspace.App.Now().Sub(began), nil
 }
@@ -206,7 +206,7 @@ func (w doctor) trusted(ctx context.Context, k client.Client) (says, fix string)
 	defer cancel()
 	listed, err := codex.List(ctx, w.workspace.Proc.Run, binary, w.workspace.Root, w.workspace.SystemEnv("CODEX_*"))
 	if err != nil {
-		return "whether Codex trusts it is not known: " + cli.FirstLine(err.Error()), ""
+		return "whether Codex trusts it is not known: " + text.Head(err.Error()), ""
 	}
 	for _, h := range k.Hooks {
 		at := slices.IndexFunc(listed, func(l codex.Listed) bool { return h.Is(l.Command) })

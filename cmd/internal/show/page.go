@@ -98,7 +98,7 @@ func (p page) section(b *strings.Builder, head string, now time.Time, of func(*e
 	var lines []string
 	for _, t := range p.State.Tasks {
 		if body, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 32), body), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 32), body), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -189,7 +189,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
 		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), text.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
@@ -306,7 +306,7 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}
 		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
-		if line := cli.FirstLine(a.Feedback); line != "" {
+		if line := text.Head(a.Feedback); line != "" {
 			fmt.Fprintf(&b, ": %s", text.Clean(line))
 		}
 		fmt.Fprintln(&b)

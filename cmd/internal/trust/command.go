@@ -73,7 +73,7 @@ func command(ctx context.Context, app *cli.App, args []string, base string, show
 		if err != nil {
 			return err
 		}
-		app.Print(document.TrustRevoked{State: string(Untrusted), Revoked: n}, fmt.Sprintf("%s forgotten\n", plural(n, "answer", "answers")))
+		app.Print(document.TrustRevoked{State: string(Untrusted), Revoked: n}, fmt.Sprintf("%d %s forgotten\n", n, cli.Plural(n, "answer", "answers")))
 		return nil
 	case len(args) == 1 && !show:
 		return q.allow(args[0])

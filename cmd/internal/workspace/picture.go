@@ -277,7 +277,7 @@ func (p *Picture) Refresh(ctx context.Context) {
 		p.State, err = p.Watch.Against(issues)
 	}
 	if err != nil {
-		p.ReadWhy = cli.FirstLine(err.Error())
+		p.ReadWhy = text.Head(err.Error())
 		return
 	}
 	p.Read = p.Workspace.App.Now()
