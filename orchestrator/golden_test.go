@@ -13,7 +13,9 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // kindsOfVersion1 are the kinds of event that the first journals knew; the last four were
@@ -111,11 +113,25 @@ func written(t *testing.T) map[string][]Event {
 			Event{Fact: RequestRefused{Kind: "task_retried"}, Request: "1-b", Reason: "it is running"},
 			Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}},
 			Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "1-c"}, first(CollectStarted{}), first(AgentEnded{End: EndedItself, Head: "h1", Changed: true})),
+		"v3-session-loop": begun(
+			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),
+			step("1-a", LoopStepped{Step: LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 3, ValidationRules: []validation.Rule{{Name: "tests", Type: validation.Command, Command: "go test ./..."}}}}),
+			step("1-b", LoopStepped{Step: LoopValidated, Iteration: 1, Entry: &iteration.Entry{Iteration: 1, ValidationScore: 50, FirstUnmet: "tests", Failure: "tests: exit 1", Signal: iteration.Continue}}),
+			step("1-c", LoopStepped{Step: LoopAdvanced, Iteration: 2}),
+			step("1-d", LoopStepped{Step: LoopLimited, Iteration: 2, Config: &iteration.Config{MaxIterations: 2}}),
+			step("1-e", LoopStepped{Step: LoopValidated, Iteration: 2, Entry: &iteration.Entry{Iteration: 2, ValidationScore: 50, FirstUnmet: "tests", Failure: "tests: exit 1", Signal: iteration.Escalate}, Guard: iteration.MaxIterations}),
+			first(AttemptLost{Head: "h1"}),
+			step("1-f", LoopStepped{Step: LoopEnded, Iteration: 2, Done: iteration.Escalate})),
 	}
 }
 
 // first is an event of the first attempt at e.1.
 func first(f Fact) Event { return Event{Fact: f, Task: "e.1", Attempt: 1} }
+
+// step is a step of the loop of the session that has the first attempt at e.1.
+func step(id string, f LoopStepped) Event {
+	return Event{Fact: f, Task: "e.1", Attempt: 1, Request: id}
+}
 
 // begun is the start of an epic with one task, e.1, and what happens then.
 func begun(then ...Event) (events []Event) {

@@ -34,6 +34,7 @@ type Attempt struct {
 	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
 	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
 	Gate          []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
+	Loop          SessionLoop             `json:"loop,omitzero"`        // the newest of its session, whose history is in Rounds
 	Usage                                 // of its agents
 }
 

@@ -109,7 +109,16 @@ func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Bo
 		return problem(task, err)
 	}
 	b.RedactBy(a.app.Redact)
-	return problem(task, errors.Join(do(b, at), b.Close()))
+	h := a.historian(at)
+	if h == nil {
+		return problem(task, errors.Join(do(b, at), b.Close()))
+	}
+	if err = h.follow(b); err == nil {
+		err = do(b, at)
+	}
+	err = errors.Join(err, b.Close())
+	h.settle(ctx)
+	return problem(task, err)
 }
 
 // read looks at a task's book as it stands.

@@ -40,13 +40,13 @@ func iterationCommand(a commands) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return a.sayLoop(b, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
+				return a.sayLoop(l, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
 					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.app.Now().UTC(), WorkProduct: products}
 				})
 			})
 		}),
 		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
-			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayLoop(b, "", nil) })
+			return a.status(ctx, args[0])
 		}),
 		verb("limit TASK N", "set the maximum of iterations, in flight", 2, func(ctx context.Context, args []string) error {
 			n, err := strconv.Atoi(args[1])
@@ -77,10 +77,11 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 		return a.say(document.IterationLimit{TaskID: task, Max: n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
 	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
-		if _, err := b.Limit(n); err != nil {
+		l, err := b.Limit(n)
+		if err != nil {
 			return err
 		}
-		return a.sayLoop(b, "the maximum is set:", nil)
+		return a.sayLoop(l, "the maximum is set:", nil)
 	})
 }
 
@@ -100,7 +101,7 @@ func nextCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.sayLoop(b, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
+			return a.sayBook(b, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
@@ -143,7 +144,7 @@ func startCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.sayLoop(b, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
+			return a.sayBook(b, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
@@ -291,13 +292,18 @@ func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
 	return a.say(document.ValidateOf(task, n, o, next), body.String())
 }
 
-// sayLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
-// document what else there is to say.
-func (a commands) sayLoop(b *checkpoint.Book, did string, more func(*document.Iteration)) error {
+// sayBook prints how the loop of a book stands, as sayLoop does.
+func (a commands) sayBook(b *checkpoint.Book, did string, more func(*document.Iteration)) error {
 	l, err := b.Loop()
 	if err != nil {
 		return err
 	}
+	return a.sayLoop(l, did, more)
+}
+
+// sayLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
+// document what else there is to say.
+func (a commands) sayLoop(l iteration.Loop, did string, more func(*document.Iteration)) error {
 	body := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
 	doc := document.IterationOf(l, body)
 	if more != nil {

@@ -319,17 +319,20 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 	return b.String()
 }
 
-// roundsText tells how an attempt has iterated; "" for one that ended in its first turn.
+// roundsText tells how an attempt has iterated; "" for an agent that ended in its first turn.
 func roundsText(a epic.Attempt) string {
-	if a.Iteration < 2 {
+	if a.Iterations() < 2 && a.Loop.IsZero() {
 		return ""
 	}
-	body := fmt.Sprintf(", %d iterations", a.Iteration)
+	body := fmt.Sprintf(", %d %s", a.Iterations(), cli.Plural(a.Iterations(), "iteration", "iterations"))
 	for n, r := range a.Rounds {
 		if n == 0 {
 			body += ", scores"
 		}
 		body += fmt.Sprintf(" %d", r.ValidationScore)
+	}
+	if a.Loop.Guard != "" {
+		body += ", ended by " + string(a.Loop.Guard)
 	}
 	return body
 }

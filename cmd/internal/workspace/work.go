@@ -24,6 +24,16 @@ type Work struct {
 	Base git.Commit
 	// Book is the folder of the task's loop.
 	Book string
+	// Task is what orch has done for the task; nil where it does not drive it here.
+	Task *epic.Task
+	// Epic is the epic that it drives it for.
+	Epic epic.TaskID
+}
+
+// InSession reports whether a session works on the task: how it iterates is then in the epic's
+// journal too.
+func (at Work) InSession() bool {
+	return at.Task != nil && at.Task.Last().InSession && at.Task.Last().Open()
 }
 
 // WorkAt finds the work at a task: in the attempt that an agent calls from, in the newest one
@@ -38,6 +48,7 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 	if err != nil || t == nil || t.Last().Number == 0 {
 		return at, nil
 	}
+	at.Task, at.Epic = t, p.State.Epic
 	last := t.Last()
 	book := checkpoint.In(epicdir.Attempt(p.Folder, t.ID, last.Number))
 	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
