@@ -27,6 +27,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
@@ -163,10 +164,10 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 // startOf is the revision that agents' worktrees begin from.
 func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
 	branch := "refs/heads/epic/" + slug.Of(string(epicID))
-	if _, err := w.Repo.Resolve(ctx, branch); err == nil {
-		return branch
+	if _, err := w.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
+		return f.base
 	}
-	return f.base
+	return branch
 }
 
 // driver runs epics of a workspace.

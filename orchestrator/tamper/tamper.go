@@ -177,8 +177,12 @@ func (g *Guard) Check(ctx context.Context, say Say) ([]Change, error) {
 
 // check finds what has changed, has it said, and puts it back.
 func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
-	cleared, err := g.clear(say)
+	cleared, err := g.checkFolders(say)
 	if err != nil {
+		return cleared, err
+	}
+	special, err := g.clear(say)
+	if cleared = append(cleared, special...); err != nil {
 		return cleared, err
 	}
 	if say != nil {
@@ -195,7 +199,7 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 
 // foresee compares, and leaves all as it is.
 func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
-	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs)}, maps.Clone(g.sigs), g.refs, g.kept
+	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders}, maps.Clone(g.sigs), g.refs, g.kept
 	g.dry, g.to = true, map[string]string{}
 	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
 	return g.compare(ctx)
@@ -209,7 +213,7 @@ func (g *Guard) compare(ctx context.Context) ([]Change, error) {
 
 // take reads everything anew.
 func (g *Guard) take(ctx context.Context) (record, error) {
-	r := record{Files: map[string]entry{}, Refs: map[string]git.Commit{}}
+	r := record{Files: map[string]entry{}, Refs: map[string]git.Commit{}, Folders: g.takeFolders()}
 	paths, err := g.guarded()
 	if err != nil {
 		return r, err

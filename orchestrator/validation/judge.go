@@ -60,8 +60,9 @@ type Check struct {
 	// Took is how long it took.
 	Took time.Duration
 	// Err is why the rule's command did not run to its end, where that is not its exit or its time:
-	// most often it could not be started. Whoever judges asks package fault about it.
-	Err error
+	// most often it could not be started. Whoever judges asks package fault about it; it is no data,
+	// and kept nowhere.
+	Err error `json:"-"`
 }
 
 // Err is that of the first check that has one; nil where every command ran.

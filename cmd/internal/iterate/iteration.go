@@ -139,7 +139,9 @@ func startCommand(a commands) *cobra.Command {
 			if len(own) > 0 {
 				c.ValidationRules = own
 			}
-			c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
+			if set.CircuitBreakerThreshold != 0 {
+				c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
+			}
 			point, err := b.Start(args[0], c)
 			if err != nil {
 				return err
@@ -152,7 +154,7 @@ agent:NAME names one of workflow.agents (me by default), and the rules are those
 workflow.gate.`
 	c.Flags().IntVar(&set.MaxIterations, "max-iterations", 0, "how many there may be")
 	c.Flags().StringArrayVar(&set.CompletionPromises, "promise", nil, "a promise that completes it, in place of those that are known")
-	c.Flags().IntVar(&set.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (3)")
+	c.Flags().IntVar(&set.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (as its agent has it, or 3)")
 	c.Flags().StringArrayVar(&rules, "rule", nil, "a rule NAME=COMMAND, in place of the gate's")
 	c.Flags().StringVar(&file, "rules", "", "a `file` with rules of any type, a list as workflow.gate has it, in YAML or JSON; - is standard input")
 	return c

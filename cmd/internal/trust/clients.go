@@ -21,6 +21,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -111,14 +112,22 @@ func fileIn(root *os.Root, name string, d fs.DirEntry) (plan.Item, error) {
 	return clientItem(name, text), err
 }
 
+// unread is err where what git could not read may well be there: a plan without it would be of something else.
+func unread(err error) error {
+	if _, damaged := fault.Damaged(err); damaged {
+		return err
+	}
+	return fault.Of(err)
+}
+
 // filesOf are the client files in the tree of a commit.
 func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.Item, err error) {
 	commit, err := w.Repo.Resolve(ctx, rev)
 	if err != nil {
-		return nil, nil // which whoever needs it says
+		return nil, unread(err) // else whoever needs it says so
 	}
 	if _, err := w.Repo.Tree(ctx, commit); err != nil {
-		return nil, nil // a broken reference; likewise
+		return nil, unread(err) // a broken reference; likewise
 	}
 	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, clientFiles()...)...)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // Work is where the work at a task is, and its loop.
@@ -83,16 +84,25 @@ func (w *Workspace) Iteration(ctx context.Context, task string) (iteration.Confi
 	if i, ok := w.Issue(ctx, task); ok {
 		name = cmp.Or(epic.AgentOf(i.Labels), name)
 	}
-	d, ok := w.Config.Agents[name]
-	if !ok {
+	if _, ok := w.Config.Agents[name]; !ok {
 		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", epic.TaskID(name)), Exit: cli.ExitUsage,
 			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
 	}
-	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises}
+	return w.iteration(name, false), nil
+}
+
+// iteration is how the agent of a name iterates, in a run and in a loop of its own. Its rules are
+// those of the gate that its definition names, and those about what an agent says, which can be
+// asked nowhere else. Where the gate judges what lands after it, that is all, and an agent that
+// does not iterate meets the gate alone; a loop without rules of its own has all of the gate's.
+func (w *Workspace) iteration(agent string, gated bool) iteration.Config {
+	d := w.Config.Agents[agent]
+	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises, CircuitBreakerThreshold: d.CircuitBreakerThreshold}
 	for _, r := range w.Config.Gate {
-		if len(d.ValidationRules) == 0 || slices.Contains(d.ValidationRules, r.Name) {
+		named := slices.Contains(d.ValidationRules, r.Name) || len(d.ValidationRules) == 0 && !gated
+		if r.Scope() == validation.OfAgent || named && (d.Enabled || !gated) {
 			c.ValidationRules = append(c.ValidationRules, r)
 		}
 	}
-	return c, nil
+	return c
 }
