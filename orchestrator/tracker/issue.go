@@ -56,7 +56,7 @@ type Issue struct {
 	EstimatedMinutes   int          `json:"estimated_minutes,omitempty"`   // 0: no estimate
 	CreatedAt          time.Time    `json:"created_at,omitzero"`           // UTC
 	UpdatedAt          time.Time    `json:"updated_at,omitzero"`           // UTC
-	ClosedAt           *time.Time   `json:"closed_at,omitempty"`           // to within [ClosedWithin]; nil while it is not closed
+	ClosedAt           *time.Time   `json:"closed_at,omitempty"`           // when it was closed, give or take a second; nil while it is not closed
 	CloseReason        string       `json:"close_reason,omitempty"`        // as it was given
 	ClosedBy           string       `json:"closed_by_session,omitempty"`   // who closed it; "" where the tracker does not tell, or will tell later
 	DeferUntil         *time.Time   `json:"defer_until,omitempty"`         // not ready before; nil: at any time
