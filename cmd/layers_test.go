@@ -36,7 +36,7 @@ func layers() []layer {
 		{"beads", append([]string{"orchestrator/tracker", "orchestrator/private"}, values...), nil, "an adapter"},
 		{"worktree", append([]string{"orchestrator"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "an adapter; git is told who owns a scratch folder by proc"},
 		{"stophook/session", []string{"orchestrator/slug"}, nil, "each stop of every session pays for it"},
-		{"stophook/registry", append([]string{"orchestrator/private"}, middle...), nil, "an adapter"},
+		{"stophook/registry", append([]string{"orchestrator/private", "orchestrator/promise"}, values...), nil, "an adapter"},
 		{"stophook", append([]string{"orchestrator/epic"}, middle...), nil, "a policy over how an epic stands"},
 		{"orchestrator/epic", middle, nil, "the pure middle"},
 		{"orchestrator/tracker", values, nil, "pure"},

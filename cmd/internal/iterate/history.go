@@ -33,11 +33,11 @@ func (a commands) historian(p place) *historian {
 	if !p.work.InSession() {
 		return nil
 	}
-	dir := p.EpicDir(p.work.Epic)
-	return &historian{app: a.App, work: p.work,
-		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.Redact, Now: a.Now},
+	dir := p.workspace.EpicDir(p.work.Epic)
+	return &historian{app: a.app, work: p.work,
+		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.app.Redact, Now: a.app.Now},
 		state: func() (epic.State, error) {
-			picture, err := p.Picture(dir)
+			picture, err := p.workspace.Picture(dir)
 			if err != nil {
 				return epic.State{}, err
 			}
@@ -152,7 +152,7 @@ func (a commands) status(ctx context.Context, task string) error {
 		return err
 	}
 	var l iteration.Loop
-	b, err := checkpoint.Read(at.work.Book, a.Now)
+	b, err := checkpoint.Read(at.work.Book, a.app.Now)
 	if err == nil {
 		l, err = b.Loop()
 	}

@@ -41,7 +41,7 @@ func iterationCommand(a commands) *cobra.Command {
 					score = l.History[n-1].ValidationScore
 				}
 				return a.sayLoop(l, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
-					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.Now().UTC(), WorkProduct: products}
+					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.app.Now().UTC(), WorkProduct: products}
 				})
 			})
 		}),
@@ -73,7 +73,7 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := checkpoint.LoopIn(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
+	if _, err := checkpoint.LoopIn(at.work.Book, a.app.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
 		return a.say(document.IterationLimit{TaskID: task, Max: n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
 	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
@@ -126,7 +126,7 @@ func startCommand(a commands) *cobra.Command {
 			return err
 		}
 		return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
-			c, err := p.Iteration(ctx, args[0])
+			c, err := p.workspace.Iteration(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -167,18 +167,18 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 	if err != nil {
 		return err
 	}
-	if p.Broken != nil { // the rules are in the settings
-		return p.Broken
+	if p.workspace.Broken != nil { // the rules are in the settings
+		return p.workspace.Broken
 	}
 	if err := p.knows(rules); err != nil {
 		return err
 	}
-	issues, err := p.Survey(ctx)
+	issues, err := p.workspace.Survey(ctx)
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
 	if _, known := tracker.NewIndex(issues).Issue(task); !known {
-		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.TasksCommand() + " list"}}
+		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.workspace.TasksCommand() + " list"}}
 	}
 	return nil
 }
@@ -264,7 +264,7 @@ func (a commands) text(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	f, err := a.Open(file)
+	f, err := a.app.Open(file)
 	if err != nil {
 		return "", err
 	}

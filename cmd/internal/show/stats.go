@@ -109,7 +109,7 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 	}
 	all, unread := performances(w, dirs, only)
 	if unread != nil {
-		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(unread.Error()))
+		fmt.Fprintf(a.Stderr, "left out: %s\n", text.Head(unread.Error()))
 	}
 	doc, body := document.Stats{Epics: len(dirs), Agents: []document.Performance{}}, ""
 	for _, p := range all {

@@ -22,6 +22,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // clientFiles are the files, and folders, by which an agent client runs programs, or lets its
@@ -190,16 +191,16 @@ func commandsIn(doc any, at string) (out []string) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			where := strings.TrimPrefix(at+"."+key, ".")
-			text, isText := v[key].(string)
+			program, isText := v[key].(string)
 			switch {
 			case isText && runs(key):
 				if args, ok := v["args"].([]any); ok {
-					text = cmp.Or(strings.TrimSpace(text+" "+Words(texts(args))), text)
+					program = cmp.Or(strings.TrimSpace(program+" "+text.ShellWords(texts(args))), program)
 				}
-				out = append(out, where+": "+text)
+				out = append(out, where+": "+program)
 			case key == "allow" || key == "command" || key == "plugin":
 				if list, ok := v[key].([]any); ok {
-					out = append(out, where+": "+Words(texts(list)))
+					out = append(out, where+": "+text.ShellWords(texts(list)))
 					continue
 				}
 				fallthrough

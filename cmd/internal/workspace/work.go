@@ -55,7 +55,7 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
 		return at, nil
 	}
-	store, err := p.Store(p.State.Epic)
+	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return at, err
 	}
