@@ -47,7 +47,7 @@ const maxContext = 16 << 20
 func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug bool) error {
 	in, err := a.readContext(file)
 	if err != nil {
-		return &cli.Error{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
+		return &cli.Error{Code: "BAD_CONTEXT", What: "the context cannot be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
 	}
 	in.TaskID = task
 	w, err := workspace.Open(ctx, a.app)

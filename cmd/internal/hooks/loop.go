@@ -163,7 +163,7 @@ func loopError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &cli.Error{Code: "NO_LOOP", What: "no loop is active here", Exit: cli.ExitNotFound, Fix: []string{`orch loop start "SPEC" --criterion NAME=COMMAND`}}
 	case errors.Is(err, session.ErrState):
-		return &cli.Error{Code: "LOOP_DAMAGED", What: session.LoopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
+		return &cli.Error{Code: "LOOP_DAMAGED", What: session.LoopFile + " cannot be read; it is left as it is", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
 	case errors.Is(err, stophook.ErrNoSuch):
 		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Fix: []string{"orch loop status"}}
 	}

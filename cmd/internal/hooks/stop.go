@@ -164,7 +164,7 @@ func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
 
 func (a sessionCmd) explainStop(s stop, err error) error {
 	if err != nil {
-		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
+		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it cannot decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
 	if a.app.JSON {
 		doc := document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Verdict, Why: s.answer.Why,

@@ -66,7 +66,7 @@ func createCommand(a commands) *cobra.Command {
 		}
 		var err error
 		if point.DraftContent, err = a.text(draft); err != nil {
-			return &cli.Error{Code: "NO_INPUT", What: "the draft can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
+			return &cli.Error{Code: "NO_INPUT", What: "the draft cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 		}
 		if life > 0 {
 			point.ExpiresAt = a.app.Now().Add(life).UTC()

@@ -187,7 +187,7 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 func (a commands) listedRules(file string) ([]validation.Rule, error) {
 	body, err := a.text(file)
 	if err != nil {
-		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
+		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 	}
 	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(body))
 }
@@ -212,7 +212,7 @@ func validateCommand(a commands) *cobra.Command {
 	c := verb("validate", "run the rules on the work, and say what comes next", 1, func(ctx context.Context, args []string) error {
 		output, err := a.text(file)
 		if err != nil {
-			return &cli.Error{Code: "NO_INPUT", What: "the agent's output can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
+			return &cli.Error{Code: "NO_INPUT", What: "the agent's output cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
 		}
 		signal := iteration.Continue
 		err = a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {

@@ -191,7 +191,7 @@ func initError(err error) error {
 	case errors.Is(err, install.ErrExists):
 		return &cli.Error{Code: "FILE_EXISTS", What: file.Path + " is there already, and is not orch's", Exit: cli.ExitUsage, Err: err, Fix: []string{"rename it, then orch init again"}}
 	}
-	return &cli.Error{Code: "SETTINGS", What: file.Path + " can not be changed; it is left as it is", Why: file.Err.Error(), Exit: cli.ExitUsage, Err: err,
+	return &cli.Error{Code: "SETTINGS", What: file.Path + " cannot be changed; it is left as it is", Why: file.Err.Error(), Exit: cli.ExitUsage, Err: err,
 		Fix: []string{"mend the file, then orch init again"}}
 }
 

@@ -99,7 +99,7 @@ const maxProduct = 4 << 20
 func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, file string) error {
 	f, err := a.app.Open(file)
 	if err != nil {
-		return &cli.Error{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
+		return &cli.Error{Code: "NO_INPUT", What: "the work product cannot be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
 	}
 	defer f.Close()
 	body, err := io.ReadAll(io.LimitReader(f, maxProduct+1))

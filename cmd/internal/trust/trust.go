@@ -134,7 +134,7 @@ func newQuestion(app *cli.App, id string, dirs ...string) (*Question, error) {
 	q := &Question{app: app, store: store{home: home, name: hex.EncodeToString(sum[:16])}, identity: id, where: dirs[0]}
 	var err error
 	if q.records, err = q.store.all(); err != nil {
-		return nil, &cli.Error{Code: "NO_STATE", What: "what you trust can not be read", Why: err.Error(), Exit: cli.ExitNotReady, Err: err,
+		return nil, &cli.Error{Code: "NO_STATE", What: "what you trust cannot be read", Why: err.Error(), Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"ls -ld " + q.store.dir() + " and the folders above: they must be yours, no links, and nobody else may write them"}}
 	}
 	return q, nil
