@@ -106,7 +106,7 @@ func (w *Workspace) sessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		if h.PID != 0 && h.Here == proc.Here() && proc.Born(h.PID) != h.Born {
 			return fmt.Sprintf("its process, %d, has ended", h.PID)
 		}
-		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.In(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
+		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
 			if at := worktree.Changed(dir); at.After(seen) {
 				seen = at
 			}

@@ -109,7 +109,7 @@ func (e *Engine) Collect(ctx context.Context, j engine.Job) (engine.Work, error)
 // reachable. It fails with an [*engine.UnsavedError], or as git does.
 func (e *Engine) Discard(ctx context.Context, id engine.AttemptID, head epic.Commit) error {
 	err := e.Bench.Remove(ctx, string(id.Task), id.Number, head)
-	return errors.Join(err, checkpoint.Prune(checkpoint.In(epicdir.Attempt(e.Dir, id.Task, id.Number))))
+	return errors.Join(err, checkpoint.Prune(checkpoint.Dir(epicdir.Attempt(e.Dir, id.Task, id.Number))))
 }
 
 // place makes the worktree of a new attempt. What earlier ones left behind is made reachable and

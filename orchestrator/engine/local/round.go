@@ -36,7 +36,7 @@ func (t *turn) round(ctx context.Context, w *engine.Work) {
 
 // ask has the agent's rules judge the turn, in the worktree of its attempt.
 func (t *turn) ask(ctx context.Context, files []string, said string) (validation.Verdict, error) {
-	products, err := checkpoint.Products(checkpoint.In(t.dir), time.Time{})
+	products, err := checkpoint.ProductText(checkpoint.Dir(t.dir), time.Time{})
 	if err != nil {
 		products = "" // then a rule that looks for something there tells
 	}
@@ -69,7 +69,7 @@ func (t *turn) saveCheckpoint(ctx context.Context, w engine.Work) error {
 	if w.End != epic.EndedItself {
 		return nil
 	}
-	b, err := checkpoint.Open(context.WithoutCancel(ctx), checkpoint.In(t.dir), t.e.Now)
+	b, err := checkpoint.Open(context.WithoutCancel(ctx), checkpoint.Dir(t.dir), t.e.Now)
 	if err != nil {
 		return err
 	}
