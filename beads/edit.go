@@ -212,5 +212,5 @@ func (f *File) Export(context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(records, records)
+	return encodeRecords(records, records)
 }

@@ -44,7 +44,7 @@ type File struct {
 	cache []record
 }
 
-// stamp tells one content of a file from another.
+// stamp changes when the content of a file does.
 type stamp struct {
 	size int64
 	mod  time.Time
@@ -189,16 +189,16 @@ func (f *File) changeLocked(edit func(*transaction) error) error {
 	if err := edit(tx); err != nil {
 		return err
 	}
-	data, err := encode(tx.records, records)
+	data, err := encodeRecords(tx.records, records)
 	if err != nil {
 		return err
 	}
 	return replace(f.path(), data)
 }
 
-// encode writes records as lines. Those that are as they were keep their line byte
+// encodeRecords writes records as lines. Those that are as they were keep their line byte
 // for byte, so that what a person sees of a change is the change.
-func encode(records, were []record) ([]byte, error) {
+func encodeRecords(records, were []record) ([]byte, error) {
 	var out bytes.Buffer
 	for n, r := range records {
 		line := r.raw
@@ -280,7 +280,7 @@ func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 			i.Notes = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n")
 		}
 	case tracker.Close:
-		if i.Status != tracker.StatusClosed { // else it is somebody else's word
+		if i.Status != tracker.StatusClosed { // else another closed it
 			i.ClosedBy = actor
 		}
 		tx.close(i, c.Reason)
@@ -302,7 +302,7 @@ func sameIssue(have, want tracker.Issue) bool {
 	return true
 }
 
-// claim is bd's: only an open issue that is nobody's, or the actor's own.
+// claim follows bd: it takes only an open issue without an assignee, or the actor's own.
 func (tx *transaction) claim(i *tracker.Issue, actor string) error {
 	switch {
 	case i.Assignee == actor && (i.Status == tracker.StatusOpen || i.Status == tracker.StatusInProgress):
