@@ -143,14 +143,10 @@ func noRun(args []string) error {
 // Epic replays the journal of an epic; the picture is nil where there is none yet.
 func (w *Workspace) Epic(id epic.TaskID) (*Picture, error) {
 	dir := w.EpicDir(id)
-	if journal.Size(dir) == 0 {
+	if !journal.Begun(dir) {
 		return nil, nil
 	}
-	p, err := w.Picture(dir)
-	if err == nil && p.State.Epic == "" {
-		return nil, nil
-	}
-	return p, err
+	return w.Picture(dir)
 }
 
 // find looks a task up by its id, or by an ending of it that only one has.
