@@ -132,12 +132,12 @@ func (p Process) Guard() []string { return []string{p.Self, GuardCommand} }
 // System starts processes that carry the marker, "" for none. All that orch starts, it starts
 // by one of these.
 func (p Process) System(marker string) *proc.System {
-	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Children: p.Children, Now: p.Now})
+	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now})
 }
 
 // Hasty is a System for who must not be late, such as a client's hook.
 func (p Process) Hasty() *proc.System {
-	return proc.New(proc.Options{Guard: p.Guard(), Children: p.Children, Now: p.Now, Hasty: true})
+	return proc.New(proc.Options{Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now, Hasty: true})
 }
 
 // Getenv is the value of an environment variable; the last one counts.
