@@ -41,6 +41,7 @@ func run(ctx context.Context, p Process, f faults) int {
 	a := &app{viewer: drive.NewReporter(&p), faults: f}
 	a.App = &cli.App{Process: p}
 	defer a.End()
+	done := a.Guarded()
 	a.EndOnSignal()
 	defer a.TakeSignals()
 	if a.Dir == "" {
@@ -50,12 +51,7 @@ func run(ctx context.Context, p Process, f faults) int {
 		}
 		a.Dir = dir
 	}
-	done := a.Guarded()
-	exit := execute(ctx, a)
-	if err := done(); err != nil && exit == cli.ExitDone {
-		return a.Unread(err)
-	}
-	return exit
+	return done(execute(ctx, a))
 }
 
 func execute(ctx context.Context, a *app) int {

@@ -124,6 +124,7 @@ func (f runFlags) apply(l *epic.Limits) {
 func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
+		a.TakeSignals()
 		return a.viewer.End("", drive.Outcome{}, err)
 	}
 	if w, err = a.putBack(ctx, w, epicID); err == nil {
@@ -136,6 +137,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err == nil {
 		out, err = driver{Workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
+	a.TakeSignals() // what failed for want of what a signal has taken away is told to nobody
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
 	}

@@ -159,11 +159,11 @@ func (v *viewer) ended() error {
 // left says that the run goes on.
 func (v *viewer) left(sig os.Signal) error {
 	if sig == syscall.SIGHUP {
-		return cli.ExitWith(exitHangup)
+		return cli.ExitWith(cli.ExitHangup)
 	}
 	if v.view != nil {
 		if err := v.view.End(); err != nil {
-			return cli.ExitWith(exitHangup)
+			return cli.ExitWith(cli.ExitHangup)
 		}
 		id := cli.Quote(v.picture.State.Epic)
 		fmt.Fprintf(v.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.picture.State.Epic, id, id)

@@ -43,6 +43,10 @@ func (a *App) Show(e *Error) {
 		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit})
 		return
 	}
+	a.showText(e)
+}
+
+func (a *App) showText(e *Error) {
 	fmt.Fprintf(a.Stderr, "error: %s  [%s]\n", e.What, e.Code)
 	if e.Why != "" {
 		fmt.Fprintf(a.Stderr, "  why   %s\n", strings.ReplaceAll(e.Why, "\n", "\n        "))

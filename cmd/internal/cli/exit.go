@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
@@ -20,6 +21,9 @@ const (
 	ExitNotYet   = int(epic.ExitNotYet)
 	ExitMachine  = int(epic.ExitMachine)
 )
+
+// ExitHangup is what a shell says of a program whose terminal has gone.
+const ExitHangup = 128 + int(syscall.SIGHUP)
 
 // exitError ends the program with a code after everything was said.
 type exitError struct{ code int }

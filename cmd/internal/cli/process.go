@@ -50,7 +50,8 @@ type App struct {
 
 	mu     sync.Mutex // guards ends
 	ends   []func()
-	deaf   func() // stops listening to signals; nil where nobody does
+	deaf   func()        // stops listening to signals; nil where nobody does
+	over   chan struct{} // closed when a signal ends the program; nil where nobody listens
 	warned []string
 }
 
@@ -60,14 +61,6 @@ func (a *App) Warn(text string) {
 		a.warned = append(a.warned, text)
 		fmt.Fprintf(a.Stderr, "warning: %s\n", text)
 	}
-}
-
-// Guarded has everything that the program prints go through Redact. Done flushes.
-func (a *App) Guarded() (done func() error) {
-	a.Redact = a.redactor(nil)
-	out, errs := a.Redact.Live(a.Stdout), a.Redact.Live(a.Stderr)
-	a.Stdout, a.Stderr = out, errs
-	return func() error { return errors.Join(out.Flush(), errs.Flush()) }
 }
 
 // AlsoSecret adds variables whose values are secret, a * at the end of a name standing for any
