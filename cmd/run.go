@@ -211,6 +211,8 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	remark = errors.Join(remark, told.Close())
 	if err == nil {
 		remark = errors.Join(remark, w.keep(dir, o.State(), out))
+	} else {
+		_ = drive.Keep(dir, drive.Failed(held.Run, err)) // what is wrong may be the folder itself; err says so
 	}
 	if closeErr := w.GiveBack(ctx, o); err == nil && closeErr != nil {
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))

@@ -81,17 +81,17 @@ func (a *app) sayEnd(d *drive.Driver, epicID epic.TaskID, run int) error {
 	if how == "" {
 		how = fmt.Sprintf("exit %d", code)
 	}
-	return cutOff(epicID, run, max(code, cli.ExitFailed), fmt.Sprintf("its driver, process %d, has ended without a word (%s)", d.PID(), how))
+	return cutOff(epicID, run, fmt.Sprintf("its driver, process %d, has ended without a word (%s)", d.PID(), how))
 }
 
 // cutOff is the error of a viewer whose run has ended without an end; run is 0 where it has not
 // seen it begin.
-func cutOff(epicID epic.TaskID, run, exit int, what string) error {
+func cutOff(epicID epic.TaskID, run int, what string) error {
 	which := "the run"
 	if run > 0 {
 		which = fmt.Sprintf("run %d", run)
 	}
-	return &cli.Error{Code: "RUN_CUT_OFF", What: fmt.Sprintf("%s of %s was cut off: %s", which, epicID, what), Exit: exit,
+	return &cli.Error{Code: "RUN_CUT_OFF", What: fmt.Sprintf("%s of %s was cut off: %s", which, epicID, what), Exit: cli.ExitCutOff,
 		Why: "its agents end with it, and their work is kept", Fix: []string{"orch run " + cli.Quote(epicID) + "   goes on where it was"}}
 }
 

@@ -140,9 +140,11 @@ func (v *viewer) ended() error {
 		kept = false
 	}
 	switch {
+	case kept && out.Error != nil: // which may have kept it from its end
+		return out.Say(v.App)
 	case s.Run.Ended.IsZero():
-		return cutOff(v.picture.State.Epic, v.run, cli.ExitFailed, "nobody drives it, and it has not ended")
-	case v.JSON && kept && out.Error == nil:
+		return cutOff(v.picture.State.Epic, v.run, "nobody drives it, and it has not ended")
+	case v.JSON && kept:
 		return cli.ExitWith(out.Exit) // the events have told all
 	case kept:
 		return out.Say(v.App)

@@ -26,7 +26,7 @@ func Codes() []epic.Reason {
 		{"NO_BASE", "the revision that the epic branch should start from names no commit", "make a first commit, or orch run EPIC --base REV", ready},
 		{"EPIC_NOT_FOUND", "the tracker has no such epic", "orch tasks list --type epic, or bd list --type epic", missing},
 		{"RUN_FENCED", "the lock or the journal of this run was taken away, so it has stopped its agents and written nothing since", "orch status; orch run EPIC goes on when no other does", held},
-		{"RUN_CUT_OFF", "the process that drove the epic was killed, and what you see was its view", "orch run EPIC goes on where it was", failed},
+		{"RUN_CUT_OFF", "the process that drove the epic was killed, and what you see was its view", "orch run EPIC goes on where it was", ExitCutOff},
 		{"JOURNAL_CORRUPT", "the journal is damaged before its end, and orch never guesses what it said", "orch doctor --fix keeps it as it is and cuts it to what is sound", ready},
 		{"JOURNAL_FOREIGN", "the journal in the epic's folder is that of another epic", "orch doctor --fix", ready},
 		{"JOURNAL_NEWER", "a newer orch wrote the journal", "go on with the newer orch", ready},

@@ -25,6 +25,10 @@ const (
 // ExitHangup is what a shell says of a program whose terminal has gone.
 const ExitHangup = 128 + int(syscall.SIGHUP)
 
+// ExitCutOff is what a shell says of a program that was killed, and what those say who have watched
+// a run of which nobody is left to tell how it ended.
+const ExitCutOff = 128 + int(syscall.SIGKILL)
+
 // exitError ends the program with a code after everything was said.
 type exitError struct{ code int }
 
