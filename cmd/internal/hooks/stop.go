@@ -75,6 +75,19 @@ type stop struct {
 	allowed func(context.Context) error
 }
 
+// count decides anew, by what is kept now, and keeps that. A session with work left that cannot be
+// counted, since another stop of its own is being counted just now, is held all the same.
+func (s *stop) count(ctx context.Context) error {
+	answer, err := s.settle(ctx)
+	if errors.Is(err, errBusy) && s.answer.Block {
+		return nil
+	}
+	if s.answer = answer; err != nil {
+		return err
+	}
+	return s.letGo(ctx)
+}
+
 // letGo lets a session end that would be sent back to what is refused. It fails where it cannot
 // be found out what is allowed.
 func (s *stop) letGo(ctx context.Context) error {
@@ -108,9 +121,7 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 			err = s.letGo(ctx)
 		}
 		if err == nil && s.settle != nil && !explain {
-			if s.answer, err = s.settle(ctx); err == nil {
-				err = s.letGo(ctx)
-			}
+			err = s.count(ctx)
 		}
 		return s, err
 	})
