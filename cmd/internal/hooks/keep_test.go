@@ -1,7 +1,9 @@
 package hooks_test
 
 import (
+	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/gofrs/flock"
@@ -39,4 +41,26 @@ func TestAStopThatCannotBeCounted(t *testing.T) {
 	out, errs, code := s.call(nil, "session", "list")
 	require.Zero(t, code, errs)
 	require.Contains(t, out, "one  e  sent back 0 times")
+}
+
+// An id from outside drives no terminal, and fills none.
+func TestShownIDs(t *testing.T) {
+	t.Parallel()
+	s := newSessions(t)
+	for _, id := range []string{"\x1b[31mred", "a\nb", strings.Repeat("x", 5000)} {
+		out, errs, code := s.call(nil, "session", "bind", "e", "--session", id)
+		require.Zero(t, code, out+errs)
+		in := fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, strings.ReplaceAll(id, "\x1b", "\u001b"), s.dir)
+		out, errs, code = s.call(strings.NewReader(strings.ReplaceAll(in, `\x1b`, `\u001b`)), "stop-hook", "--explain")
+		require.Zero(t, code, out+errs)
+		line, _, _ := strings.Cut(out, "\n")
+		require.Contains(t, line, "[WORK_LEFT]")
+		require.NotContains(t, line, "\x1b")
+		require.Less(t, len(line), 300)
+	}
+	out, errs, code := s.call(nil, "session", "list")
+	require.Zero(t, code, errs)
+	require.NotContains(t, out, "\x1b")
+	require.Equal(t, 3, strings.Count(out, "\n"), out)
+	require.Less(t, len(out), 600)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -140,9 +141,12 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
+	a.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", shownID(id), s.Epic))
 	return nil
 }
+
+// shownID is an id from outside as a person is shown it.
+func shownID(id string) string { return text.Clause(id, 64) }
 
 func (a sessionCmd) listSessions() error {
 	_, common := session.Repository(a.Dir)
@@ -173,7 +177,7 @@ func (a sessionCmd) listSessions() error {
 		case s.Cancelled:
 			state = "let go"
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, cmp.Or(s.Epic, "-"), state)
+		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}
 	for _, t := range tasks {
 		fmt.Fprintf(a.Stdout, "%s  attempt %d  in the hands of %s\n", t.Task, t.Attempt, t.Holder)

@@ -190,9 +190,9 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 	if s.answer.Block {
 		word = "is sent back to work"
 	}
-	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
+	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(shownID(s.in.Session), "(none)"), word, s.answer.Verdict, text.Clause(s.answer.Why, 1000))
 	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
-		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
+		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(shownID(c.Epic), "-"), c.Cycles, c.Still)
 	}
 	if s.answer.Block {
 		fmt.Fprintf(a.Stdout, "\n%s\n", s.prompt)
