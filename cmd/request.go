@@ -27,8 +27,28 @@ const defaultWait = 10 * time.Minute
 const answerEvery = 50 * time.Millisecond
 
 func waitFlag(c *cobra.Command, f *runFlags) {
-	c.Flags().DurationVar(&f.wait, "wait", defaultWait, "how long to wait for another orch that has the epic")
+	f.wait = defaultWait
+	c.Flags().Var((*patience)(&f.wait), "wait", "how long to wait for another orch that has the epic")
 }
+
+// patience is a flag for a time that is not below 0.
+type patience time.Duration
+
+// Set takes a time. It fails for what is none, and for one below 0.
+func (p *patience) Set(word string) error {
+	d, err := time.ParseDuration(word)
+	if err == nil && d < 0 {
+		err = errors.New("a time is not below 0")
+	}
+	*p = patience(d)
+	return err
+}
+
+// String is the time.
+func (p *patience) String() string { return time.Duration(*p).String() }
+
+// Type is what help calls the value.
+func (p *patience) Type() string { return "duration" }
 
 // errNoRun says that no run drives the epic, or none any more: one does it oneself. What the run
 // had taken of the request is in the journal.

@@ -40,6 +40,7 @@ type View struct {
 	options  ViewOptions
 	terminal bool
 	plain    *log.Logger
+	at       time.Time // of the event whose line plain writes
 
 	begun  bool
 	footer []string // what is drawn below the last permanent line
@@ -50,7 +51,7 @@ type View struct {
 func NewView(a *cli.App, w *watch.Watch, o ViewOptions) *View {
 	v := &View{app: a, watch: w, options: o}
 	if _, v.terminal = a.Terminal(a.Progress()); !v.terminal {
-		v.plain = log.NewWithOptions(&v.lines, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return a.Now().UTC() }, TimeFormat: time.RFC3339})
+		v.plain = log.NewWithOptions(&v.lines, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return v.at.UTC() }, TimeFormat: time.RFC3339})
 	}
 	return v
 }
@@ -159,6 +160,9 @@ func (v *View) read(width int) (lines []string, err error) {
 
 // log writes a line for a program to read.
 func (v *View) log(e epic.Event, l line) {
+	if v.at = e.At; v.at.IsZero() {
+		v.at = v.app.Now()
+	}
 	keys := []any{"ev", string(e.Kind())}
 	if l.task != "" {
 		keys = append(keys, "task", l.task.String())
