@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -172,16 +173,27 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	defer tick.Stop()
 	taken := map[string]bool{}
 	for {
+		var next []Request
 		pending, err := Asked(dir)
+		if err != nil {
+			pending = nil
+		}
+		pending = slices.DeleteFunc(pending, func(p Pending) bool { return taken[p.ID] })
 		for _, p := range pending {
-			if err != nil || taken[p.ID] {
-				continue
-			}
 			taken[p.ID] = true
+		}
+		within, told := bound(dir, pending)
+		for _, e := range told {
+			next = append(next, Request{Event: e})
+		}
+		for _, p := range within {
 			r := Request{Event: p.Event, Done: func() { _ = p.remove(dir) }} // its id is in the journal
 			if p.Bad != "" {
 				r.Event = p.refusal()
 			}
+			next = append(next, r)
+		}
+		for _, r := range next {
 			select {
 			case to <- r:
 			case <-ctx.Done():
@@ -203,7 +215,13 @@ func (o *Orchestrator) takeAsked() error {
 	if err != nil {
 		return err
 	}
-	for _, p := range pending {
+	within, told := bound(o.fx.Dir, pending)
+	for _, e := range told {
+		if err := o.loop.request(Request{Event: e}); err != nil {
+			return err
+		}
+	}
+	for _, p := range within {
 		e := p.Event
 		if p.Bad != "" {
 			e = p.refusal()
