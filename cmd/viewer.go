@@ -24,13 +24,13 @@ import (
 // goes on. In CI, in an agent's session and within an attempt whoever has started the
 // command waits for its end, and ends what it has left behind.
 func (a *app) attended() bool {
-	switch ci := a.Getenv("CI"); {
+	switch ci := a.App.Getenv("CI"); {
 	case ci != "" && ci != "0" && ci != "false":
 		return false
-	case hooks.InClient(a.App), a.Getenv("ORCH_ATTEMPT") != "", len(proc.GuardsAbove(cli.GuardCommand)) > 0:
+	case hooks.InClient(a.App), a.App.Getenv("ORCH_ATTEMPT") != "", len(proc.GuardsAbove(cli.GuardCommand)) > 0:
 		return false
 	}
-	return cli.OnTerminal(a.Progress())
+	return cli.OnTerminal(a.App.Progress())
 }
 
 // start starts a driver for the epic, and shows its run to the end; with --detach it returns when
@@ -40,12 +40,12 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 	in := make(chan os.Signal, 4)
 	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(in)
-	a.TakeSignals() // from here on they are the driver's
+	a.App.TakeSignals() // from here on they are the driver's
 	d, err := drive.Start(w)
 	if err != nil {
 		return err
 	}
-	a.End() // what this process holds of the repository, which only the driver needs from here on
+	a.App.End() // what this process holds of the repository, which only the driver needs from here on
 	hangup := make(chan struct{})
 	defer forward(in, d, hangup)()
 	held, ok := d.Held()
@@ -56,7 +56,7 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 		a.sayStarted(w, epicID, held, d.PID())
 		return nil
 	}
-	v := show.NewView(a.App, watch.Open(w.EpicDir(epicID), a.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	v := show.NewView(a.App, watch.Open(w.EpicDir(epicID), a.App.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
 	ended := make(chan struct{})
 	go func() { d.Wait(); close(ended) }()
 	if err := showUntil(v, ended, hangup); err != nil {
@@ -69,7 +69,7 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 // has begun. It is the error that the command ends with.
 func (a *app) sayEnd(d *drive.Driver, epicID epic.TaskID, run int) error {
 	out, told := d.Wait()
-	fmt.Fprint(a.Stderr, d.Remarks())
+	fmt.Fprint(a.App.Stderr, d.Remarks())
 	if told {
 		return out.Say(a.App)
 	}
@@ -151,6 +151,6 @@ func forward(in <-chan os.Signal, d *drive.Driver, hangup chan<- struct{}) (stop
 func (a *app) sayStarted(w *workspace.Workspace, epicID epic.TaskID, held drive.Held, pid int) {
 	id := cli.Quote(epicID)
 	log := w.EpicDir(epicID) + "/" + drive.LogFile
-	a.Print(document.Started{Epic: epicID, Run: held.Run, PID: pid, Log: log},
+	a.App.Print(document.Started{Epic: epicID, Run: held.Run, PID: pid, Log: log},
 		fmt.Sprintf("run %d of %s goes on as process %d\n  orch watch %s   shows it\n  orch stop %s    ends it after what runs now\n", held.Run, held.Title, pid, id, id))
 }
