@@ -25,7 +25,7 @@ type Standing struct {
 func StandingOf(s epic.State, now time.Time, mine func(*epic.Task) bool, fingerprint string) Standing {
 	out := Standing{Work: epic.WorkOf(s, now), Outlook: epic.PromiseOf(s, now), Fingerprint: fingerprint}
 	inProgress := func(t *epic.Task) bool {
-		return t.State == epic.Running || t.State == epic.Queued || t.State == epic.Validating || t.State == epic.Waiting && s.Run.Number == 0
+		return t.State == epic.Running || t.State == epic.Queued || t.State == epic.Validating || t.State == epic.Waiting && !s.Driven()
 	}
 	out.Elsewhere = out.Ready == 0 && out.InProgress > 0 && !slices.ContainsFunc(s.Tasks, func(t *epic.Task) bool {
 		return t.Dispatchable() && inProgress(t) && mine(t)

@@ -34,7 +34,7 @@ func TestSummarize(t *testing.T) {
 		"one waits to land":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})}, LoopContinue, "", "0 of 1 tasks closed; 1 waiting to land"},
 		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: MaxIterations, Reason: "max_iterations (1) reached"}}, LoopContinue, MaxIterations, "max_iterations (1) reached"},
 		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: MaxIterations, Reason: "max_iterations (1) reached"}}, LoopBlocked, MaxIterations, "max_iterations (1) reached"},
-		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopContinue, "", "0 of 1 tasks closed; 1 ready"},
+		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopBlocked, "", "paused; orch continue e"},
 		"in another's hands":      {[]Node{{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, LoopBlocked, "", "0 of 1 tasks closed; the rest needs a person"},
 		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: TimeUp, Reason: "max_duration (1h0m0s) reached"}}, LoopBlocked, TimeUp, "max_duration (1h0m0s) reached"},
 		"agents do not start":     {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},

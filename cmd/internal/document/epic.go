@@ -98,12 +98,15 @@ type EpicBranch struct {
 
 // RunRow is one run of an epic.
 type RunRow struct {
-	// Number counts the runs of the epic, from 1; 0 before the first.
+	// Number counts the runs of the epic, from 1; 0 before the first. Short commands (orch next, land,
+	// epic) are none.
 	Number int `json:"number"`
-	// State is running, ended, cut_off (it was killed) or none.
+	// State is running (a run goes on, or sessions work on tasks), ended, cut_off (it was killed) or none.
 	State string `json:"state"`
 	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic needs now.
 	Promise epic.Promise `json:"promise"`
+	// Paused says that the run that goes on starts no agent until orch continue.
+	Paused bool `json:"paused"`
 	// Code is why the run stopped early; "" when it did not.
 	Code epic.Code `json:"code"`
 	// Reason says in a clause how the epic stands.
