@@ -239,7 +239,7 @@ func RecordsOf(events []epic.Event) (all []Record) {
 // Schema is "orch.event/1".
 func (Event) Schema() string { return "orch.event/1" }
 
-// Plan is what an epic comes to before anything was started.
+// Plan is what is left of an epic: what could start when, and what cannot.
 type Plan struct {
 	// Epic is its id in the tracker.
 	Epic epic.TaskID `json:"epic"`
@@ -249,6 +249,14 @@ type Plan struct {
 	Tracker string `json:"tracker"`
 	// Plan is what could run when, and what cannot.
 	Plan epic.Plan `json:"plan"`
+	// Counts says how many tasks are where.
+	Counts epic.Counts `json:"counts"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic needs now.
+	Promise epic.Promise `json:"promise"`
+	// Code is why the newest run stopped early; "" when it did not.
+	Code epic.Code `json:"code"`
+	// Reason says in a clause how the epic stands.
+	Reason string `json:"reason"`
 	// SettingsBroken says what is wrong with the settings; absent where they are sound.
 	SettingsBroken string `json:"settings_broken,omitempty"`
 }
