@@ -35,7 +35,7 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	}
 	found, err := w.FindEpic(ctx, epicID)
 	if err != nil {
-		return err
+		return workspace.Promising(ctx, a, string(epicID), err)
 	}
 	p, err := w.PictureOf(ctx, epicID, found.Issues)
 	if err != nil {

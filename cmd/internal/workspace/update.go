@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -107,3 +108,22 @@ func (p *Picture) LastRead() time.Time {
 	}
 	return p.Records[len(p.Records)-1].At
 }
+
+// Promising is the error of a command with what the epic needs next that the command, or the task of
+// which it is, is about: an epic, or a task, that orch has driven.
+func Promising(ctx context.Context, a *cli.App, id string, err error) error {
+	if _, said := cli.Exited(err); said {
+		return err
+	}
+	e := explain.Error(err)
+	p, _, lookErr := Look(ctx, a, []string{id})
+	if lookErr != nil || e.Promise != "" || e.Code == usageCode {
+		return err
+	}
+	with := *e
+	with.Promise, with.Err = p.Promise(ctx).Promise, err
+	return &with
+}
+
+// usageCode is the code of the error that a command line is not understood.
+const usageCode = "USAGE"
