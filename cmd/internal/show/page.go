@@ -60,12 +60,16 @@ func (p page) drainText() string {
 	o := epic.PromiseOf(p.State, p.App.Now())
 	r, _ := epic.ReasonOf(o.Code)
 	switch {
-	case p.State.TrackerLost() != "":
-		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  orch doctor\n", o.Code, text.Clause(o.Reason, 1000))
+	case p.State.TrackerLost() != "", o.Code == epic.TrackerDrift:
+		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  %-38s %s\n", o.Code, text.Clause(o.Reason, 1000), "orch doctor", "what is wrong; then bring the tracker back")
 	case p.Held && p.State.Run.Drain != "":
 		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	case !p.Held && p.State.AtLimit() && o.Code == p.State.Run.Drain:
-		return fmt.Sprintf("\nAt a limit\n  · [%s] %s\n      next  %s\n", o.Code, text.Clause(o.Reason, 1000), "orch run "+cli.Quote(p.State.Epic)+" goes on")
+		said := fmt.Sprintf("\nAt a limit\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000))
+		if epic.Count(p.State, p.App.Now()).Ready > 0 {
+			said += fmt.Sprintf("      next  %-38s %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
+		}
+		return said
 	case !p.stopped():
 		return ""
 	}
@@ -97,6 +101,8 @@ func (p page) runText(now time.Time) string {
 		return body
 	case p.State.SessionsWork():
 		return " · sessions work on it: " + string(epic.PromiseOf(p.State, now).Promise)
+	case r.Number == 0 && p.State.Driven():
+		return " · no run so far: " + string(epic.PromiseOf(p.State, now).Promise)
 	case r.Number == 0:
 		return " · no run has begun its work"
 	case r.CutOff():
@@ -382,7 +388,7 @@ func Summary(s epic.State, sum epic.Summary) string {
 		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, cli.Quote(s.Epic))
 	case sum.Promise == epic.LoopContinue, s.AtLimit() && c.NeedsYou == 0:
 		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", cli.Quote(s.Epic))
-	case s.AtLimit():
+	case s.AtLimit() && c.Ready > 0:
 		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n         orch run %s         goes on where it was\n", cli.Quote(s.Epic), cli.Quote(s.Epic))
 	case sum.Promise != epic.LoopDone:
 		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", cli.Quote(s.Epic))

@@ -57,7 +57,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return nil
 	}
 	switch {
-	case p.branch.NeedsYou(), p.stopped(), sum.Promise == epic.LoopError, sum.Code == epic.TrackerDrift:
+	case p.branch.NeedsYou(), p.stopped(), sum.Promise == epic.LoopError, p.State.TrackerLost() != "":
 		return cli.ExitWith(cli.ExitNeedsYou)
 	case sum.Promise == epic.LoopDone:
 		return nil
