@@ -27,7 +27,7 @@ type Step struct {
 	For   []TaskID `json:"waits_for,omitempty"` // tasks of the epic that are not closed
 }
 
-// PlanOf looks over how an epic stands: what could run when, and what can not. What is under way
+// PlanOf looks over how an epic stands: what could run when, and what cannot. What is under way
 // could start. The issues are those of the tracker that the state knows.
 func PlanOf(s State, issues []tracker.Issue, now time.Time) Plan {
 	x := tracker.NewIndex(issues)

@@ -68,7 +68,7 @@ func TestTrackerLost(t *testing.T) {
 // there was none, there is none.
 func TestShortCommandsAreNoRuns(t *testing.T) {
 	t.Parallel()
-	limit := after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "max_duration (3s) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	limit := after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (3 seconds) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
 	require.True(t, limit.AtLimit())
 	land := after(t, limit, Event{Fact: RunStarted{Epic: "e", Number: limit.Run.Number, Mode: ModeLand, Limits: limit.Run.Limits, Tip: limit.Tip}}, Event{Fact: RunEnded{Promise: LoopContinue}})
 	require.Equal(t, limit.Run, land.Run)

@@ -22,7 +22,7 @@ import (
 )
 
 // sessionCmd is what clients call, and what binds their sessions.
-type sessionCmd struct{ *cli.App }
+type sessionCmd struct{ app *cli.App }
 
 // sessionFlag names a client's session.
 type sessionFlag struct{ id string }
@@ -55,14 +55,14 @@ func Session(app *cli.App) *cobra.Command {
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
 		Args:  cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.bind(c.Context(), epic.TaskID(args[0]), f.of(a.App))
+			return a.bind(c.Context(), epic.TaskID(args[0]), f.of(a.app))
 		},
 	}
 	release := &cobra.Command{
 		Use:   "release",
 		Short: "let a session end whenever it wants",
 		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return a.release(c.Context(), f.of(a.App)) },
+		RunE:  func(c *cobra.Command, _ []string) error { return a.release(c.Context(), f.of(a.app)) },
 	}
 	list := &cobra.Command{
 		Use:   "list",
@@ -87,7 +87,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 	if id == "" {
 		return noSession()
 	}
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 	if err != nil {
 		return err
 	}
-	a.Print(document.SessionBound{Session: id, Epic: string(epicID), Prompt: prompt}, prompt)
+	a.app.Print(document.SessionBound{Session: id, Epic: string(epicID), Prompt: prompt}, prompt)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
 	}
-	_, common := session.Repository(a.Dir)
+	_, common := session.Repository(a.app.Dir)
 	path := session.File(common, id)
 	var s session.Session
 	err := changeSession(ctx, path, id, func(now session.Session, ok bool) (session.Session, error) {
@@ -140,12 +140,12 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
+	a.app.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
 	return nil
 }
 
 func (a sessionCmd) listSessions() error {
-	_, common := session.Repository(a.Dir)
+	_, common := session.Repository(a.app.Dir)
 	dir := filepath.Join(common, "orch", "sessions")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,8 +161,8 @@ func (a sessionCmd) listSessions() error {
 		sessions = append(sessions, s)
 	}
 	tasks := a.tasksOf(common)
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Sessions{Sessions: sessions, Tasks: tasks})
+	if a.app.JSON {
+		cli.WriteJSON(a.app.Stdout, document.Sessions{Sessions: sessions, Tasks: tasks})
 		return nil
 	}
 	for _, s := range sessions {
@@ -173,17 +173,17 @@ func (a sessionCmd) listSessions() error {
 		case s.Cancelled:
 			state = "let go"
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", s.ID, cmp.Or(s.Epic, "-"), state)
+		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", s.ID, cmp.Or(s.Epic, "-"), state)
 	}
 	for _, t := range tasks {
-		fmt.Fprintf(a.Stdout, "%s  attempt %d  in the hands of %s\n", t.Task, t.Attempt, t.Holder)
+		fmt.Fprintf(a.app.Stdout, "%s  attempt %d  in the hands of %s\n", t.Task, t.Attempt, t.Holder)
 	}
 	return nil
 }
 
 // tasksOf lists what sessions work on, in all epics whose journal can be read.
 func (a sessionCmd) tasksOf(common string) (tasks []document.SessionTask) {
-	w := &workspace.Workspace{Project: &project.Project{App: a.App, Home: filepath.Join(common, "orch")}}
+	w := &workspace.Workspace{Project: &project.Project{App: a.app, Home: filepath.Join(common, "orch")}}
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil

@@ -21,7 +21,8 @@ import (
 
 // Picture is an epic as a command that only looks sees it.
 type Picture struct {
-	*Workspace
+	// Workspace is where the epic is.
+	Workspace *Workspace
 	// Folder is the epic's, [Workspace.EpicDir].
 	Folder string
 	// Watch is what the picture was read by, and can be followed with.
@@ -229,11 +230,11 @@ func (w *Workspace) FromIssues(id epic.TaskID, issues []tracker.Issue) *Picture 
 // say so are broken.
 func (p *Picture) recall() {
 	const key = "worktree.dir"
-	if p.Broken == nil || !p.Origins.IsDefault(key) {
+	if p.Workspace.Broken == nil || !p.Workspace.Origins.IsDefault(key) {
 		return
 	}
 	if was := p.State.Run.Settings[key]; was != `""` {
-		p.Config.Worktree.Dir = was
+		p.Workspace.Config.Worktree.Dir = was
 	}
 }
 

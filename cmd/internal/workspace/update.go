@@ -8,6 +8,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -45,7 +46,7 @@ func (w *Workspace) PictureOf(ctx context.Context, id epic.TaskID, issues []trac
 // is. Where git does not answer, by what the journal knows of the branch.
 func (p *Picture) Promise(ctx context.Context) epic.Outlook {
 	_, _ = p.Update(ctx)
-	return epic.PromiseOf(p.State, p.App.Now())
+	return epic.PromiseOf(p.State, p.Workspace.App.Now())
 }
 
 // statusPatience is how long status waits for the tracker before it goes by
@@ -57,7 +58,7 @@ const statusPatience = 5 * time.Second
 func (p *Picture) Refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
-	t, err := p.Tracker(ctx)
+	t, err := p.Workspace.Tracker(ctx)
 	var issues []tracker.Issue
 	if err == nil {
 		issues, err = t.Survey(ctx)
@@ -79,7 +80,7 @@ func StandsIn(err error) bool {
 // time. Where it failed, the newest reading of a run stands in, if it is not too old; all is done only
 // by one that had no time.
 func (p *Picture) Hear(issues []tracker.Issue, err error, late bool) {
-	now := p.App.Now()
+	now := p.Workspace.App.Now()
 	if err == nil {
 		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker is none, and no reason to be done
 	}
@@ -92,9 +93,9 @@ func (p *Picture) Hear(issues []tracker.Issue, err error, late bool) {
 		p.State = p.State.WithoutTracker(epic.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
 	case StandsIn(err) && now.Sub(p.LastRead()) <= ReadingLife && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
 	default:
-		p.State = p.State.WithoutTracker(epic.TrackerDown, cli.FirstLine(err.Error()))
+		p.State = p.State.WithoutTracker(epic.TrackerDown, text.Head(err.Error()))
 	}
-	p.ReadWhy = cli.FirstLine(err.Error())
+	p.ReadWhy = text.Head(err.Error())
 }
 
 // LastRead is when a run or a short command last read the tracker, as far as the journal tells: a run that
@@ -102,7 +103,7 @@ func (p *Picture) Hear(issues []tracker.Issue, err error, late bool) {
 func (p *Picture) LastRead() time.Time {
 	switch {
 	case p.Held && p.Holder.Drives():
-		return p.App.Now()
+		return p.Workspace.App.Now()
 	case len(p.Records) == 0:
 		return p.Read
 	}
