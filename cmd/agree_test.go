@@ -119,6 +119,17 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), when, 10*time.Minute)
 
+	// A tracker that cannot be read: what the run has read seconds ago stands in.
+	issues := filepath.Join(f.dir, ".beads", "issues.jsonl")
+	kept, err := os.ReadFile(issues)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(issues, []byte("{{{"), 0o600))
+	require.NoFileExists(t, filepath.Join(f.dir, ".git", "orch", "tracker.json"), "a reading of the hook")
+	f.agree(c, "the tracker cannot be read", epic.LoopContinue)
+	stop, _ := f.document(`{"session_id": "s-1", "hook_event_name": "Stop"}`, "stop-hook", "--explain")
+	require.Equal(t, "WORK_LEFT", stop["verdict"], stop)
+	require.NoError(t, os.WriteFile(issues, kept, 0o600))
+
 	// Handed out to a session, which is no run.
 	f.next("answered", epic.LoopContinue)
 	handed := f.agree(c, "in a session", epic.LoopContinue)
@@ -162,8 +173,7 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.Equal(t, "LOOP_DONE", snapshot["promise"])
 
 	// Without its tracker nothing is done.
-	issues := filepath.Join(f.dir, ".beads", "issues.jsonl")
-	kept, err := os.ReadFile(issues)
+	kept, err = os.ReadFile(issues)
 	require.NoError(t, err)
 	for how, text := range map[string]string{"empty": "", "another epic's": `{"id":"x-1","title":"x","status":"open","issue_type":"epic","priority":2}` + "\n"} {
 		require.NoError(t, os.WriteFile(issues, []byte(text), 0o600))

@@ -90,3 +90,15 @@ func TestShortCommandsAreNoRuns(t *testing.T) {
 	run.Number, run.Mode = 1, ModeRun
 	require.Equal(t, 1, after(t, first, Event{Fact: run, At: noon}).Run.Number)
 }
+
+// TestStateOf: a task that a person has closed is theirs, though a killed run has left its attempt open;
+// it is counted as it is shown.
+func TestStateOf(t *testing.T) {
+	t.Parallel()
+	closed := open("e.1")
+	closed.Status, closed.ClosedBy, closed.ClosedAt = "closed", "bob", noon.Add(time.Minute)
+	s := after(t, idle(t, open("e.1")), startOf("e.1", 1), readNodes(closed))
+	require.Equal(t, Running, s.Task("e.1").State)
+	require.Equal(t, Skipped, s.StateOf(s.Task("e.1"), noon))
+	require.Equal(t, Counts{Total: 1, Done: 1}, Count(s, noon))
+}

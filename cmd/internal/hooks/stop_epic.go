@@ -49,7 +49,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 	age := a.app.Now().Sub(read.At)
 	decide := func(bound session.Session) stophook.Answer {
 		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Client: limits(s.client)})
-		if standing != nil && age > time.Second {
+		if standing != nil && standing.Unread == "" && age > time.Second {
 			answer.Why += ", as of " + cli.Span(age) + " ago"
 		}
 		return answer
