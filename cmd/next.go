@@ -43,7 +43,7 @@ to claim and nothing is under way, it says so.`,
 			if err := f.check(c); err != nil {
 				return err
 			}
-			return a.next(c.Context(), epic.TaskID(args[0]), f)
+			return workspace.Promising(c.Context(), a.App, args[0], a.next(c.Context(), epic.TaskID(args[0]), f))
 		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
@@ -74,6 +74,11 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	me, d := a.caller(), driver{workspace: w, faults: a.faults}
 	if err := keepSession(ctx, w, me); err != nil {
 		return err
+	}
+	if p, err := w.Epic(epicID); err == nil && p != nil && p.State.AtLimit() {
+		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
+			return a.sayNext(w, p.State, me, nil, q.Needed(untrusted))
+		}
 	}
 	fresh := map[epic.TaskID]bool{}
 	var s epic.State
@@ -107,9 +112,14 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	return a.sayNext(w, s, me, fresh, q.Needed(untrusted))
+}
+
+// sayNext tells a session what it has, those that are fresh being new, and how the epic stands.
+func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool, trust document.TrustNeeded) error {
 	sum := epic.Summarize(s, w.App.Now())
 	tasks, others := a.handedOut(w, s, me, fresh)
-	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
+	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
@@ -118,14 +128,17 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	for _, h := range tasks {
 		fmt.Fprintf(a.App.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
 	}
-	if untrusted != nil && !doc.Done {
+	if trust.Needed && !doc.Done {
 		fmt.Fprintf(a.App.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
 	}
 	for _, o := range others {
 		fmt.Fprintf(a.App.Stdout, "%s is in other hands: %s\n", o.Task, o.Holder)
 	}
-	if doc.Done {
+	switch {
+	case doc.Done:
 		fmt.Fprintf(a.App.Stdout, "nothing is left to hand out: %s\n", doc.Reason)
+	case len(tasks) == 0 && doc.Promise == epic.LoopBlocked:
+		fmt.Fprintf(a.App.Stdout, "nothing is handed out: %s\n", doc.Reason)
 	}
 	return nil
 }
@@ -208,7 +221,9 @@ func newLandCmd(a *app) *cobra.Command {
 that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
-		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return workspace.Promising(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
+		},
 	}
 	f.base = "HEAD"
 	waitFlag(c, &f)

@@ -114,6 +114,10 @@ func written(t *testing.T) map[string][]Event {
 			nth(2, AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 1, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Silent: true, Feedback: "is it done?"}}),
 			nth(2, IterationStarted{Turn: Turn{Iteration: 2, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 2, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Fresh: true, Promise: "CONTEXT LIMIT - CHECKPOINT"}}),
 			nth(2, IterationStarted{Turn: Turn{Iteration: 3, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 3, End: EndedItself, Head: "h3", Changed: true, Signal: "COMPLETE", Outcome: &Outcome{Signal: iteration.Complete, Promise: "COMPLETE"}})),
+		"v3-short": begun(
+			Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (8 hours) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}},
+			Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeNext, Tip: "tip0"}}, Event{Fact: RunEnded{Promise: LoopContinue}},
+			Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Tip: "tip0"}}),
 		"v3-session": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1", PID: 7, Born: 9, Here: "m"}}), first(AttemptHanded{}),
 			Event{Fact: NextRequested{Holder: SessionHolder{Name: "tty1"}}, Request: "1-a"}, Event{Fact: AnswerStarted{}, Request: "1-a"}, Event{Fact: RequestAnswered{}, Request: "1-a"},

@@ -45,6 +45,7 @@ func Ask(dir string, e epic.Event, now time.Time) error {
 
 // Post is Ask for one who waits for the answer; id is the request's.
 func Post(dir string, e epic.Event, now time.Time) (id string, err error) {
+	e.At = now.UTC()
 	b, err := json.Marshal(e)
 	if err != nil {
 		return "", fmt.Errorf("leaving the request: %w", err)

@@ -32,7 +32,8 @@ func TestAskedInOrder(t *testing.T) {
 	for i, p := range got {
 		require.NotEmpty(t, p.ID)
 		require.Equal(t, p.ID, p.Event.Request)
-		p.Event.Request = ""
+		require.False(t, p.Event.At.IsZero(), "when it was asked")
+		p.Event.Request, p.Event.At = "", time.Time{}
 		require.Equal(t, want[i], p.Event)
 	}
 	info, err := os.Stat(filepath.Join(dir, "requests", got[0].ID+".json"))

@@ -172,7 +172,7 @@ func Check(s State, e Event) error {
 	if e.Fact == nil {
 		return forbid(e, "it says nothing")
 	}
-	if _, first := e.Fact.(RunStarted); !first && s.Run.Number == 0 {
+	if _, first := e.Fact.(RunStarted); !first && !s.Driven() {
 		return forbid(e, "no run has started")
 	}
 	if e.Task != "" && s.Task(e.Task) == nil {
