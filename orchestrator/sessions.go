@@ -199,6 +199,12 @@ func TakeAnswer(dir, id string) (a Answer, ok bool, err error) {
 	return a, true, files.Remove(answerFile(dir, id))
 }
 
+// Unread reports whether an answer lies there that nobody has taken.
+func Unread(dir, id string) bool {
+	_, err := os.Lstat(answerFile(dir, id))
+	return err == nil
+}
+
 // CollectAnswer is TakeAnswer for another process of the session that has asked: it leaves the
 // answer to who asked while that is there and waits for it.
 func CollectAnswer(dir, id string, me epic.Process) (ok bool, err error) {

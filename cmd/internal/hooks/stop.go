@@ -179,7 +179,7 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 	if s.answer.Block {
 		word = "is sent back to work"
 	}
-	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
+	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(text.Clause(s.in.Session, 64), "(none)"), word, s.answer.Verdict, s.answer.Why)
 	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
 		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
 	}

@@ -159,9 +159,10 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	if p != nil {
 		state = epic.WithSurvey(p.State, now.Issues, w.App.Now())
 	}
+	gone := w.SessionGone(epicID)
 	mine := func(t *epic.Task) bool {
 		a := t.Last()
-		return t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && (p == nil || !p.Held)
+		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && (p == nil || !p.Held)
 	}
 	standing := stophook.StandingOf(state, w.App.Now(), mine, fingerprint(w, state))
 	return &standing, now, err

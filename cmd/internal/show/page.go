@@ -129,6 +129,9 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		switch {
 		case a.InSession:
+			if why := p.SessionGone(p.State.Epic)(t, a); why != "" {
+				return body + fmt.Sprintf(", was in the hands of %s, which is gone: %s; the next run or orch next takes it up", a.Holder, why), true
+			}
 			body += ", in the hands of " + a.Holder.String()
 			if store, err := p.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
