@@ -144,6 +144,20 @@ func TestNextAtOnce(t *testing.T) {
 	require.Empty(t, answered(after(t, handed(t, open("e.2")), next(true))), "there is a place")
 }
 
+// TestHeldPlaces: what sessions have in hand takes places, and who waits for one is told.
+func TestHeldPlaces(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxParallel = 2
+	s := after(t, started(t, limits, open("e.1"), open("e.2"), open("e.3")),
+		Event{Fact: AttemptStarted{InSession: true, Holder: anna}, Task: "e.1", Attempt: 1}, Event{Fact: AttemptHanded{}, Task: "e.1", Attempt: 1})
+	require.Empty(t, HeldPlaces(s, noon), "one is free")
+	require.Empty(t, HeldPlaces(after(t, s, startOf("e.2", 1)), noon), "an agent ends by itself")
+	both := after(t, s, Event{Fact: AttemptStarted{InSession: true, Holder: anna}, Task: "e.2", Attempt: 1}, Event{Fact: AttemptHanded{}, Task: "e.2", Attempt: 1})
+	require.Equal(t, "2 in the hands of session anna, and max_parallel is 2: a place is free when one has landed, or its session ends", HeldPlaces(both, noon))
+	require.Empty(t, HeldPlaces(after(t, both, Event{Fact: TaskSkipped{}, Task: "e.3"}), noon), "nothing waits for one")
+}
+
 // TestRefusalForPersons: who asked for what is not possible is told in words of theirs.
 func TestRefusalForPersons(t *testing.T) {
 	t.Parallel()

@@ -39,6 +39,9 @@ func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	for _, r := range last.Rounds {
 		row.Scores = append(row.Scores, r.ValidationScore)
 	}
+	if t.State == epic.Waiting && s.IsReady(t, now) {
+		row.Why = epic.HeldPlaces(s, now)
+	}
 	if row.State == epic.Waiting {
 		o := epic.ObstacleOf(s, t, now)
 		row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On

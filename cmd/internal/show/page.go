@@ -38,6 +38,9 @@ func (p page) text(now time.Time, all bool) string {
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
+	if why := epic.HeldPlaces(s, now); why != "" && p.Held {
+		fmt.Fprintf(&b, "  for a place: %s\n", why)
+	}
 	p.section(&b, "Waiting", now, func(t *epic.Task) (string, bool) { return p.waitingText(t, now) })
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
