@@ -45,7 +45,7 @@ func (f *File) Update(ctx context.Context, id string, edit func(*tracker.Issue) 
 		if i.Status != was.Status {
 			who := i.Assignee
 			if i.Status == tracker.StatusClosed {
-				return fmt.Errorf("a status can not be set to closed; close it: %w", tracker.ErrRefused)
+				return fmt.Errorf("a status cannot be set to closed; close it: %w", tracker.ErrRefused)
 			}
 			b.status(i, i.Status)
 			i.Assignee = who
@@ -127,7 +127,7 @@ func (f *File) AddDependency(ctx context.Context, from, to, kind string) error {
 
 func (b *book) mayDepend(i, target *tracker.Issue, kind string) error {
 	if i.ID == target.ID {
-		return fmt.Errorf("%s can not depend on itself: %w", i.ID, tracker.ErrRefused)
+		return fmt.Errorf("%s cannot depend on itself: %w", i.ID, tracker.ErrRefused)
 	}
 	blocking := kind == tracker.DepBlocks || kind == tracker.DepConditional
 	if blocking && (i.Type == tracker.TypeEpic) != (target.Type == tracker.TypeEpic) {

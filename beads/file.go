@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -49,8 +50,8 @@ type stamp struct {
 	mod  time.Time
 }
 
-// OpenFile opens the embedded tracker, which need not exist yet. It fails when
-// the file is there and does not parse.
+// OpenFile opens the embedded tracker, which need not exist yet. It fails with a
+// [*DamagedError] when the file is there and does not parse, and when it cannot be read.
 func OpenFile(opt FileOptions) (*File, error) {
 	f := &File{opt: opt}
 	if _, err := f.read(); err != nil {
@@ -75,26 +76,46 @@ func (f *File) read() ([]record, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the tasks: %w", err)
 	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("reading the tasks: %s is no plain file", f.path())
+	if err := notPlain(f.path(), info.Mode()); err != nil {
+		return nil, err
 	}
 	now := stamp{info.Size(), info.ModTime()}
 	if f.cache != nil && now == f.stamp {
 		return f.cache, nil
 	}
 	if info.Size() > maxParseBytes {
-		return nil, fmt.Errorf("reading the tasks: %s has more than %d bytes", f.path(), maxParseBytes)
+		return nil, &DamagedError{Path: f.path(), Why: fmt.Sprintf("it has more than %d bytes", maxParseBytes)}
 	}
-	data, err := os.ReadFile(f.path())
+	data, err := readPlain(f.path())
 	if err != nil {
-		return nil, fmt.Errorf("reading the tasks: %w", err)
+		return nil, err
 	}
-	records, err := parseRecords(data)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.path(), err)
+	records, all := []record{}, newLines(f.path())
+	for line := range bytes.Lines(data) {
+		r, ok, err := all.next(line)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			records = append(records, r)
+		}
 	}
 	f.cache, f.stamp = records, now
 	return records, nil
+}
+
+// readPlain reads the file of the tracker; it never waits.
+func readPlain(path string) ([]byte, error) {
+	file, _, err := openPlain(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading the tasks: %w", err)
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxParseBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the tasks: %w", err)
+	}
+	return data, nil
 }
 
 func issuesOf(records []record) []tracker.Issue {

@@ -74,7 +74,7 @@ func TestFileThatIsNone(t *testing.T) {
 	if err == nil {
 		_, err = f.Survey(t.Context())
 	}
-	require.ErrorContains(t, err, "is no plain file")
+	require.ErrorContains(t, err, "issues.jsonl: it is a pipe")
 }
 
 // TestFileThatDoesNotParse is refused with the line, and never replaced.
@@ -82,6 +82,8 @@ func TestFileThatDoesNotParse(t *testing.T) {
 	t.Parallel()
 	for name, bad := range map[string]string{
 		"cut off": `{"id":"a-2","tit`, "no object": `["a"]`, "no id": `{"title":"x","status":"open"}`, "a wrong type": `{"id":"a-2","title":"x","status":"open","priority":"high"}`,
+		"zero bytes": "\x00\x00\x00", "zero bytes in a line": "{\"id\":\"a-2\",\"title\":\"\x00\"}", "a merge": "<<<<<<< HEAD", "the middle of a merge": "=======",
+		"an id twice": `{"id":"a-1","title":"another","status":"closed"}`, "no UTF-8": "{\"id\":\"a-2\",\"title\":\"\xff\",\"status\":\"open\"}",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -90,10 +92,16 @@ func TestFileThatDoesNotParse(t *testing.T) {
 			text := `{"id":"a-1","title":"one","status":"open","issue_type":"task"}` + "\n" + bad + "\n"
 			require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 			_, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: time.Now})
-			var parse *beads.ParseError
-			require.ErrorAs(t, err, &parse)
-			require.Equal(t, 2, parse.Line)
-			require.Contains(t, err.Error(), "line 2")
+			var damaged *beads.DamagedError
+			require.ErrorAs(t, err, &damaged)
+			require.Equal(t, 2, damaged.Line)
+			require.Contains(t, err.Error(), path+", line 2: ")
+			require.NotContains(t, err.Error(), "struct")
+			_, quick := beads.SurveyFile(t.Context(), dir)
+			require.Equal(t, err.Error(), quick.Error())
+			is, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, text, string(is))
 		})
 	}
 	f, path := newFile(t, `{"id":"a-1","title":"one","status":"open","issue_type":"task"}`)

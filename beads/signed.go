@@ -19,7 +19,7 @@ import (
 const (
 	interactionsName = "interactions.jsonl"
 	interactionsTail = 1 << 20         // bytes that are read, from the end
-	closedBefore     = 2 * time.Second // the log's time may be this much before the issue's, which is in whole seconds,
+	closedBefore     = 2 * time.Second // the log's time may be this much before the issue's, which bd rounds to the nearest second,
 	closedAfter      = time.Minute     // and this much after it, on a busy machine
 )
 

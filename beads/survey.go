@@ -2,7 +2,6 @@ package beads
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -20,7 +18,7 @@ const maxLine = 8 << 20
 
 // SurveyFile reads every issue of the embedded tracker in the folder dir once, for one who has
 // little time: it takes no memory for what it has not understood, and stops soon after ctx has
-// ended. A folder without the file has no issues. It fails with *ParseError, with
+// ended. A folder without the file has no issues. It fails with a [*DamagedError], with
 // context.Cause(ctx), and when the file cannot be read.
 func SurveyFile(ctx context.Context, dir string) ([]tracker.Issue, error) {
 	path := filepath.Join(dir, FileName)
@@ -32,31 +30,23 @@ func SurveyFile(ctx context.Context, dir string) ([]tracker.Issue, error) {
 		return nil, fmt.Errorf("reading the tasks: %w", err)
 	}
 	defer f.Close()
-	issues, n := []tracker.Issue{}, 0
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, maxLine)
-	for lines.Scan() {
+	issues, all := []tracker.Issue{}, newLines(path)
+	in := bufio.NewScanner(f)
+	in.Buffer(nil, maxLine)
+	for in.Scan() {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("reading the tasks: %w", context.Cause(ctx))
 		}
-		n++
-		line := lines.Bytes()
-		if n == 1 {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
-		}
-		r, err := parseRecord(line)
+		r, ok, err := all.next(in.Bytes())
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, &ParseError{Line: n, Why: err.Error(), Quote: text.Clause(string(line), maxQuote), Err: err})
+			return nil, err
 		}
-		if r.issue != nil {
+		if ok && r.issue != nil {
 			issues = append(issues, *r.issue)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("reading the tasks: line %d of %s: %w", n+1, path, err)
+	if err := in.Err(); err != nil {
+		return nil, &DamagedError{Path: path, Line: all.n + 1, Why: err.Error(), Err: err}
 	}
 	return issues, nil
 }
@@ -69,7 +59,7 @@ func openPlain(path string) (f *os.File, size int64, err error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no plain file", path)
+		err = notPlain(path, info.Mode())
 	}
 	if err != nil {
 		return nil, 0, errors.Join(err, f.Close())

@@ -19,7 +19,7 @@ type Process = cli.Process
 
 // app is one invocation, and what tests do to its journals.
 type app struct {
-	*cli.App
+	App    *cli.App // the invocation
 	faults faults
 	// viewer is who has started this process to drive an epic; nil where it was a person.
 	viewer *drive.Reporter
@@ -40,26 +40,26 @@ func run(ctx context.Context, p Process, f faults) int {
 	}
 	a := &app{viewer: drive.NewReporter(&p), faults: f}
 	a.App = &cli.App{Process: p}
-	defer a.End()
-	a.EndOnSignal()
-	defer a.TakeSignals()
-	if a.Dir == "" {
+	defer a.App.End()
+	a.App.EndOnSignal()
+	defer a.App.TakeSignals()
+	if a.App.Dir == "" {
 		dir, err := os.Getwd()
 		if err != nil {
 			return explain.Report(a.App, err)
 		}
-		a.Dir = dir
+		a.App.Dir = dir
 	}
-	done := a.Guarded()
+	done := a.App.Guarded()
 	exit := execute(ctx, a)
 	if err := done(); err != nil && exit == cli.ExitDone {
-		return a.Unread(err)
+		return a.App.Unread(err)
 	}
 	return exit
 }
 
 func execute(ctx context.Context, a *app) int {
-	p := a.Process
+	p := a.App.Process
 	root := newRoot(a)
 	root.SetArgs(p.Args[1:])
 	root.SetIn(p.Stdin)
@@ -69,7 +69,7 @@ func execute(ctx context.Context, a *app) int {
 		if strings.HasPrefix(err.Error(), "if any flags in the group") { // cobra's words for flags that do not go together
 			err = cli.Usage("%s", err)
 		}
-		a.JSON = a.JSON || asksJSON(p.Args)
+		a.App.JSON = a.App.JSON || asksJSON(p.Args)
 		return explain.Report(a.App, err)
 	}
 	return cli.ExitDone

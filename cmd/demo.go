@@ -21,7 +21,7 @@ import (
 )
 
 // demoCmd is the demo, and its agent.
-type demoCmd struct{ *app }
+type demoCmd struct{ app *app }
 
 // demoFlags say which demo it is.
 type demoFlags struct{ stuck, keep bool }
@@ -94,19 +94,19 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	keep := f.keep || f.stuck
 	repo := filepath.Join(dir, "shortener")
-	inner := demoCmd{&app{App: &cli.App{Process: a.Process, JSON: a.JSON}, faults: a.faults}}
-	inner.Dir, inner.Env = repo, a.demoEnv(f.stuck)
+	inner := demoCmd{&app{App: &cli.App{Process: a.app.App.Process, JSON: a.app.App.JSON}, faults: a.app.faults}}
+	inner.app.App.Dir, inner.app.App.Env = repo, a.demoEnv(f.stuck)
 	if err := inner.makeDemo(ctx, repo); err != nil {
 		return err
 	}
-	if !a.JSON {
-		fmt.Fprintf(a.Stdout, "A throw-away git repository, %s; nothing else is touched.\n\n", repo)
+	if !a.app.App.JSON {
+		fmt.Fprintf(a.app.App.Stdout, "A throw-away git repository, %s; nothing else is touched.\n\n", repo)
 	}
-	w, err := workspace.Open(ctx, inner.App)
+	w, err := workspace.Open(ctx, inner.app.App)
 	if err != nil {
 		return err
 	}
-	defer inner.End()
+	defer inner.app.App.End()
 	if keep { // what a person tries there later runs what is the demo's own
 		q, err := trust.Ask(ctx, w.Project, "HEAD")
 		if err != nil {
@@ -116,7 +116,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 			return err
 		}
 	}
-	out, err := driver{Workspace: w, faults: a.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
+	out, err := driver{workspace: w, faults: a.app.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	if err == nil {
 		err = out.Say(w.App)
 	}
@@ -131,15 +131,15 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 
 // afterDemo says what to do next.
 func (a demoCmd) afterDemo(dir, repo string, keep bool) {
-	if a.JSON {
+	if a.app.App.JSON {
 		return
 	}
 	if keep {
-		fmt.Fprintf(a.Stdout, "\nThe repository is kept. Try there:\n  cd %s\n  orch status              what needs you, and the command for each\n"+
+		fmt.Fprintf(a.app.App.Stdout, "\nThe repository is kept. Try there:\n  cd %s\n  orch status              what needs you, and the command for each\n"+
 			"  orch answer ... / orch retry ... / orch run %s\n  rm -rf %s\n", repo, demoEpic, dir)
 		return
 	}
-	fmt.Fprint(a.Stdout, `
+	fmt.Fprint(a.app.App.Stdout, `
 The throw-away repository is gone again; orch demo --keep keeps it.
 Next, in a repository of yours:
   orch doctor              git, tracker, agent: what is missing
@@ -151,7 +151,7 @@ Next, in a repository of yours:
 
 // demoEnv is an environment in which a person's own git settings play no part.
 func (a demoCmd) demoEnv(stuck bool) []string {
-	env := append(a.Pick("PATH", "HOME", "XDG_STATE_HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
+	env := append(a.app.App.Pick("PATH", "HOME", "XDG_STATE_HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=orch demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_COMMITTER_NAME=orch demo", "GIT_COMMITTER_EMAIL=demo@localhost")
 	if stuck {
@@ -166,7 +166,7 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 		return fmt.Errorf("making the demo: %w", err)
 	}
 	settings := fmt.Sprintf("workflow:\n  run: {max_parallel: 3}\n  tracker: {kind: file}\n  gate:\n    - {name: check, type: command, command: \"sh check.sh\"}\n"+
-		"  agent: {harness: command, command: [%q, demo, agent], env: [ORCH_DEMO_STUCK]}\n", a.Self)
+		"  agent: {harness: command, command: [%q, demo, agent], env: [ORCH_DEMO_STUCK]}\n", a.app.App.Self)
 	for name, text := range map[string]string{project.SettingsFile: settings, "check.sh": demoCheck, "README.md": "# A tiny URL shortener\n", ".gitignore": ".beads/\n"} {
 		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o600); err != nil {
 			return fmt.Errorf("making the demo: %w", err)
@@ -182,11 +182,11 @@ func (a demoCmd) makeDemo(ctx context.Context, repo string) error {
 
 // git runs git in a folder of the demo.
 func (a demoCmd) git(ctx context.Context, dir string, args ...string) error {
-	return git.Plain(ctx, a.System("").Run, dir, a.Env, args...)
+	return git.Plain(ctx, a.app.App.System("").Run, dir, a.app.App.Env, args...)
 }
 
 func (a demoCmd) makeDemoTasks(ctx context.Context, dir string) error {
-	f, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: a.Now, Actor: "demo"})
+	f, err := beads.OpenFile(beads.FileOptions{Dir: dir, Now: a.app.App.Now, Actor: "demo"})
 	if err != nil {
 		return err
 	}
@@ -214,22 +214,22 @@ func (a demoCmd) makeDemoTasks(ctx context.Context, dir string) error {
 // a coding agent does, mistakes included.
 func (a demoCmd) demoAgent(ctx context.Context) error {
 	n := 0
-	if _, err := fmt.Sscanf(strings.TrimPrefix(a.Getenv("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
+	if _, err := fmt.Sscanf(strings.TrimPrefix(a.app.App.Getenv("ORCH_TASK"), demoEpic+"."), "%d", &n); err != nil || n < 1 || n > len(demoSteps()) {
 		return cli.Usage("this is the agent of orch demo; it is not for people")
 	}
-	step, dir := demoSteps()[n-1], a.Getenv("ORCH_WORKTREE")
-	if a.Getenv("ORCH_ITERATION") != "1" {
+	step, dir := demoSteps()[n-1], a.app.App.Getenv("ORCH_WORKTREE")
+	if a.app.App.Getenv("ORCH_ITERATION") != "1" {
 		return a.resolve(ctx, dir, step)
 	}
-	stuck := a.Getenv("ORCH_DEMO_STUCK") != ""
+	stuck := a.app.App.Getenv("ORCH_DEMO_STUCK") != ""
 	if stuck && step.route == "GET /health" && !a.answered() {
 		a.work(ctx, "read "+step.file, time.Second)
-		fmt.Fprintln(a.Stdout, "<promise>BLOCKED</promise>\nReason: Should /health tell the version?")
+		fmt.Fprintln(a.app.App.Stdout, "<promise>BLOCKED</promise>\nReason: Should /health tell the version?")
 		return nil
 	}
 	a.work(ctx, "read the brief", step.takes/3)
 	lines := step.lines
-	if n == 5 && (a.Getenv("ORCH_ATTEMPT") == "1" || stuck && !a.answered()) {
+	if n == 5 && (a.app.App.Getenv("ORCH_ATTEMPT") == "1" || stuck && !a.answered()) {
 		lines = lines[:1] // the mistake that the gate finds
 	}
 	a.work(ctx, "edit "+step.file, step.takes*2/3)
@@ -247,13 +247,13 @@ func (a demoCmd) demoAgent(ctx context.Context) error {
 // answered reports whether a person has given a hint or an answer: the brief
 // has it.
 func (a demoCmd) answered() bool {
-	b, err := os.ReadFile(a.Getenv("ORCH_BRIEF"))
+	b, err := os.ReadFile(a.app.App.Getenv("ORCH_BRIEF"))
 	return err == nil && strings.Contains(string(b), "A person has answered")
 }
 
 // work passes the time that the agent would take.
 func (a demoCmd) work(ctx context.Context, what string, d time.Duration) {
-	fmt.Fprintln(a.Stdout, what)
+	fmt.Fprintln(a.app.App.Stdout, what)
 	ctx, cancel := context.WithTimeout(ctx, d)
 	defer cancel()
 	<-ctx.Done()
@@ -292,6 +292,6 @@ func (a demoCmd) commit(ctx context.Context, dir, message string) error {
 }
 
 func (a demoCmd) promise() error {
-	fmt.Fprintln(a.Stdout, "<promise>COMPLETE</promise>")
+	fmt.Fprintln(a.app.App.Stdout, "<promise>COMPLETE</promise>")
 	return nil
 }

@@ -55,7 +55,7 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 		return cli.Usage("%s is a task; name its epic", task.ID)
 	}
 	var m epic.TipMove
-	_, _, err = driver{Workspace: p.Workspace, faults: a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.ModeSettle, nil, func(o *orchestrator.Orchestrator) error {
+	_, _, err = driver{workspace: p.Workspace, faults: a.faults}.brief(ctx, epicID, runFlags{base: "HEAD"}, epic.ModeSettle, nil, func(o *orchestrator.Orchestrator) error {
 		m, err = do(o, ctx)
 		return err
 	})
@@ -75,6 +75,6 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 	if m.Kept != "" {
 		text += fmt.Sprintf("  what was there is kept at %s\n", m.Kept)
 	}
-	a.Print(document.EpicSettled{Epic: epicID, Did: word, Move: m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epicID)))
+	a.App.Print(document.EpicSettled{Epic: epicID, Did: word, Move: m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epicID)))
 	return nil
 }

@@ -21,7 +21,7 @@ client without the protocol has all of them there.`,
 		Args:    cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			v, _ := cli.Version()
-			return mcp.Serve(c.Context(), a.Stdin, a.Stdout, v, a.call)
+			return mcp.Serve(c.Context(), a.App.Stdin, a.App.Stdout, v, a.call)
 		},
 	}
 }
@@ -29,7 +29,7 @@ client without the protocol has all of them there.`,
 // call runs another command of orch, as if it had been typed in the same place.
 func (a *app) call(ctx context.Context, args []string, stdin []byte) (document []byte, exit int) {
 	var out bytes.Buffer
-	p := a.Process
+	p := a.App.Process
 	p.Args = append([]string{"orch"}, args...)
 	p.Stdin, p.Stdout, p.Served = bytes.NewReader(stdin), &out, true
 	exit = run(ctx, p, a.faults)

@@ -72,7 +72,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if untrusted != nil {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
-	me, d := a.caller(), driver{Workspace: w, faults: a.faults}
+	me, d := a.caller(), driver{workspace: w, faults: a.faults}
 	if err := keepSession(ctx, w, me); err != nil {
 		return err
 	}
@@ -108,23 +108,23 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	tasks, others := a.handedOut(w, s, me, fresh)
 	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
 	doc.Others = others
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, doc)
+	if a.App.JSON {
+		cli.WriteJSON(a.App.Stdout, doc)
 		return nil
 	}
 	for _, h := range tasks {
-		fmt.Fprintf(a.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
+		fmt.Fprintf(a.App.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
 	}
 	if untrusted != nil && !doc.Done {
-		fmt.Fprintf(a.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
+		fmt.Fprintf(a.App.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
 	}
 	for _, o := range others {
-		fmt.Fprintf(a.Stdout, "%s is in other hands: %s\n", o.Task, o.Holder)
+		fmt.Fprintf(a.App.Stdout, "%s is in other hands: %s\n", o.Task, o.Holder)
 	}
 	if doc.Done {
-		fmt.Fprintf(a.Stdout, "nothing is left to hand out: %s\n", doc.Reason)
+		fmt.Fprintf(a.App.Stdout, "nothing is left to hand out: %s\n", doc.Reason)
 	} else if len(tasks) == 0 {
-		fmt.Fprintf(a.Stdout, "nothing to hand out now: %s\n", doc.Reason)
+		fmt.Fprintf(a.App.Stdout, "nothing to hand out now: %s\n", doc.Reason)
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ const atOnce = 5 * time.Second
 // what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
 // none. It fails as askRun does.
 func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.Picture, given epic.TaskID, err error) {
-	if p, err = w.Epic(epicID); err != nil {
+	if p, err = w.workspace.Epic(epicID); err != nil {
 		return nil, "", err
 	}
 	inHand := 0
@@ -157,7 +157,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if inHand > 0 {
 		wait = min(wait, atOnce)
 	}
-	answer, err := w.askRun(ctx, w.EpicDir(epicID), e, wait)
+	answer, err := w.askRun(ctx, w.workspace.EpicDir(epicID), e, wait)
 	var late *waitError
 	if err != nil && (inHand == 0 || !errors.As(err, &late)) {
 		return nil, "", err
@@ -165,7 +165,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if answer.Task != nil {
 		given = answer.Task.ID
 	}
-	p, err = w.Epic(epicID)
+	p, err = w.workspace.Epic(epicID)
 	return p, given, err
 }
 
@@ -225,7 +225,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.App), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.workspace.App), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -234,15 +234,15 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	}
 	if err == nil {
 		requests, stop := signals(ctx, false)
-		w.App.TakeSignals()
+		w.workspace.App.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}
 	s := o.State()
-	if closeErr := w.GiveBack(ctx, o); err == nil {
+	if closeErr := w.workspace.GiveBack(ctx, o); err == nil {
 		err = closeErr
 	}
-	sum := epic.Summarize(s, w.App.Now())
+	sum := epic.Summarize(s, w.workspace.App.Now())
 	if err == nil {
 		err = refusal(s, sum)
 	}
@@ -282,7 +282,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	p, task, err := workspace.Look(ctx, a.App, []string{id})
 	if err == nil {
-		err = p.Broken // the gate is in the settings
+		err = p.Workspace.Broken // the gate is in the settings
 	}
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		return &cli.Error{Code: string(epic.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
 			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
 	}
-	if f.accept && a.Getenv("ORCH_ATTEMPT") != "" {
+	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}
 	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
@@ -313,7 +313,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept {
 		f.allowed = []string{string(task.ID)}
 	}
-	d := driver{Workspace: p.Workspace, faults: a.faults}
+	d := driver{workspace: p.Workspace, faults: a.faults}
 	err = d.inTurn(ctx, p.State.Epic, f.wait, func(left time.Duration) error {
 		e := epic.Event{Fact: epic.LandRequested{}, Task: task.ID, Attempt: task.Last().Number, Reason: "asked by orch land"}
 		if parked {
@@ -328,7 +328,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Epic(p.State.Epic)
+		now, err := p.Workspace.Epic(p.State.Epic)
 		if err != nil {
 			return err
 		}
@@ -362,7 +362,7 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task
 	if err != nil {
 		return err
 	}
-	return a.sayLanded(s, epic.PromiseOf(s, a.Now()).Promise, s.Task(task.ID))
+	return a.sayLanded(s, epic.PromiseOf(s, a.App.Now()).Promise, s.Task(task.ID))
 }
 
 // mayLand says why the caller cannot land a task now; nil when it can.
@@ -386,7 +386,7 @@ func inOtherHands(p *workspace.Picture, t *epic.Task) error {
 	e := &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, by(at)), Exit: cli.ExitHeld}
 	gone := ""
 	if at.InSession {
-		gone = p.SessionGone(p.State.Epic)(t, at)
+		gone = p.Workspace.SessionGone(p.State.Epic)(t, at)
 	}
 	switch {
 	case !at.InSession:
@@ -405,7 +405,7 @@ func inOtherHands(p *workspace.Picture, t *epic.Task) error {
 func lostAttempt(p *workspace.Picture, t *epic.Task, lost epic.Attempt) error {
 	e := &cli.Error{Code: "ATTEMPT_LOST", What: fmt.Sprintf("attempt %d at %s is no longer this session's: %s", lost.Number, t.ID, text.FirstLine(lost.Feedback, "it was gone")),
 		Exit: cli.ExitNeedsYou, Why: "it had made no commit", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
-	n := worktree.NamesOf(p.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
+	n := worktree.NamesOf(p.Workspace.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
 	if lost.Head != "" && lost.Head != lost.Base {
 		e.Why = fmt.Sprintf("what it had done is kept: commit %.12s, %s", lost.Head, n.Attic)
 		e.Fix = append(e.Fix, "git log "+string(lost.Head)+" shows that work")
@@ -435,12 +435,12 @@ func notNow(id epic.TaskID, why string) error {
 func (a *app) sayLanded(s epic.State, p epic.Promise, t *epic.Task) error {
 	at := t.Last()
 	landed := t.State == epic.Landed
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.LandOf(s, p, t, a.Now(), landNext(s.Epic, t)))
+	if a.App.JSON {
+		cli.WriteJSON(a.App.Stdout, document.LandOf(s, p, t, a.App.Now(), landNext(s.Epic, t)))
 	} else if landed {
-		fmt.Fprintf(a.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s.Epic, t))
+		fmt.Fprintf(a.App.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s.Epic, t))
 	} else {
-		fmt.Fprintf(a.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s.Epic, t))
+		fmt.Fprintf(a.App.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s.Epic, t))
 	}
 	if !landed {
 		return cli.ExitWith(cli.ExitNeedsYou)

@@ -68,7 +68,7 @@ func (a *app) onlyPersons(ctx context.Context, c *cobra.Command) error {
 // comes from, and which.
 func (a *app) inside(ctx context.Context) (who string, ok bool) {
 	above := proc.GuardsAbove(cli.GuardCommand)
-	attempt := a.Getenv("ORCH_ATTEMPT") != ""
+	attempt := a.App.Getenv("ORCH_ATTEMPT") != ""
 	if len(above) == 0 && !attempt {
 		return "an attempt whose guard is dead", a.belowRun()
 	}
@@ -81,12 +81,12 @@ func (a *app) inside(ctx context.Context) (who string, ok bool) {
 			return attemptOf(cli.Process{Env: g.Env}), true
 		}
 	}
-	mark := a.Getenv(cli.MarkName)
+	mark := a.App.Getenv(cli.MarkName)
 	if mark != "" {
 		mark = cli.MarkName + "=" + mark
 	}
 	if attempt && ours(mark) {
-		return attemptOf(a.Process), true
+		return attemptOf(a.App.Process), true
 	}
 	return "an attempt whose guard is dead", a.belowRun()
 }
@@ -104,7 +104,7 @@ func attemptOf(p cli.Process) string {
 // that was killed are, until they are ended. It asks no git, since every person's command comes
 // through here.
 func (a *app) belowRun() bool {
-	_, common := session.Repository(a.Dir)
+	_, common := session.Repository(a.App.Dir)
 	dirs, err := filepath.Glob(filepath.Join(common, "orch", "epics", "*"))
 	if common == "" || err != nil {
 		return false
@@ -133,7 +133,7 @@ func (a *app) note(ctx context.Context, what string) error {
 		if _, held, heldErr := epicstore.HeldBy(dir); heldErr != nil || !held {
 			continue
 		}
-		if err := orchestrator.Ask(dir, epic.Event{Fact: epic.RequestRefused{}, Reason: what}, a.Now()); err != nil {
+		if err := orchestrator.Ask(dir, epic.Event{Fact: epic.RequestRefused{}, Reason: what}, a.App.Now()); err != nil {
 			return err
 		}
 	}

@@ -61,15 +61,15 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	}
 	id, err := w.posted(dir, e)
 	if id == "" && err == nil {
-		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.App.Redact, e), w.App.Now())
+		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.workspace.App.Redact, e), w.workspace.App.Now())
 	}
 	if err != nil {
 		return orchestrator.Answer{}, err
 	}
 	w.sayWaiting(holder, wait)
 	_, next := e.Fact.(epic.NextRequested)
-	r := &request{dir: dir, id: id, next: next, now: w.App.Now}
-	w.App.AtEnd(r.leave) // also when a signal ends this
+	r := &request{dir: dir, id: id, next: next, now: w.workspace.App.Now}
+	w.workspace.App.AtEnd(r.leave) // also when a signal ends this
 	until := time.Now().Add(wait)
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
@@ -87,7 +87,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 			continue
 		}
 		late := &waitError{holder: holder, taken: true, wait: wait}
-		if over && ctx.Err() == nil && r.next && w.App.Served {
+		if over && ctx.Err() == nil && r.next && w.workspace.App.Served {
 			r.over.Store(true) // the next call of this server collects it
 			return orchestrator.Answer{}, late
 		}
@@ -148,7 +148,7 @@ func (r *request) leave() {
 // posted is the request that somebody has left for the same before, and that has not been
 // answered; "" for none.
 func (w driver) posted(dir string, e epic.Event) (id string, err error) {
-	p, err := w.Picture(dir)
+	p, err := w.workspace.Picture(dir)
 	if err != nil {
 		return "", err
 	}
@@ -188,7 +188,7 @@ func postedNext(p *workspace.Picture, f epic.NextRequested) string {
 
 // sayWaiting tells a person for whom a command waits.
 func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
-	fmt.Fprintf(w.App.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
+	fmt.Fprintf(w.workspace.App.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
 }
 
 // inTurn does a short command: it asks the run that drives the epic, or does it itself when it is
@@ -197,7 +197,7 @@ func (w driver) inTurn(ctx context.Context, epicID epic.TaskID, wait time.Durati
 	until := time.Now().Add(wait)
 	for {
 		left := max(0, time.Until(until))
-		holder, held, err := epicstore.HeldBy(w.EpicDir(epicID))
+		holder, held, err := epicstore.HeldBy(w.workspace.EpicDir(epicID))
 		if err != nil {
 			return err
 		}
@@ -227,8 +227,8 @@ func (a *app) late(e *waitError, doc cli.Document) error {
 	if e.taken {
 		what = "it goes on, and the same command tells how it ends"
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, doc)
+	if a.App.JSON {
+		cli.WriteJSON(a.App.Stdout, doc)
 		return cli.ExitWith(cli.ExitHeld)
 	}
 	return &cli.Error{Code: "RUN_ACTIVE", What: e.Error() + "; " + what, Exit: cli.ExitHeld, Fix: []string{"give the command again, with a longer --wait", "orch status"}}

@@ -35,13 +35,13 @@ func newRoot(a *app) *cobra.Command {
 				return cli.Usage("-C %s: there is no such folder", dir)
 			}
 			if dir != "" {
-				a.Dir = dir
+				a.App.Dir = dir
 			}
 			return a.onlyPersons(c.Context(), c)
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%s", err) })
-	root.PersistentFlags().BoolVar(&a.JSON, "json", false, "print one JSON document instead of text")
+	root.PersistentFlags().BoolVar(&a.App.JSON, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
 	root.AddCommand(
 		newDemoCmd(demoCmd{a}), setup.Init(a.App), trust.Command(a.App), show.Plan(a.App), newRunCmd(a), newWatchCmd(a), show.Status(a.App),
@@ -57,7 +57,7 @@ func newRoot(a *app) *cobra.Command {
 
 // intro is for a person who has only typed orch.
 func (a *app) intro() error {
-	fmt.Fprint(a.Stdout, `orch runs an epic of tasks with parallel coding agents in git worktrees.
+	fmt.Fprint(a.App.Stdout, `orch runs an epic of tasks with parallel coding agents in git worktrees.
 
   orch demo              watch it work: about 15 seconds, no account, no network
   orch plan EPIC         what it would do here

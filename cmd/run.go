@@ -27,11 +27,13 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/orchestrator/watch"
@@ -135,7 +137,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	}
 	var out drive.Outcome
 	if err == nil {
-		out, err = driver{Workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
+		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
@@ -150,9 +152,9 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 	if err != nil {
 		return nil, err
 	}
-	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epicID, Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Redact: a.Redact, Now: a.Now})
+	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epicID, Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Redact: a.App.Redact, Now: a.App.Now})
 	for _, line := range said {
-		fmt.Fprintf(a.Stderr, "tampered, while the run before went on: %s\n", line)
+		fmt.Fprintf(a.App.Stderr, "tampered, while the run before went on: %s\n", line)
 	}
 	if err != nil || len(said) == 0 {
 		return w, err
@@ -163,17 +165,17 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 // startOf is the revision that agents' worktrees begin from.
 func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
 	branch := "refs/heads/epic/" + slug.Of(string(epicID))
-	if _, err := w.Repo.Resolve(ctx, branch); err == nil {
-		return branch
+	if _, err := w.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
+		return f.base
 	}
-	return f.base
+	return branch
 }
 
 // driver runs epics of a workspace.
 type driver struct {
-	*workspace.Workspace
-	faults faults
-	viewer *drive.Reporter // who shows the run; nil where the driver does so itself
+	workspace *workspace.Workspace
+	faults    faults
+	viewer    *drive.Reporter // who shows the run; nil where the driver does so itself
 }
 
 // drive runs an epic of the workspace to the end of a run, and gives how that ended.
@@ -182,28 +184,28 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err != nil {
 		return out, err
 	}
-	if err := w.CheckHarness(); err != nil {
+	if err := w.workspace.CheckHarness(); err != nil {
 		return out, err
 	}
 	if change != nil {
 		change(&s.deps)
 	}
-	dir := w.EpicDir(epicID)
-	told := watch.NewPublisher(dir, w.App.Redact, w.App.Now)
+	dir := w.workspace.EpicDir(epicID)
+	told := watch.NewPublisher(dir, w.workspace.App.Redact, w.workspace.App.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.App), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
+		Holder: workspace.Caller(w.workspace.App), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
 	}
 	if err := acceptAllowed(o, s.allowed); err != nil {
-		return out, errors.Join(err, w.GiveBack(ctx, o))
+		return out, errors.Join(err, w.workspace.GiveBack(ctx, o))
 	}
 	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
-	w.App.TakeSignals()
+	w.workspace.App.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
-	remark := w.viewer.Held(w.Workspace, dir, held)
+	remark := w.viewer.Held(w.workspace, dir, held)
 	told.Start(o.Activity)
 	shown := w.show(ctx, dir, held)
 	out, err = w.runTo(ctx, o, requests, stop)
@@ -211,11 +213,11 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err == nil {
 		remark = errors.Join(remark, w.keep(dir, o.State(), out))
 	}
-	if closeErr := w.GiveBack(ctx, o); err == nil && closeErr != nil {
+	if closeErr := w.workspace.GiveBack(ctx, o); err == nil && closeErr != nil {
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
 	}
 	if shown(); remark != nil { // said only now, since it may be that nobody reads it
-		fmt.Fprintln(w.App.Stderr, remark)
+		fmt.Fprintln(w.workspace.App.Stderr, remark)
 	}
 	return out, err
 }
@@ -241,14 +243,14 @@ func (w driver) show(ctx context.Context, dir string, held drive.Held) (over fun
 	if w.viewer != nil {
 		return func() {}
 	}
-	v := show.NewView(w.App, watch.Open(dir, w.App.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	v := show.NewView(w.workspace.App, watch.Open(dir, w.workspace.App.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
 	ctx, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- v.Live(ctx) }()
 	return func() {
 		end()
 		if err := <-ended; err != nil { // what is printed behind it fails too, and says so
-			fmt.Fprintf(w.App.Stderr, "%s\n", cli.FirstLine(err.Error()))
+			fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))
 		}
 	}
 }
@@ -259,7 +261,7 @@ const stopFoot = "ctrl-c stops after what runs now, twice stops at once"
 // keep leaves what tells how the run ended, while the epic is still held. It fails where that
 // cannot be written.
 func (w driver) keep(dir string, s epic.State, out drive.Outcome) error {
-	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.App.Now())), drive.Keep(dir, out))
+	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.workspace.App.Now())), drive.Keep(dir, out))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -276,12 +278,12 @@ type prepared struct {
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
 func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (prepared, error) {
-	base, err := w.Repo.Resolve(ctx, f.base)
+	base, err := w.workspace.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
 	}
-	size := journal.Size(w.EpicDir(epicID))
-	found, err := w.FindEpic(ctx, epicID)
+	size := journal.Size(w.workspace.EpicDir(epicID))
+	found, err := w.workspace.FindEpic(ctx, epicID)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -295,13 +297,13 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 		}
 	}
 	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
-	deps, err := w.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.Workspace)})
+	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace)})
 	if err != nil {
 		return prepared{}, err
 	}
 	f.apply(&deps.Limits)
 	return prepared{epic: found.Issue, deps: deps, base: base, allowed: allowed, locked: func() {
-		if journal.Size(w.EpicDir(epicID)) != size {
+		if journal.Size(w.workspace.EpicDir(epicID)) != size {
 			ahead.forget()
 		}
 	}}, nil
@@ -449,24 +451,24 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
 func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary) error {
-	files, err := snapshot.Files(s, sum, w.App.Now())
+	files, err := snapshot.Files(s, sum, w.workspace.App.Now())
 	if err != nil {
 		return err
 	}
-	return snapshot.Write(filepath.Join(w.EpicDir(epicID), "snapshot"), files)
+	return snapshot.Write(filepath.Join(w.workspace.EpicDir(epicID), "snapshot"), files)
 }
 
 // outcome is how the run ended: a summary for people, then exactly one promise with its context;
 // and the same for a program.
 func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
-	sum := epic.Summarize(s, w.App.Now())
+	sum := epic.Summarize(s, w.workspace.App.Now())
 	var tampered []epic.Event
-	if p, err := w.Picture(w.EpicDir(s.Epic)); err == nil {
+	if p, err := w.workspace.Picture(w.workspace.EpicDir(s.Epic)); err == nil {
 		tampered = p.Tampered()
 	} else {
-		fmt.Fprintf(w.App.Stderr, "%s\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))
 	}
-	doc := show.Document(w.App, s, sum)
+	doc := show.Document(w.workspace.App, s, sum)
 	doc.Tampered = show.TamperedDocument(tampered)
 	var printed bytes.Buffer
 	cli.WriteJSON(&printed, doc)
@@ -481,5 +483,5 @@ func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 			"reason":            sum.Reason,
 		},
 	}) + "\n"
-	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.App.Redact.String(text), Document: w.App.Redact.Bytes(printed.Bytes())}
+	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.workspace.App.Redact.String(text), Document: w.workspace.App.Redact.Bytes(printed.Bytes())}
 }

@@ -16,8 +16,8 @@ func TestExitCodes(t *testing.T) {
 		code    epic.Code
 		want    int
 	}{
-		{epic.LoopDone, "", 0}, {epic.LoopBlocked, "", 3}, {epic.LoopContinue, epic.Interrupted, 130}, {epic.LoopBlocked, epic.TimeUp, 7}, {epic.LoopBlocked, epic.Budget, 7},
-		{epic.LoopBlocked, epic.MaxIterations, 7}, {epic.LoopBlocked, epic.CircuitBreaker, 7}, {epic.LoopError, epic.AgentCrashed, 4}, {epic.LoopBlocked, epic.AgentAuth, 4},
+		{epic.LoopDone, "", 0}, {epic.LoopBlocked, "", 3}, {epic.LoopContinue, epic.Interrupted, 130}, {epic.LoopBlocked, epic.TimeUp, 7}, {epic.LoopBlocked, epic.RunBudget, 7},
+		{epic.LoopBlocked, epic.RunIterations, 7}, {epic.LoopBlocked, epic.RunFailures, 7}, {epic.LoopBlocked, epic.MaxIterations, 7}, {epic.LoopBlocked, epic.CircuitBreaker, 7}, {epic.LoopBlocked, epic.Budget, 7}, {epic.LoopError, epic.AgentCrashed, 4}, {epic.LoopBlocked, epic.AgentAuth, 4},
 		{epic.LoopError, epic.TrackerDown, 1}, {epic.LoopError, epic.Machine, 9}, {epic.LoopBlocked, epic.EpicMoved, 3}, {epic.LoopBlocked, epic.RunActive, 6}, {epic.LoopBlocked, epic.BaseRed, 3},
 	}
 	for _, tt := range tests {

@@ -18,11 +18,18 @@ const somebody = 54321
 type plainUser struct {
 	*fixture
 	umask string
+	limit string // of processes; "" none
+	uid   uint32 // where the test runs as root
 }
 
 func newPlainUser(t *testing.T, umask, agent string) plainUser {
 	t.Helper()
-	f := newFixture(t, agent, "true")
+	return plainUserOf(t, newFixture(t, agent, "true"), umask, somebody)
+}
+
+// plainUserOf has the fixture used by a user without the rights of root.
+func plainUserOf(t *testing.T, f *fixture, umask string, uid int) plainUser {
+	t.Helper()
 	top := filepath.Dir(f.dir)
 	self, err := os.Executable()
 	require.NoError(t, err)
@@ -34,19 +41,22 @@ func newPlainUser(t *testing.T, umask, agent string) plainUser {
 		require.NoError(t, os.Chmod(filepath.Dir(top), 0o711))
 		require.NoError(t, filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {
 			require.NoError(t, err)
-			return os.Lchown(path, somebody, somebody)
+			return os.Lchown(path, uid, uid)
 		}))
 	}
-	return plainUser{f, umask}
+	return plainUser{fixture: f, umask: umask, uid: uint32(uid)}
 }
 
 func (u plainUser) orch(args ...string) (string, int) {
 	u.t.Helper()
-	top := filepath.Dir(u.dir)
-	c := exec.CommandContext(u.t.Context(), "sh", append([]string{"-c", "umask " + u.umask + `; exec orch "$@"`, "orch"}, args...)...)
+	top, limit := filepath.Dir(u.dir), ""
+	if u.limit != "" {
+		limit = "; ulimit -u " + u.limit + " 2>/dev/null || ulimit -p " + u.limit // which dash calls it
+	}
+	c := exec.CommandContext(u.t.Context(), "sh", append([]string{"-c", "umask " + u.umask + limit + `; exec orch "$@"`, "orch"}, args...)...)
 	c.Dir, c.Env = u.dir, append(u.env, "PATH="+filepath.Join(top, "bin")+string(os.PathListSeparator)+os.Getenv("PATH"), "TMPDIR="+top)
 	if os.Geteuid() == 0 {
-		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: somebody, Gid: somebody}}
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: u.uid, Gid: u.uid}}
 	}
 	out, err := c.CombinedOutput()
 	if err != nil && c.ProcessState == nil {
@@ -80,4 +90,32 @@ func TestWithoutTheRightsOfRoot(t *testing.T) {
 			require.NoDirExists(t, filepath.Join(u.dir, ".git", "orch", "tmp"))
 		})
 	}
+}
+
+// TestNoProcessLeft: a gate whose shell says that it could not fork is red where its user may have many more processes,
+// and the machine's fault where few are left.
+func TestNoProcessLeft(t *testing.T) {
+	t.Parallel()
+	if os.Geteuid() != 0 {
+		t.Skip("SKIPPED: no user of its own can be had, whose processes are few; run it as root")
+	}
+	u := plainUserOf(t, newFixture(t, "true", "echo 'sh: 1: Cannot fork' >&2; exit 2"), "0022", somebody+1)
+	for _, args := range [][]string{{"init", "--yes"}, {"tasks", "create", "one", "--parent", u.epic}} {
+		out, code := u.orch(args...)
+		require.Zero(t, code, out)
+	}
+	out, code := u.orch("trust", "--show", "--json")
+	require.Zero(t, code, out)
+	out, code = u.orch("trust", digestIn(out))
+	require.Zero(t, code, out)
+
+	u.limit = "120"
+	out, code = u.orch("run", u.epic)
+	require.Equal(t, 9, code, out)
+	require.Contains(t, out, "Cannot fork: ")
+	require.NotContains(t, out, "BASE_RED")
+	u.limit = ""
+	out, code = u.orch("run", u.epic)
+	require.Equal(t, 3, code, out)
+	require.Contains(t, out, "the gate is red on the epic branch")
 }

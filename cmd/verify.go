@@ -33,12 +33,12 @@ nothing: what lands is judged again, on the tree that lands.`,
 func (a *app) verify(ctx context.Context, id, word string) error {
 	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, 0)
 	if err == nil {
-		err = p.Broken // the gate is in the settings
+		err = p.Workspace.Broken // the gate is in the settings
 	}
 	if err != nil {
 		return err
 	}
-	store, err := p.Store(p.State.Epic)
+	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return err
 	}
@@ -51,8 +51,8 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return err
 	}
 	var files []string
-	if head, err := p.Repo.Resolve(ctx, name.Branch); err == nil {
-		changes, err := p.Repo.ChangedFiles(ctx, attempt.Base, head)
+	if head, err := p.Workspace.Repo.Resolve(ctx, name.Branch); err == nil {
+		changes, err := p.Workspace.Repo.ChangedFiles(ctx, attempt.Base, head)
 		if err != nil {
 			return fmt.Errorf("listing what %s changed: %w", t.ID, err)
 		}
@@ -60,17 +60,17 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.Proc.RunGuarded, validation.Within(p.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.GateEnv(), Files: files, Now: a.Now})
+	v, err := validation.Judge(ctx, p.Workspace.Proc.RunGuarded, validation.Within(p.Workspace.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.GateEnv(), Files: files, Now: a.App.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}
 	if err != nil {
 		return err
 	}
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v), Promise: p.Promise(ctx).Promise})
+	if a.App.JSON {
+		cli.WriteJSON(a.App.Stdout, document.Verify{Task: t.ID, Dir: name.Dir, Passed: v.Passed, Score: v.Score, Checks: document.ChecksOf(v), Promise: p.Promise(ctx).Promise})
 	} else {
-		a.PrintVerdict(v)
+		a.App.PrintVerdict(v)
 	}
 	if !v.Passed {
 		return cli.ExitWith(cli.ExitNeedsYou)

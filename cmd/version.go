@@ -16,7 +16,7 @@ func newVersionCmd(a *app) *cobra.Command {
 		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			v, commit := cli.Version()
-			a.Print(document.Version{Version: v, Commit: commit}, strings.TrimSpace("orch "+v+" "+commit)+"\n")
+			a.App.Print(document.Version{Version: v, Commit: commit}, strings.TrimSpace("orch "+v+" "+commit)+"\n")
 			return nil
 		},
 	}

@@ -24,13 +24,13 @@ import (
 // goes on. In CI, in an agent's session and within an attempt whoever has started the
 // command waits for its end, and ends what it has left behind.
 func (a *app) attended() bool {
-	switch ci := a.Getenv("CI"); {
+	switch ci := a.App.Getenv("CI"); {
 	case ci != "" && ci != "0" && ci != "false":
 		return false
-	case hooks.InClient(a.App), a.Getenv("ORCH_ATTEMPT") != "", len(proc.GuardsAbove(cli.GuardCommand)) > 0:
+	case hooks.InClient(a.App), a.App.Getenv("ORCH_ATTEMPT") != "", len(proc.GuardsAbove(cli.GuardCommand)) > 0:
 		return false
 	}
-	return cli.OnTerminal(a.Progress())
+	return cli.OnTerminal(a.App.Progress())
 }
 
 // start starts a driver for the epic, and shows its run to the end; with --detach it returns when
@@ -41,7 +41,7 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 	if err != nil {
 		return err
 	}
-	a.End() // what this process holds of the repository, which only the driver needs from here on
+	a.App.End() // what this process holds of the repository, which only the driver needs from here on
 	hangup := make(chan struct{})
 	defer a.forward(d, hangup)()
 	held, ok := d.Held()
@@ -52,7 +52,7 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 		a.sayStarted(w, epicID, held, d.PID())
 		return nil
 	}
-	v := show.NewView(a.App, watch.Open(w.EpicDir(epicID), a.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	v := show.NewView(a.App, watch.Open(w.EpicDir(epicID), a.App.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
 	ended := make(chan struct{})
 	go func() { d.Wait(); close(ended) }()
 	if err := showUntil(v, ended, hangup); err != nil {
@@ -65,7 +65,7 @@ func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.Tas
 // has begun. It is the error that the command ends with.
 func (a *app) sayEnd(d *drive.Driver, epicID epic.TaskID, run int) error {
 	out, told := d.Wait()
-	fmt.Fprint(a.Stderr, d.Remarks())
+	fmt.Fprint(a.App.Stderr, d.Remarks())
 	if told {
 		return out.Say(a.App)
 	}
@@ -127,7 +127,7 @@ func showUntil(v *show.View, ended, hangup <-chan struct{}) error {
 func (a *app) forward(d *drive.Driver, hangup chan<- struct{}) (stop func()) {
 	in, over := make(chan os.Signal, 4), make(chan struct{})
 	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	a.TakeSignals()
+	a.App.TakeSignals()
 	go func() {
 		for gone := false; ; {
 			select {
@@ -152,6 +152,6 @@ func (a *app) forward(d *drive.Driver, hangup chan<- struct{}) (stop func()) {
 func (a *app) sayStarted(w *workspace.Workspace, epicID epic.TaskID, held drive.Held, pid int) {
 	id := cli.Quote(epicID)
 	log := w.EpicDir(epicID) + "/" + drive.LogFile
-	a.Print(document.Started{Epic: epicID, Run: held.Run, PID: pid, Log: log},
+	a.App.Print(document.Started{Epic: epicID, Run: held.Run, PID: pid, Log: log},
 		fmt.Sprintf("run %d of %s goes on as process %d\n  orch watch %s   shows it\n  orch stop %s    ends it after what runs now\n", held.Run, held.Title, pid, id, id))
 }

@@ -35,7 +35,7 @@ no run drives it shows the status, and how the newest run ended.`,
 
 // viewer shows the newest run of an epic that some other process drives.
 type viewer struct {
-	*app
+	app     *app
 	picture *workspace.Picture
 	watch   *watch.Watch
 	view    *show.View // nil where events are printed for a program
@@ -50,17 +50,17 @@ func (a *app) watch(ctx context.Context, args []string) error {
 	if task != nil {
 		return cli.Usage("%s is a task of %s; name the epic", task.ID, p.State.Epic)
 	}
-	v := &viewer{app: a, picture: p, watch: watch.Open(p.Folder, a.Now), run: p.State.Run.Number}
-	if !p.Held && !a.JSON {
+	v := &viewer{app: a, picture: p, watch: watch.Open(p.Folder, a.App.Now), run: p.State.Run.Number}
+	if !p.Held && !a.App.JSON {
 		if err := show.Page(ctx, p); err != nil {
 			return err
 		}
 		return v.ended()
 	}
 	if p.Held {
-		a.End() // what this process holds of the repository: from here on it reads the epic's folder alone
+		a.App.End() // what this process holds of the repository: from here on it reads the epic's folder alone
 	}
-	if !a.JSON {
+	if !a.App.JSON {
 		v.show()
 	}
 	leave, back := a.leaving()
@@ -87,7 +87,7 @@ func (v *viewer) show() {
 	if t := v.picture.State.Task(v.picture.State.Epic); t != nil {
 		title = show.Title(t.ID, t.Title)
 	}
-	v.view = show.NewView(v.App, v.watch, show.ViewOptions{Run: v.run, Title: title, Foot: "q leaves; the run goes on", Recent: 10})
+	v.view = show.NewView(v.app.App, v.watch, show.ViewOptions{Run: v.run, Title: title, Foot: "q leaves; the run goes on", Recent: 10})
 }
 
 // look shows what has come, and says whether the run that was watched is over.
@@ -125,7 +125,7 @@ func (v *viewer) print(e watch.Event) error {
 	if e.Record.Seq == 0 || e.State.Run.Number < v.run {
 		return nil
 	}
-	return show.PrintEvent(v.App, e.Record, func(epic.Event) bool { return true })
+	return show.PrintEvent(v.app.App, e.Record, func(epic.Event) bool { return true })
 }
 
 // ended says how the newest run ended, and is the error that the viewer ends with: that of the
@@ -142,13 +142,13 @@ func (v *viewer) ended() error {
 	switch {
 	case s.Run.Ended.IsZero():
 		return cutOff(v.picture.State.Epic, v.run, cli.ExitFailed, "nobody drives it, and it has not ended")
-	case v.JSON && kept && out.Error == nil:
+	case v.app.App.JSON && kept && out.Error == nil:
 		return cli.ExitWith(out.Exit) // the events have told all
 	case kept:
-		return out.Say(v.App)
+		return out.Say(v.app.App)
 	}
-	if !v.JSON {
-		fmt.Fprintf(v.Stdout, "run %d of %s has ended: %s\n", v.run, s.Epic, s.Run.Promise)
+	if !v.app.App.JSON {
+		fmt.Fprintf(v.app.App.Stdout, "run %d of %s has ended: %s\n", v.run, s.Epic, s.Run.Promise)
 	}
 	if s.Run.Mode != epic.ModeRun {
 		return nil // a short command, which says itself what it did
@@ -166,7 +166,7 @@ func (v *viewer) left(sig os.Signal) error {
 			return cli.ExitWith(exitHangup)
 		}
 		id := cli.Quote(v.picture.State.Epic)
-		fmt.Fprintf(v.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.picture.State.Epic, id, id)
+		fmt.Fprintf(v.app.App.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.picture.State.Epic, id, id)
 	}
 	return nil
 }
@@ -176,8 +176,8 @@ func (v *viewer) left(sig os.Signal) error {
 func (a *app) leaving() (leave <-chan os.Signal, back func()) {
 	out := make(chan os.Signal, 4)
 	signal.Notify(out, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	a.TakeSignals()
-	keys, restore := cli.Keys(a.Stdin)
+	a.App.TakeSignals()
+	keys, restore := cli.Keys(a.App.Stdin)
 	over := make(chan struct{})
 	go func() {
 		for {

@@ -13,7 +13,9 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // kindsOfVersion1 are the kinds of event that the first journals knew; the last four were
@@ -105,6 +107,13 @@ func written(t *testing.T) map[string][]Event {
 	return map[string][]Event{
 		"v3-every-kind":    eventsOf(t, filepath.Join(journals, "v2-every-kind.jsonl")), // the same epic, in the other shape
 		"v3-agent-started": begun(first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), first(AgentStarted{})),
+		"v3-judged": begun(first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}),
+			first(AgentEnded{Iteration: 1, End: EndedItself, Head: "h1", Changed: true, Signal: "COMPLETE", Round: &Round{Entry: iteration.Entry{Iteration: 1, ValidationScore: 50, FirstUnmet: "tests", Failure: "tests: exit 1", Signal: iteration.Escalate}},
+				Outcome: &Outcome{Signal: iteration.Escalate, Promise: "COMPLETE", Guard: MaxIterations, Reason: "Maximum iterations (1) reached.", Feedback: "mend tests"}}),
+			Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: MaxIterations, Reason: "Maximum iterations (1) reached."}, first(TaskRetried{}),
+			nth(2, AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 1, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Silent: true, Feedback: "is it done?"}}),
+			nth(2, IterationStarted{Turn: Turn{Iteration: 2, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 2, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Fresh: true, Promise: "CONTEXT LIMIT - CHECKPOINT"}}),
+			nth(2, IterationStarted{Turn: Turn{Iteration: 3, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 3, End: EndedItself, Head: "h3", Changed: true, Signal: "COMPLETE", Outcome: &Outcome{Signal: iteration.Complete, Promise: "COMPLETE"}})),
 		"v3-session": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1", PID: 7, Born: 9, Here: "m"}}), first(AttemptHanded{}),
 			Event{Fact: NextRequested{Holder: SessionHolder{Name: "tty1"}}, Request: "1-a"}, Event{Fact: AnswerStarted{}, Request: "1-a"}, Event{Fact: RequestAnswered{}, Request: "1-a"},
@@ -116,11 +125,28 @@ func written(t *testing.T) map[string][]Event {
 			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 8, Born: 9, Here: "m"}, AtOnce: true}, Request: "1-b"},
 			Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}, Task: "e.1", Attempt: 1, Request: "1-b"}, first(AttemptHanded{}),
 			Event{Fact: NextWithdrawn{Of: "1-b"}, Request: "1-c"}, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "it waits no longer"}),
+		"v3-session-loop": begun(
+			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),
+			step("1-a", LoopStepped{Step: LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 3, ValidationRules: []validation.Rule{{Name: "tests", Type: validation.Command, Command: "go test ./..."}}}}),
+			step("1-b", LoopStepped{Step: LoopValidated, Iteration: 1, Entry: &iteration.Entry{Iteration: 1, ValidationScore: 50, FirstUnmet: "tests", Failure: "tests: exit 1", Signal: iteration.Continue}}),
+			step("1-c", LoopStepped{Step: LoopAdvanced, Iteration: 2}),
+			step("1-d", LoopStepped{Step: LoopLimited, Iteration: 2, Config: &iteration.Config{MaxIterations: 2}}),
+			step("1-e", LoopStepped{Step: LoopValidated, Iteration: 2, Entry: &iteration.Entry{Iteration: 2, ValidationScore: 50, FirstUnmet: "tests", Failure: "tests: exit 1", Signal: iteration.Escalate}, Guard: iteration.MaxIterations}),
+			first(AttemptLost{Head: "h1"}),
+			step("1-f", LoopStepped{Step: LoopEnded, Iteration: 2, Done: iteration.Escalate})),
 	}
 }
 
 // first is an event of the first attempt at e.1.
 func first(f Fact) Event { return Event{Fact: f, Task: "e.1", Attempt: 1} }
+
+// step is a step of the loop of the session that has the first attempt at e.1.
+func step(id string, f LoopStepped) Event {
+	return Event{Fact: f, Task: "e.1", Attempt: 1, Request: id}
+}
+
+// nth is an event of the attempt of that number at e.1.
+func nth(n int, f Fact) Event { return Event{Fact: f, Task: "e.1", Attempt: n} }
 
 // begun is the start of an epic with one task, e.1, and what happens then.
 func begun(then ...Event) (events []Event) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/templates"
@@ -23,8 +24,8 @@ type Agents struct {
 
 // Role is what an agent of one name is to be.
 type Role struct {
-	Text  string            // as the people of the repository describe it; "" for nothing
-	Rules []validation.Rule // asked after each of its turns, before the gate is
+	Text      string           // as the people of the repository describe it; "" for nothing
+	Iteration iteration.Config // how its turns are judged, before the gate is asked; how many they may be is in the run's limits
 }
 
 // role is the one of a task's agent.
@@ -40,7 +41,7 @@ func (x *dispatch) job(s epic.State, d epic.Decision) engine.Job {
 	t := s.Task(d.Task)
 	j := engine.Job{
 		AttemptID: x.attempt(d.Task, d.Attempt), Turn: d.Turn().Iteration, Base: t.Last().Base, HandOver: inSession(d),
-		Brief: x.brief(s, t, d), Client: x.Agents.Client, Actor: s.Run.Limits.Actor, Rules: x.Agents.role(t).Rules, Limits: x.Agents.Limits,
+		Brief: x.brief(s, t, d), Client: x.Agents.Client, Actor: s.Run.Limits.Actor, Rules: x.Agents.role(t).Iteration.ValidationRules, Limits: x.Agents.Limits,
 		Conversation: engine.Conversation{ID: d.Turn().Session, Resume: d.Turn().Resume},
 	}
 	if j.Conversation.ID == "" {
@@ -75,7 +76,7 @@ func (x *dispatch) brief(s epic.State, t *epic.Task, d epic.Decision) templates.
 		Epic: string(s.Epic), Task: string(t.ID), Title: cmp.Or(issue.Title, t.Title), Role: x.Agents.role(t).Text,
 		Description: issue.Description, Design: issue.Design, Acceptance: issue.AcceptanceCriteria, Notes: issue.Notes,
 		Tracker: x.Agents.Tasks, Landed: landedFor(s, t), Gate: x.Agents.gateCommands(), Hints: t.Hints,
-		Attempt: d.Attempt, Iteration: d.Turn().Iteration, Base: string(d.Turn().Base),
+		Promise: x.Agents.role(t).Iteration.Completion(), Attempt: d.Attempt, Iteration: d.Turn().Iteration, Base: string(d.Turn().Base),
 	}
 	for _, a := range t.Attempts {
 		if a.Feedback != "" {

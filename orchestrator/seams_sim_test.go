@@ -119,7 +119,7 @@ func (p *plain) Run(ctx context.Context, j engine.Job, progress func(engine.Prog
 	head := Commit(fmt.Sprintf("h%d-%s-%d", p.n, j.Task, j.Number))
 	p.mu.Unlock()
 	progress(engine.Progress{Stage: engine.Working})
-	t.work = engine.Work{End: EndedItself, Signal: "COMPLETE", Base: j.Base, Head: head, Changed: true}
+	t.work = engine.Work{End: EndedItself, Said: "<promise>COMPLETE</promise>", Base: j.Base, Head: head, Changed: true}
 	select {
 	case <-p.pause(10 * time.Minute):
 	case <-ctx.Done():

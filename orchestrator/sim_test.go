@@ -1,6 +1,7 @@
 package orchestrator_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -18,6 +19,7 @@ import (
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/tracker"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // world is a model of everything outside the loop: agents, gate, git, tracker
@@ -27,17 +29,18 @@ type world struct {
 	epic TaskID
 	mute int // the tracker ceases to answer when so many tasks have landed; -1: never
 
-	mu      sync.Mutex
-	rnd     *rand.Rand
-	tracker map[TaskID]Node
-	seen    map[TaskID]Node // as last read
-	running map[TaskID]bool
-	most    int // agents at the same time, ever
-	landed  map[TaskID]int
-	quality map[TaskID]int // what the rules said last of a task's work
-	calls   int            // tracker calls under way
-	unkind  bool
-	others  int // once in so many looks somebody has moved the epic branch; 0: never
+	mu        sync.Mutex
+	rnd       *rand.Rand
+	tracker   map[TaskID]Node
+	seen      map[TaskID]Node // as last read
+	running   map[TaskID]bool
+	most      int // agents at the same time, ever
+	landed    map[TaskID]int
+	quality   map[TaskID]int // what the rules said last of a task's work
+	calls     int            // tracker calls under way
+	unkind    bool
+	threshold int // of the agents' circuit breaker
+	others    int // once in so many looks somebody has moved the epic branch; 0: never
 }
 
 func newWorld(t *testing.T, seed uint64, tasks int) *world {
@@ -214,17 +217,20 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 		e.Fact = f
 		return e
 	}
+	says := "<promise>COMPLETE</promise>"
 	switch fate {
 	case 0:
 		f.End, e.Reason = EndedCrash, "exit 1"
 	case 1:
 		f.Changed = false
 	case 2:
-		f.Signal, f.Said = "BLOCKED", "which?"
+		says = "<promise>BLOCKED</promise>\nReason: which?"
 	case 3:
 		f.End, e.Code, f.RetryAfter = EndedLimit, UsageLimit, 5*time.Minute
 	case 4:
-		f.Signal = "CONTINUE"
+		says = "<promise>CONTINUE</promise>"
+	case 7, 8:
+		says = "it may be done"
 	case 6:
 		f.End, e.Code, e.Reason = EndedMachine, Machine, "no processes"
 	case 5:
@@ -236,15 +242,15 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 		w.mu.Unlock()
 		tell(Event{Fact: AgentExited{}, Task: d.Task, Attempt: d.Attempt})
 		w.pause(time.Minute)
-		f.Round = w.round(d)
+		f = f.ToJudge(iteration.Config{CircuitBreakerThreshold: w.threshold}, iteration.Turn{Output: says, Verdict: w.verdict(d), Hook: w.hook()})
 	}
 	e.Fact = f
 	return e
 }
 
-// round is what an agent's rules say of a turn: of every other task's agent, that gets
+// verdict is what an agent's rules say of a turn: of every other task's agent, that gets
 // better, gets worse, oscillates, or stays where it is.
-func (w *world) round(d Decision) *Round {
+func (w *world) verdict(d Decision) *validation.Verdict {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := fnv.New32a()
@@ -262,12 +268,19 @@ func (w *world) round(d Decision) *Round {
 		score = 100 - w.quality[d.Task]
 	}
 	w.quality[d.Task] = score
-	r := &Round{Entry: iteration.Entry{Iteration: d.Turn().Iteration, ValidationScore: score, Passed: score == 100}}
-	if !r.Passed {
-		r.FirstUnmet = []string{"tests", "lint"}[w.rnd.IntN(2)]
-		r.Failure, r.Feedback = r.FirstUnmet+": exit 1", "mend "+r.FirstUnmet
+	v := &validation.Verdict{Passed: score == 100, Score: score}
+	v.Checks = []validation.Check{{Rule: []string{"tests", "lint"}[w.rnd.IntN(2)], Passed: v.Passed, Why: "exit 1"}}
+	return v
+}
+
+// hook is what the hooks of a task say, mostly nothing.
+func (w *world) hook() iteration.Hook {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.chance(5) {
+		return iteration.Hook{}
 	}
-	return r
+	return iteration.Hook{ID: "HOOK-1", Action: []string{"complete", "continue", "escalate"}[w.rnd.IntN(3)], Reason: "since"}
 }
 
 func (w *world) gate(s State, d Decision) (events []Event) {
@@ -342,7 +355,7 @@ func goOn(t *testing.T, w *world, from State, requests <-chan Request) State {
 				if n := len(last.Rounds); n > 0 && (task.State == Queued || task.State == Validating || task.State == Landed) {
 					require.True(t, last.Rounds[n-1].Passed, "%s is %s after a red round", task.ID, task.State)
 				}
-				require.Less(t, redAtEnd(last.Rounds), iteration.DefaultThreshold+1)
+				require.LessOrEqual(t, redAtEnd(last.Rounds), cmp.Or(w.threshold, iteration.DefaultThreshold))
 			}
 		}}
 	require.NoError(t, l.Run(t.Context()))
@@ -381,7 +394,10 @@ func TestLoopEnds(t *testing.T) {
 	for seed := range seeds() {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t, uint64(seed), 12)
-			s := drive(t, w, testLimits(), nil)
+			w.threshold = seed % 6
+			limits := testLimits()
+			limits.Resumes = seed%2 == 0
+			s := drive(t, w, limits, nil)
 			for s.Run.Promise == string(LoopError) && Summarize(s, time.Now()).Code == TrackerDown {
 				s = goOn(t, w, again(s), nil)
 			}

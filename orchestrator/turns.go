@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // turn has the engine do one turn of an attempt, and answers with what it came to.
@@ -24,7 +25,16 @@ func (x *dispatch) turn(ctx context.Context, s epic.State, d epic.Decision, tell
 	for _, e := range survived(w.Survivors, fmt.Sprintf("attempt %d at %s", d.Attempt, d.Task)) {
 		tell(e)
 	}
-	return ended(d.Task, d.Attempt, j.Turn, answered(w, err))
+	return x.toJudge(s.Task(d.Task), ended(d.Task, d.Attempt, j.Turn, answered(w, err)), w)
+}
+
+// toJudge gives the end of a turn what iteration.Judge is asked of it, where its agent has ended it
+// by itself.
+func (x *dispatch) toJudge(t *epic.Task, e epic.Event, w engine.Work) epic.Event {
+	if f, ok := e.Fact.(epic.AgentEnded); ok && w.End == epic.EndedItself {
+		e.Fact = f.ToJudge(x.Agents.role(t).Iteration, iteration.Turn{At: x.Now(), Verdict: w.Verdict, Output: w.Said, Full: w.Full, Hook: w.Hook})
+	}
+	return e
 }
 
 // survived names, in one event, processes that could not be ended.
@@ -120,12 +130,9 @@ func ended(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 		return epic.Event{Fact: epic.AttemptHanded{}, Task: task, Attempt: attempt}
 	}
 	f := epic.AgentEnded{
-		End: w.End, Iteration: turn, Session: w.Conversation, Signal: w.Signal, RetryAfter: w.RetryAfter, Usage: w.Usage, Fast: w.Fast, Took: w.Took,
+		End: w.End, Iteration: turn, Session: w.Conversation, RetryAfter: w.RetryAfter, Usage: w.Usage, Fast: w.Fast, Took: w.Took,
 		Head: w.Head, Base: w.Base, Changed: w.Changed, Salvaged: w.Salvaged, Unmerged: w.Unmerged, Files: w.Files, Added: w.Added, Deleted: w.Deleted, Said: w.Text}
 	e := epic.Event{Task: task, Attempt: attempt, Code: codeOf(w.End), Reason: w.Reason}
-	if w.Verdict != nil {
-		f.Round = &epic.Round{Entry: w.Verdict.Entry, Feedback: w.Verdict.Feedback}
-	}
 	if w.TooLarge != "" {
 		e.Code = epic.TooLarge
 	}

@@ -31,7 +31,7 @@ const (
 	ClientCap  Verdict = "CLIENT_CAP"  // the client would not send it back again
 	NoTasks    Verdict = "NO_TASKS"    // the epic has none, or has none any more
 	NoProgress Verdict = "NO_PROGRESS" // several stops in a row, and nothing has moved
-	Unknown    Verdict = "UNKNOWN"     // the state can not be read
+	Unknown    Verdict = "UNKNOWN"     // the state cannot be read
 	Untrusted  Verdict = "UNTRUSTED"   // what it would have to run, nobody has allowed
 	WorkLeft   Verdict = "WORK_LEFT"   // there is something to do
 	Unmet      Verdict = "UNMET"       // a criterion is not true yet

@@ -156,10 +156,20 @@ func (l *Loop) Iterate() {
 	l.CircuitBreaker = CircuitBreaker{LastUnmet: unmet[0]}
 }
 
+// LoopFacts is all that a decision about a session's criteria loop rests on.
+type LoopFacts struct {
+	Input    session.Input   // what the client said
+	Settings Settings        // workflow.stop_hook
+	Session  session.Session // what is kept of it: the count of its stops
+	Loop     Loop            // how it stands
+	Print    string          // of the loop's file, so that one which nobody changes is let go
+	Client   Limits          // of the client
+}
+
 // DecideLoop says whether a session that runs a criteria loop may stop: only when all
-// criteria are true and the exit signal is. s keeps the count of its stops; print
-// is that of the loop's file, so that one which nobody changes is let go.
-func DecideLoop(in session.Input, set Settings, s session.Session, l Loop, print string, client Limits) Answer {
+// criteria are true and the exit signal is.
+func DecideLoop(f LoopFacts) Answer {
+	in, set, s, l, client := f.Input, f.Settings, f.Session, f.Loop, f.Client
 	if !in.Again {
 		s.Row = 0
 	}
@@ -179,8 +189,8 @@ func DecideLoop(in session.Input, set Settings, s session.Session, l Loop, print
 	case len(unmet) == 0 && l.ExitSignal:
 		return allow(Done, "all criteria are true")
 	}
-	if s.Still++; print != s.Print {
-		s.Still, s.Print = 0, print
+	if s.Still++; f.Print != s.Print {
+		s.Still, s.Print = 0, f.Print
 	}
 	switch {
 	case s.Cycles >= set.MaxCycles:

@@ -51,13 +51,13 @@ func TestDecideLoop(t *testing.T) {
 		l, err := stophook.ParseLoop([]byte(loopJSON))
 		require.NoError(t, err)
 		tt.change(&l)
-		got := stophook.DecideLoop(session.Input{}, settings(), tt.session, l, "print", stophook.Limits{})
+		got := stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Session: tt.session, Loop: l, Print: "print"})
 		require.Equal(t, tt.verdict, got.Verdict, name)
 		require.Equal(t, tt.block, got.Block, name)
 	}
 	l, err := stophook.ParseLoop([]byte(loopJSON))
 	require.NoError(t, err)
-	require.Equal(t, "unmet criteria: tests pass, no type errors", stophook.DecideLoop(session.Input{}, settings(), session.Session{}, l, "", stophook.Limits{}).Why)
+	require.Equal(t, "unmet criteria: tests pass, no type errors", stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Loop: l}).Why)
 	require.Equal(t, "[LOOP RESUME] Active loop detected\nSpec: original user request verbatim\nProgress: 1/3 steps | Iteration: 2\nUnmet criteria: tests pass, no type errors\nNext: step2", l.Resume())
 }
 
@@ -128,7 +128,7 @@ func FuzzParseLoop(f *testing.F) {
 			}
 			return
 		}
-		stophook.DecideLoop(session.Input{}, settings(), session.Session{}, l, "", stophook.Limits{})
+		stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Loop: l})
 		l.Resume()
 		l.Iterate()
 		path := filepath.Join(t.TempDir(), "state.json")

@@ -6,6 +6,7 @@
 package templates
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"strings"
@@ -54,6 +55,8 @@ type BriefData struct {
 	ConflictWith string
 	// Previous is the ref that keeps the work of the attempt before.
 	Previous string
+	// Promise is what the agent ends with when the task is done; "" is COMPLETE.
+	Promise string
 	// Attempt is the number of this attempt, from 1.
 	Attempt int
 	// Iteration is the number of this iteration within the attempt, from 1.
@@ -127,6 +130,7 @@ func Brief(d BriefData) (string, error) {
 
 func newPage(d BriefData) page {
 	p := page{BriefData: d}
+	p.Promise = cmp.Or(oneLine(d.Promise), "COMPLETE")
 	p.Title = head(oneLine(d.Title), maxTitle)
 	p.Role = head(clean(d.Role), maxRole)
 	p.Description = head(clean(d.Description), maxDescription)

@@ -43,7 +43,7 @@ func full() templates.BriefData {
 	d.ConflictFiles = []string{"main.go", "odd ``` name.go"}
 	d.ConflictWith = "fedcba9876543210fedcba9876543210fedcba98"
 	d.Previous = "refs/orch/bd-1/attic/bd-1.2/2"
-	d.Attempt, d.Iteration = 3, 2
+	d.Attempt, d.Iteration, d.Promise = 3, 2, "ALL SHIPPED"
 	d.Branch, d.Base = "orch/bd-1/bd-1.2/3", "0123456789abcdef0123456789abcdef01234567"
 	return d
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -37,7 +38,7 @@ func (s *Store) Repair(ctx context.Context) ([]engine.Leftover, error) {
 			return fmt.Errorf("looking for running gits: %w", err)
 		}
 		for _, step := range []func(context.Context) error{
-			r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.rubbish, r.halfObjects, r.foreign,
+			r.folders, r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.rubbish, r.halfObjects, r.foreign,
 		} {
 			if err := step(ctx); err != nil {
 				return err
@@ -87,6 +88,29 @@ func (r *repair) abandoned(ctx context.Context, touched time.Time) (bool, error)
 	case <-ctx.Done():
 		return false, context.Cause(ctx)
 	}
+}
+
+// folders fails with a [*private.UnsafeError] where what git goes through is no folder: it would say so by halves, and
+// of others; and with a [*fault.ClosedError] where no objects can be written. A link to a folder is as good where only git goes through it; the worktrees' own orch reads too.
+func (r *repair) folders(context.Context) error {
+	for _, name := range []string{"worktrees", "logs", "objects"} {
+		path := filepath.Join(r.common, name)
+		info, err := os.Lstat(path)
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 && name != "worktrees" {
+			info, err = os.Stat(path)
+		}
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && info == nil:
+			continue
+		case err != nil:
+			return err
+		case info.Mode()&fs.ModeSymlink != 0:
+			return &private.UnsafeError{Path: path, What: "is a symbolic link, and has to be a folder"}
+		case !info.IsDir():
+			return &private.UnsafeError{Path: path, What: "is no folder, and has to be one"}
+		}
+	}
+	return fault.ClosedObjects(filepath.Join(r.common, "objects"))
 }
 
 // damaged moves admin directories aside that git made by half, whosever they are: one is

@@ -269,10 +269,10 @@ func zeroSplit(out []byte) []string {
 	return strings.Split(text, "\x00")
 }
 
-// exitCode is git's exit status, -1 when err is none of git's.
+// exitCode is git's exit status, -1 when err is none of git's, or a fault of the machine.
 func exitCode(err error) int {
 	var exit *command.ExitError
-	if errors.As(err, &exit) {
+	if errors.As(err, &exit) && fault.Of(err) == nil {
 		return exit.ExitCode
 	}
 	return -1

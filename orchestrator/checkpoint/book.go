@@ -113,6 +113,7 @@ type Book struct {
 	points  []Checkpoint    // in order
 	made    int             // checkpoints ever, for their sequence
 	secrets *redact.Redactor
+	tell    func(Step) error // nil for nobody
 }
 
 // RedactBy has secrets taken out of all that is kept from now on.
@@ -221,6 +222,9 @@ func (b *Book) record(steps ...event) error {
 			return err
 		}
 		events = append(events, steps[n])
+	}
+	if err := b.told(steps, trial.loop); err != nil {
+		return err
 	}
 	if _, err := b.journal.AppendAll(events...); err != nil {
 		return fmt.Errorf("writing down the step %s: %w", steps[0].Kind, err)

@@ -51,6 +51,9 @@ func fill(t *testing.T, v reflect.Value, path string) {
 		fill(t, v.Index(0), path)
 	case reflect.Struct:
 		for n := range v.NumField() {
+			if v.Type().Field(n).Tag.Get("json") == "-" {
+				continue // says of itself that it is not sent
+			}
 			fill(t, v.Field(n), path+"."+v.Type().Field(n).Name)
 		}
 	default:

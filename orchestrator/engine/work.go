@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // ErrGone says that an engine has nothing of what it was asked for.
@@ -14,13 +15,13 @@ var ErrGone = errors.New("nothing of the attempt is there")
 // MaxFiles is how many of the changed files a Work names.
 const MaxFiles = 50
 
-// Work is what one turn of an attempt came to. It is data alone, and all of it survives JSON.
+// Work is what one turn of an attempt came to. It is data alone, and all of it survives JSON. It
+// has facts, and no judgement on them: what is to come of the turn iteration.Judge says.
 type Work struct {
 	End      epic.End      `json:"end,omitempty"`       // how the agent's process ended
 	HandOver bool          `json:"hand_over,omitempty"` // worktree and brief are there, for a session's model
 	Reason   string        `json:"reason,omitempty"`    // what happened, in a clause
-	Text     string        `json:"text,omitempty"`      // a question, or what the next turn is told
-	Signal   string        `json:"signal,omitempty"`    // of the agent's promise, once the hooks were asked
+	Text     string        `json:"text,omitempty"`      // what the next turn is told of what git shows
 	Fast     bool          `json:"fast,omitempty"`      // it ended within seconds, and badly
 	Took     time.Duration `json:"took,omitempty"`      // from start to end of the process
 
@@ -40,13 +41,10 @@ type Work struct {
 
 	Survivors []int `json:"survivors,omitempty"` // processes of the agent that could not be ended; normally none
 
-	Verdict *Verdict `json:"verdict,omitempty"` // of the agent's rules; nil where none were asked
-}
-
-// Verdict is what the rules of an agent said of a turn, before anything is landed.
-type Verdict struct {
-	iteration.Entry
-	Feedback string `json:"feedback,omitempty"` // for the next turn
+	Said    string              `json:"said,omitempty"`    // the agent's last message, which its promise is in
+	Full    bool                `json:"full,omitempty"`    // it ended since the context is full, as its client says
+	Verdict *validation.Verdict `json:"verdict,omitempty"` // of the agent's rules; nil where none were asked
+	Hook    iteration.Hook      `json:"hook,omitzero"`     // what the hooks of the task say; zero where none were asked
 }
 
 // Stage is how far a turn has come.

@@ -34,8 +34,10 @@ type Attempt struct {
 	Unwanted      bool                    `json:"unwanted,omitempty"`   // that session does not wait for it any more
 	Unremoved     int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
 	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
+	Silent        int                     `json:"silent,omitempty"`     // turns in a row that ended without a promise, and it was asked
 	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
 	Gate          []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
+	Loop          SessionLoop             `json:"loop,omitzero"`        // the newest of its session, whose history is in Rounds
 	Usage                                 // of its agents
 }
 

@@ -10,31 +10,45 @@ type Code string
 
 // The reason codes.
 const (
-	Question       Code = "QUESTION"
-	GateFailed     Code = "GATE_FAILED"
-	BaseRed        Code = "BASE_RED"
-	MergeConflict  Code = "MERGE_CONFLICT"
-	NoChange       Code = "NO_CHANGE"
-	NoProgress     Code = "NO_PROGRESS"
-	Looping        Code = "LOOPING"
-	MaxIterations  Code = "MAX_ITERATIONS"
-	CircuitBreaker Code = "CIRCUIT_BREAKER"
-	Regression     Code = "REGRESSION"
-	AgentCrashed   Code = "AGENT_CRASHED"
-	AgentAuth      Code = "AGENT_AUTH"
-	UsageLimit     Code = "USAGE_LIMIT"
-	Budget         Code = "BUDGET"
-	Protected      Code = "PROTECTED"
-	TooLarge       Code = "TOO_LARGE"
-	DepFailed      Code = "DEP_FAILED"
-	DepCycle       Code = "DEP_CYCLE"
-	DepExternal    Code = "DEP_EXTERNAL"
-	Permission     Code = "PERMISSION"
-	TrackerDrift   Code = "TRACKER_DRIFT"
-	TrackerDown    Code = "TRACKER_DOWN"
-	Orphaned       Code = "ORPHANED"
-	Machine        Code = "MACHINE"
-	Disk           Code = "DISK" // only in journals of version 1; MACHINE since
+	Question      Code = "QUESTION"
+	GateFailed    Code = "GATE_FAILED"
+	BaseRed       Code = "BASE_RED"
+	MergeConflict Code = "MERGE_CONFLICT"
+	NoChange      Code = "NO_CHANGE"
+	NoProgress    Code = "NO_PROGRESS"
+	AgentCrashed  Code = "AGENT_CRASHED"
+	AgentAuth     Code = "AGENT_AUTH"
+	UsageLimit    Code = "USAGE_LIMIT"
+	Protected     Code = "PROTECTED"
+	TooLarge      Code = "TOO_LARGE"
+	DepFailed     Code = "DEP_FAILED"
+	DepCycle      Code = "DEP_CYCLE"
+	DepExternal   Code = "DEP_EXTERNAL"
+	Permission    Code = "PERMISSION"
+	TrackerDrift  Code = "TRACKER_DRIFT"
+	TrackerDown   Code = "TRACKER_DOWN"
+	Orphaned      Code = "ORPHANED"
+	Machine       Code = "MACHINE"
+	Disk          Code = "DISK" // only in journals of version 1; MACHINE since
+)
+
+// The guards of an attempt, as package iteration names them.
+const (
+	MaxIterations     Code = "MAX_ITERATIONS"
+	CircuitBreaker    Code = "CIRCUIT_BREAKER"
+	QualityRegression Code = "QUALITY_REGRESSION"
+	Stuck             Code = "STUCK"
+	Budget            Code = "BUDGET"
+	Regression        Code = "REGRESSION" // only in older journals; QUALITY_REGRESSION since
+	Looping           Code = "LOOPING"    // only in older journals; STUCK since
+)
+
+// The limits of a run. In older journals they have the names of the guards.
+const (
+	RunIterations Code = "RUN_ITERATIONS"
+	RunFailures   Code = "RUN_FAILURES"
+	RunBudget     Code = "RUN_BUDGET"
+	TimeUp        Code = "MAX_DURATION"
 )
 
 // Reasons that concern the epic or the run, never a single task.
@@ -45,7 +59,6 @@ const (
 	RunActive   Code = "RUN_ACTIVE"
 	Untrusted   Code = "UNTRUSTED"
 	Interrupted Code = "INTERRUPTED"
-	TimeUp      Code = "MAX_DURATION"
 	HandBack    Code = "HAND_BACK" // a bounded command (next, land) has done its part
 )
 
@@ -111,22 +124,26 @@ func Reasons() []Reason {
 			`orch logs TASK; add to its description, or orch skip TASK`, charges, failure, blocked, ExitNeedsYou},
 		{NoProgress, "no output, no change, no commit and no processor time for longer than limits.no_progress, or over limits.task_time",
 			"orch logs TASK; a smaller task, or a longer limit", charges, failure, blocked, ExitNeedsYou},
-		{Looping, "the same thing happened again and again without progress",
+		{Stuck, "the same rule came first of those that did not pass, five times in a row",
 			`orch logs TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
 		{MaxIterations, "the agent wanted to go on more often than its limit allows",
 			`orch logs TASK, then orch retry TASK -m "a hint"; orch iteration limit TASK N raises the limit`, charges, failure, blocked, ExitLimit},
 		{CircuitBreaker, "validation was red several times in a row",
 			`orch logs TASK --gate, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitLimit},
-		{Regression, "the score of the validation fell from iteration to iteration",
+		{QualityRegression, "the score of the validation fell from iteration to iteration",
 			`orch diff TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
+		{Regression, "the name of QUALITY_REGRESSION in journals of an older orch",
+			`orch diff TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
+		{Looping, "the name of STUCK in journals of an older orch",
+			`orch logs TASK, then orch retry TASK -m "a hint"`, charges, failure, blocked, ExitNeedsYou},
 		{AgentCrashed, "the agent's process ended badly in every attempt that the task had, or does not start at all",
 			"orch logs TASK; orch doctor", charges, failure, blocked, ExitNotReady},
 		{AgentAuth, "the agent's client is not logged in",
 			"log in with the client itself, then orch run again", uncharged, neutral, untouched, ExitNotReady},
 		{UsageLimit, "the account's usage limit is reached",
 			"wait for the reset, then orch run again", uncharged, neutral, untouched, ExitNeedsYou},
-		{Budget, "a budget of time, tokens or money is used up",
-			"raise it in project.yaml, then orch run again; for one task, orch retry TASK gives it as much once more", charges, failure, blocked, ExitLimit},
+		{Budget, "the task's agents have used up its budget of tokens or money (limits.task_tokens, limits.task_cost_usd)",
+			"orch retry TASK gives it as much once more, or raise it in project.yaml", charges, failure, blocked, ExitLimit},
 		{Protected, "the work changes a path that settles how work is judged, or what runs (workflow.protect)",
 			"orch diff TASK, then orch land TASK --accept-protected, or orch retry TASK -m \"leave PATH as it is\"", uncharged, neutral, blocked, ExitNeedsYou},
 		{TooLarge, "what the agent committed is over a limit of size (limits.file_size, limits.files, limits.commit_size)",
@@ -145,7 +162,7 @@ func Reasons() []Reason {
 			"orch doctor", uncharged, neutral, untouched, ExitFailed},
 		{Orphaned, "an attempt whose orch is gone",
 			"orch run EPIC picks it up", uncharged, neutral, blocked, ExitFailed},
-		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, or a reference that could not be locked",
+		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, a git that was killed, a file that git cannot read, a folder of objects that cannot be written, or a reference that could not be locked",
 			"mend what the reason names, then orch run again: it charges no attempt", uncharged, neutral, untouched, ExitMachine},
 		{Disk, "the disk is full or cannot be written",
 			"make room, then orch run again", uncharged, neutral, untouched, ExitMachine},
@@ -161,6 +178,12 @@ func Reasons() []Reason {
 			"orch trust shows them and asks", uncharged, neutral, untouched, ExitNotReady},
 		{Interrupted, "a person or a signal has stopped the run",
 			"orch run again goes on", uncharged, neutral, untouched, ExitNeedsYou},
+		{RunIterations, "the run has started as many agents as it may, each iteration being one (run.max_iterations)",
+			"orch run again goes on", uncharged, neutral, untouched, ExitLimit},
+		{RunFailures, "as many tasks in a row as may have failed, with no landing in between (run.max_consecutive_failures)",
+			"orch status names them; orch run again goes on", uncharged, neutral, untouched, ExitLimit},
+		{RunBudget, "the run's agents have used up its budget of tokens or money (limits.tokens, limits.cost_usd)",
+			"raise it in project.yaml, or orch run again gives as much once more", uncharged, neutral, untouched, ExitLimit},
 		{TimeUp, "the run has lasted as long as it may (run.max_duration)",
 			"orch run again goes on", uncharged, neutral, untouched, ExitLimit},
 		{HandBack, "a short command has done its part",

@@ -99,13 +99,13 @@ func reached(s State, now *clock) (Code, string) {
 	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
 		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
-		return TimeUp, fmt.Sprintf("max_duration (%s) reached", l.MaxDuration)
+		return TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))
 	case s.Run.over(l.Budget) != "":
-		return Budget, s.Run.over(l.Budget) + " for one run"
+		return RunBudget, s.Run.over(l.Budget) + " for one run"
 	case s.Run.Iterations >= s.iterationLimit():
-		return MaxIterations, fmt.Sprintf("max_iterations (%d) reached", s.iterationLimit())
+		return RunIterations, fmt.Sprintf("Maximum iteration limit (%d) reached: run.max_iterations", s.iterationLimit())
 	case l.MaxFailures > 0 && s.Run.Failures >= l.MaxFailures:
-		return CircuitBreaker, fmt.Sprintf("%d tasks in a row needed a person", s.Run.Failures)
+		return RunFailures, fmt.Sprintf("%d consecutive implementation failures: run.max_consecutive_failures", s.Run.Failures)
 	case s.landingFails():
 		return Machine, "landing does not work: " + s.Landing.Why
 	case s.Run.Faults >= machineFaults:
@@ -119,6 +119,18 @@ func reached(s State, now *clock) (Code, string) {
 		}
 	}
 	return "", ""
+}
+
+// hours says how long a run may last, in hours where they are whole.
+func hours(d time.Duration) string {
+	switch n := d / time.Hour; {
+	case d%time.Hour != 0:
+		return d.String()
+	case n == 1:
+		return "1 hour"
+	default:
+		return fmt.Sprintf("%d hours", n)
+	}
 }
 
 // iterationLimit is how often a run may start an agent, each iteration of an attempt being
@@ -189,8 +201,8 @@ func cleans(s State, _ *clock) []Decision {
 
 // meta has an issue filed that tells of repeated failures.
 func meta(s State, _ *clock) []Decision {
-	if s.Run.Drain == CircuitBreaker && s.FailureReport == "" {
-		return decideOne(Nothing, Event{Fact: MetaWanted{}, Code: CircuitBreaker, Reason: s.Run.DrainWhy})
+	if s.Run.Drain == RunFailures && s.FailureReport == "" {
+		return decideOne(Nothing, Event{Fact: MetaWanted{}, Code: RunFailures, Reason: s.Run.DrainWhy})
 	}
 	return nil
 }

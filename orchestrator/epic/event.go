@@ -96,6 +96,7 @@ func facts() []factRow {
 		{"agent_ended", AgentEnded{}, journaled},
 		{"session_look_started", SessionLookStarted{}, 0},
 		{"session_look_ended", SessionLookEnded{}, 0},
+		{"loop_stepped", LoopStepped{}, journaled | requestable},
 		{"attempt_lost", AttemptLost{}, journaled},
 		{"clean_started", CleanStarted{}, 0},
 		{"attempt_cleaned", AttemptCleaned{}, journaled},

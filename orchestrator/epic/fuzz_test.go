@@ -44,7 +44,8 @@ func FuzzReplay(f *testing.F) {
 		require.NoError(f, err)
 		f.Add(some)
 	}
-	for _, e := range []Event{{Fact: TaskSkipped{}, Task: "e.1"}, {Fact: TaskFound{Commit: "x"}, Task: "e.1"}, {Fact: TaskFound{Commit: "x"}, Task: "e.3"}} {
+	for _, e := range []Event{{Fact: TaskSkipped{}, Task: "e.1"}, {Fact: TaskFound{Commit: "x"}, Task: "e.1"}, {Fact: TaskFound{Commit: "x"}, Task: "e.3"},
+		loopOf("e.3", 3)[0], loopOf("e.3", 3)[1]} {
 		for n := range story() { // at every place in it
 			some, err := json.Marshal(append(append(story()[:n:n], e), story()[n:]...))
 			require.NoError(f, err)

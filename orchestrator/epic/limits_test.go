@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // TestLimits: each limit that is reached drains the run, with its code, and no
@@ -21,12 +20,12 @@ func TestLimits(t *testing.T) {
 		code   Code
 	}{
 		"time":       {func(l *Limits) { l.MaxDuration = 30 * time.Second }, nil, TimeUp},
-		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{CostUSD: 1}})}, Budget},
-		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}, Budget},
-		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, MaxIterations},
-		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalContinue}), {Fact: IterationStarted{Turn: Turn{Iteration: 2}}, Task: "e.1", Attempt: 1}}, MaxIterations},
+		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{CostUSD: 1}})}, RunBudget},
+		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}, RunBudget},
+		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, RunIterations},
+		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalContinue}), {Fact: IterationStarted{Turn: Turn{Iteration: 2}}, Task: "e.1", Attempt: 1}}, RunIterations},
 		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}),
-			{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange}}, CircuitBreaker},
+			{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange}}, RunFailures},
 		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedAuth}, Task: "e.1", Attempt: 1, Code: AgentAuth}}, AgentAuth},
 		"full disk": {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedDisk}, Task: "e.1", Attempt: 1, Code: Disk}}, Disk},
 	}
@@ -46,6 +45,32 @@ func TestLimits(t *testing.T) {
 				require.NotEqual(t, Start, d.Act)
 			}
 		})
+	}
+}
+
+// TestLimitsAreNamed: a limit says why in the words that people look for, and which setting it is.
+func TestLimitsAreNamed(t *testing.T) {
+	t.Parallel()
+	failed := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Stuck}}
+	for want, c := range map[string]struct {
+		set    func(*Limits)
+		events []Event
+	}{
+		"Maximum iteration limit (1) reached: run.max_iterations":             {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}},
+		"Maximum duration (8 hours) reached: run.max_duration":                {func(l *Limits) { l.MaxDuration = 8 * time.Hour }, nil},
+		"Maximum duration (1 hour) reached: run.max_duration":                 {func(l *Limits) { l.MaxDuration = time.Hour }, nil},
+		"Maximum duration (1h30m0s) reached: run.max_duration":                {func(l *Limits) { l.MaxDuration = 90 * time.Minute }, nil},
+		"1 consecutive implementation failures: run.max_consecutive_failures": {func(l *Limits) { l.MaxFailures = 1 }, failed},
+		"used 11 of 10 tokens for one run":                                    {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}},
+	} {
+		limits := testLimits()
+		c.set(&limits)
+		d := decisions(after(t, started(t, limits, open("e.1"), open("e.2")), c.events...), noon.Add(9*time.Hour))[0]
+		require.Equal(t, DrainStarted{}, d.Fact)
+		require.Equal(t, want, d.Reason)
+		r, ok := ReasonOf(d.Code)
+		require.True(t, ok)
+		require.Equal(t, ExitLimit, r.Exit)
 	}
 }
 
@@ -86,7 +111,7 @@ func TestRepeatedFailuresFileAnIssue(t *testing.T) {
 	s := started(t, limits, open("e.1"))
 	s = after(t, s, Event{Fact: TrackerWritten{}}, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}),
 		Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange, Reason: "nothing changed"},
-		Event{Fact: DrainStarted{}, Code: CircuitBreaker, Reason: "1 tasks in a row needed a person"})
+		Event{Fact: DrainStarted{}, Code: RunFailures, Reason: "1 consecutive implementation failures"})
 	var filed []string
 	for range 9 {
 		ds := decisions(s, noon.Add(time.Minute))
@@ -204,24 +229,6 @@ func TestIterationsByAgent(t *testing.T) {
 	require.True(t, s.Task("e.2").Last().Open(), "it may go on once more")
 }
 
-// TestFullContext: an agent whose context is full goes on in the same worktree, in a session
-// of its own, as often as it may go on at all.
-func TestFullContext(t *testing.T) {
-	t.Parallel()
-	limits := testLimits()
-	limits.Iterations, limits.Resumes = 2, true
-	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full", Usage: Usage{Tokens: 7}}))
-	require.True(t, s.Task("e.1").Last().Open())
-	ds := decisions(s, noon.Add(time.Second))
-	require.Len(t, ds, 1)
-	require.Equal(t, Iterate, ds[0].Act)
-	require.Equal(t, Turn{Iteration: 2, Base: s.Task("e.1").Last().Base}, ds[0].Turn())
-	s = after(t, s, ds[0].Event, endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full too", Usage: Usage{Tokens: 5}}))
-	require.Equal(t, int64(12), s.Task("e.1").Last().Tokens, "of both conversations")
-	require.Equal(t, int64(5), s.Task("e.1").Last().SessionTokens, "of the newest")
-	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
-}
-
 // TestPause: no agent starts while a run is paused, and it does not end; it goes on when a
 // person says so.
 func TestPause(t *testing.T) {
@@ -245,158 +252,6 @@ func TestTaskLimited(t *testing.T) {
 	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
 	require.Error(t, Check(s, Event{Fact: TaskLimited{Iterations: 0}, Task: "e.1"}))
 	require.Error(t, Check(s, Event{Fact: TaskLimited{Iterations: 1}, Task: "e.9"}))
-}
-
-// TestRounds: an agent whose rules are red goes on in the same attempt, with their words; a
-// guard parks one that does not get better, at once.
-func TestRounds(t *testing.T) {
-	t.Parallel()
-	turn := func(id TaskID, score int, unmet string) Event {
-		f := AgentEnded{Session: "s", Changed: true, Head: "h"}
-		f.Round = &Round{Entry: iteration.Entry{ValidationScore: score, Passed: unmet == "", FirstUnmet: unmet}, Feedback: "mend " + unmet}
-		if unmet != "" {
-			f.Round.Failure = unmet + ": exit 1"
-		}
-		return endOf(id, 1, f)
-	}
-	green := func(id TaskID) Event { // by its rules, and yet it wants to go on
-		e := turn(id, 100, "")
-		f := e.Fact.(AgentEnded)
-		f.Signal, f.Said = SignalContinue, "mend the rest"
-		e.Fact = f
-		return e
-	}
-	again := func(t *testing.T, s State) State {
-		ds := decisions(s, noon.Add(time.Second))
-		require.Len(t, ds, 1)
-		require.Equal(t, Iterate, ds[0].Act, ds[0].Reason)
-		return after(t, s, ds[0].Event)
-	}
-	for name, c := range map[string]struct {
-		turns []Event
-		limit int
-		code  Code
-		state TaskState
-	}{
-		"it gets better":     {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), turn("e.1", 100, "")}, 15, "", Queued},
-		"it does not":        {[]Event{turn("e.1", 50, "tests"), turn("e.1", 60, "lint"), turn("e.1", 50, "tests")}, 15, CircuitBreaker, Waiting},
-		"it may not go on":   {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 2, MaxIterations, Waiting},
-		"it oscillates":      {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), green("e.1"), turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 15, "", Running},
-		"it is green itself": {[]Event{turn("e.1", 100, "")}, 15, "", Queued},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			limits := testLimits()
-			limits.Iterations = c.limit
-			s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1))
-			for n, e := range c.turns {
-				if n > 0 {
-					require.Contains(t, s.Task("e.1").Last().Feedback, "mend")
-					s = again(t, s)
-				}
-				f := e.Fact.(AgentEnded)
-				round := *f.Round
-				round.Iteration = n + 1
-				f.Round = &round
-				e.Fact = f
-				s = after(t, s, e)
-			}
-			require.Equal(t, c.state, s.Task("e.1").State)
-			require.Equal(t, c.code, s.Task("e.1").Last().Failure)
-			if c.code == MaxIterations {
-				require.Contains(t, decisions(s, noon.Add(time.Second))[0].Reason, "still red after 2 iterations: tests: exit 1")
-			}
-			if c.code == CircuitBreaker {
-				ds := decisions(s, noon.Add(time.Second))
-				require.Equal(t, TaskParked{}, ds[0].Fact)
-				require.Contains(t, ds[0].Reason, "3 consecutive failures. Last failure: tests: exit 1")
-			}
-		})
-	}
-}
-
-// TestTaskBudget: a task that has used up what one may is parked, whichever way its agent
-// would go on; what is done lands all the same, and a person who retries it gives it as much
-// once more.
-func TestTaskBudget(t *testing.T) {
-	t.Parallel()
-	dear := AgentEnded{Changed: true, Head: "h", Usage: Usage{CostUSD: 3, Tokens: 10}}
-	with := func(set func(*AgentEnded)) AgentEnded {
-		a := dear
-		set(&a)
-		return a
-	}
-	red := endOf("e.1", 1, with(func(a *AgentEnded) {
-		a.Round = &Round{Entry: iteration.Entry{ValidationScore: 50, FirstUnmet: "tests"}, Feedback: "mend it"}
-	}))
-	for name, c := range map[string]struct {
-		end  Event
-		park bool
-	}{
-		"it wants to go on":     {endOf("e.1", 1, with(func(a *AgentEnded) { a.Signal = SignalContinue })), true},
-		"its context is full":   {endOf("e.1", 1, with(func(a *AgentEnded) { a.Signal = SignalFresh })), true},
-		"its rules are red":     {red, true},
-		"it changed nothing":    {endOf("e.1", 1, with(func(a *AgentEnded) { a.Changed = false })), true},
-		"it crashed":            {endOf("e.1", 1, with(func(a *AgentEnded) { a.End = EndedCrash })), true},
-		"it is done":            {endOf("e.1", 1, dear), false},
-		"it used less than all": {endOf("e.1", 1, AgentEnded{Signal: SignalContinue, Usage: Usage{CostUSD: 2, Tokens: 9}}), false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for _, set := range []func(*Limits){func(l *Limits) { l.TaskBudget.CostUSD = 3 }, func(l *Limits) { l.TaskBudget.Tokens = 10 }} {
-				limits := testLimits()
-				set(&limits)
-				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), c.end)
-				d := decisions(s, noon.Add(time.Minute))[0]
-				require.Equal(t, c.park, d.Fact == (TaskParked{}), d.Reason)
-				if !c.park {
-					continue
-				}
-				require.Equal(t, Budget, d.Code)
-				require.Contains(t, d.Reason, "for one task")
-				s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
-				require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
-			}
-		})
-	}
-}
-
-// TestAsked: an agent that ends a turn without a promise is asked once whether it is done,
-// where its conversation can go on; then its work counts as it is.
-func TestAsked(t *testing.T) {
-	t.Parallel()
-	silent := func(change func(*AgentEnded)) Event {
-		a := AgentEnded{Session: "s", Changed: true, Head: "h"}
-		change(&a)
-		return endOf("e.1", 1, a)
-	}
-	nothing := silent(func(*AgentEnded) {})
-	limits := testLimits()
-	limits.Resumes, limits.Iterations = true, 4
-	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), nothing)
-	d := decisions(s, noon.Add(time.Second))[0]
-	require.Equal(t, Iterate, d.Act)
-	require.Contains(t, d.Reason, "asked whether it is done")
-	require.True(t, d.Turn().Resume)
-	require.Contains(t, s.Task("e.1").Last().Feedback, "without a promise")
-	require.Equal(t, Queued, after(t, s, d.Event, nothing).Task("e.1").State, "once")
-
-	for name, tt := range map[string]struct {
-		limits func(*Limits)
-		end    Event
-	}{
-		"it said that it is done":           {func(*Limits) {}, silent(func(a *AgentEnded) { a.Signal = "COMPLETE" })},
-		"its client knows no conversations": {func(l *Limits) { l.Resumes = false }, nothing},
-		"it may not go on":                  {func(l *Limits) { l.Iterations = 1 }, nothing},
-		"its budget is used up":             {func(l *Limits) { l.TaskBudget.Tokens = 1 }, silent(func(a *AgentEnded) { a.Tokens = 1 })},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			limits := limits
-			tt.limits(&limits)
-			require.Equal(t, Queued, after(t, started(t, limits, open("e.1")), startOf("e.1", 1), tt.end).Task("e.1").State)
-		})
-	}
 }
 
 // TestSkippedMeanwhile: an agent whose task a person has skipped does not go on.

@@ -1,6 +1,7 @@
 package epic
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -32,10 +33,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
 	case unseen && a.Failure == Protected:
 		return Protected, a.Why
-	case unseen && (a.Failure == CircuitBreaker || a.Failure == Regression || a.Failure == Looping):
-		return a.Failure, a.Why
-	case unseen && a.Failure == MaxIterations:
-		return MaxIterations, overLimitReason(a)
+	case unseen && guards(a.Failure):
+		return a.Failure, cmp.Or(a.Why, Why(a.Failure))
 	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
 		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
@@ -46,12 +45,13 @@ func (s State) mustPark(t *Task) (Code, string) {
 	return "", ""
 }
 
-// overLimitReason says why an attempt would have gone on after its last iteration.
-func overLimitReason(a Attempt) string {
-	if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {
-		return fmt.Sprintf("still red after %d iterations: %s", a.Iteration, a.Rounds[n-1].Failure)
+// guards reports whether an attempt that ended for a code was ended by a guard, and is not tried again.
+func guards(c Code) bool {
+	switch c {
+	case MaxIterations, CircuitBreaker, QualityRegression, Stuck, Regression, Looping:
+		return true
 	}
-	return fmt.Sprintf("the agent wanted to go on after %d iterations", a.Iteration)
+	return false // a budget that is used up parks the task whatever ended its attempt
 }
 
 // exitedWithoutCompleting is the note on a task that is in progress in the

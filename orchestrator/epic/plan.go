@@ -27,7 +27,7 @@ type Step struct {
 	For   []TaskID `json:"waits_for,omitempty"` // tasks of the epic that are not closed
 }
 
-// PlanOf looks an epic over: what could run when, and what can not.
+// PlanOf looks an epic over: what could run when, and what cannot.
 func PlanOf(issues []tracker.Issue, epic TaskID, now time.Time) Plan {
 	x := tracker.NewIndex(issues)
 	s := NewState()

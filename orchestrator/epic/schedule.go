@@ -197,7 +197,7 @@ func iterations(s State, now *clock) (ds []Decision) {
 		}
 		free--
 		why := "the agent asked to go on"
-		if a.Feedback == askFeedback {
+		if a.Silent > 0 {
 			why = "it promised nothing, and is asked whether it is done"
 		}
 		if n := len(a.Rounds); n > 0 && a.Rounds[n-1].Iteration == a.Iteration && !a.Rounds[n-1].Passed {

@@ -32,11 +32,11 @@ func TestSummarize(t *testing.T) {
 		"one asks, one is ready":  {[]Node{open("e.1"), open("e.2")}, parked, LoopContinue, "", "0 of 2 tasks closed; 1 ready"},
 		"one runs":                {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, LoopContinue, "", "0 of 2 tasks closed; 1 running"},
 		"one waits to land":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})}, LoopContinue, "", "0 of 1 tasks closed; 1 waiting to land"},
-		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: MaxIterations, Reason: "max_iterations (1) reached"}}, LoopContinue, MaxIterations, "max_iterations (1) reached"},
-		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: MaxIterations, Reason: "max_iterations (1) reached"}}, LoopBlocked, MaxIterations, "max_iterations (1) reached"},
+		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopContinue, RunIterations, "Maximum iteration limit (1) reached"},
+		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopBlocked, RunIterations, "Maximum iteration limit (1) reached"},
 		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopContinue, "", "0 of 1 tasks closed; 1 ready"},
 		"in another's hands":      {[]Node{{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, LoopBlocked, "", "0 of 1 tasks closed; the rest needs a person"},
-		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: TimeUp, Reason: "max_duration (1h0m0s) reached"}}, LoopBlocked, TimeUp, "max_duration (1h0m0s) reached"},
+		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (1 hour) reached"}}, LoopBlocked, TimeUp, "Maximum duration (1 hour) reached"},
 		"agents do not start":     {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},
 	}
 	for name, tt := range tests {
@@ -196,7 +196,7 @@ func TestFailuresInARow(t *testing.T) {
 	for _, tt := range []struct {
 		code Code
 		want int
-	}{{CircuitBreaker, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
+	}{{CircuitBreaker, 1}, {MaxIterations, 1}, {QualityRegression, 1}, {Stuck, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
 		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: tt.code})
 		require.Equal(t, tt.want, s.Run.Failures, tt.code)
 	}

@@ -6,6 +6,8 @@ import (
 	"sort"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // trackerState is what a run knows of the tracker; it is not journaled, since a
@@ -177,7 +179,7 @@ func (t *Task) reconcile(was Node, actor string, at time.Time) {
 // name of its person; the orch of another clone has one of its own, and closes what has landed there.
 func (t *Task) closedByAgent(actor string) bool {
 	during := slices.ContainsFunc(t.Attempts, func(a Attempt) bool {
-		began, ended := a.Started.Add(-time.Second), a.Ended.Add(time.Second) // the tracker rounds to whole seconds, up or down
+		began, ended := a.Started.Add(-tracker.ClosedWithin), a.Ended.Add(tracker.ClosedWithin)
 		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(ended))
 	})
 	otherClone := strings.Contains(t.ClosedBy, ":") && t.ClosedBy != actor

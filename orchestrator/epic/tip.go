@@ -28,6 +28,9 @@ func Current(s State, e Event) Event {
 	if _, lost := e.Fact.(AttemptLost); lost {
 		return currentLoss(s, e)
 	}
+	if f, ended := e.Fact.(AgentEnded); ended {
+		return currentEnd(s, e, f)
+	}
 	f, moved := e.Fact.(BranchMoved)
 	if !moved {
 		return e

@@ -91,7 +91,7 @@ func Diff(s State, x *tracker.Index, took time.Duration) TrackerRead {
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
 		t := s.Task(n.ID)
-		named := t != nil && t.State != Landed && t.Status == statusClosed && t.ClosedBy == "" && n.ClosedBy != "" // bd tells so a moment later
+		named := t != nil && t.State != Landed && t.Status == statusClosed && t.ClosedBy == "" && n.ClosedBy != "" // a tracker may tell so later
 		if t == nil || t.Deleted || named || !sameNode(t.Node, n) {
 			r.Nodes = append(r.Nodes, n)
 		}

@@ -74,7 +74,7 @@ func (AgentExited) apply(s State, e Event) State {
 // anything is landed.
 type Round struct {
 	iteration.Entry
-	Feedback string `json:"feedback,omitempty" text:"long"` // for the next turn
+	Feedback string `json:"feedback,omitempty" text:"long"` // for the next turn, where there is no Outcome
 }
 
 // AgentEnded says how an agent's process ended, and what git shows of its work.
@@ -97,8 +97,11 @@ type AgentEnded struct {
 	Took       time.Duration `json:"took,omitempty"`        // from start to end
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
 
-	Said  string `json:"said,omitempty" text:"long"` // with its promise; or what it is to be told
-	Round *Round `json:"round,omitempty"`            // where its agent's rules were asked
+	Said    string   `json:"said,omitempty" text:"long"` // with its promise; or what it is to be told
+	Round   *Round   `json:"round,omitempty"`            // where its agent's rules were asked
+	Outcome *Outcome `json:"outcome,omitempty"`          // where its agent ended it by itself; nil for a session's, and in older journals
+
+	asked *judging // what Current has iteration.Judge say the Outcome of; nil where there is nothing to judge
 }
 
 func (AgentEnded) check(s State, e Event) error {
@@ -179,7 +182,6 @@ func (f AgentEnded) note(t *Task, e Event) {
 
 // settle says what becomes of the attempt.
 func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
-	a := t.last()
 	switch {
 	case f.End == EndedStopped, t.State == Skipped:
 		t.end(Orphaned, "", e.At)
@@ -195,62 +197,12 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 	case f.End == EndedCrash, f.End == EndedNoStart:
 		t.end(AgentCrashed, e.Reason, e.At)
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
-	case f.Signal == SignalBlocked, f.Signal == SignalEscalate:
-		t.end(Question, f.Said, e.At)
-	case f.Round != nil && !f.Round.Passed:
-		f.continueTurn(t, e, limits)
-	case t.over(limits.TaskBudget) != "" && (f.Signal == SignalContinue || f.Signal == SignalFresh):
-		t.end(Budget, f.Said, e.At)
-	case f.Signal == SignalContinue && a.Iteration < limits.iterations(t):
-		a.Feedback = f.Said // stays open; Decide starts the next iteration
-	case f.Signal == SignalFresh && a.Iteration < limits.iterations(t):
-		a.Feedback, a.Session, a.SessionTokens = freshFeedback, "", 0
-	case f.Signal == SignalContinue, f.Signal == SignalFresh:
-		t.end(MaxIterations, "", e.At)
-	case len(f.Unmerged) > 0:
-		a.Files = f.Unmerged
-		t.end(MergeConflict, f.Said, e.At)
-	case !f.Changed:
-		t.end(NoChange, f.Said, e.At)
-	case limits.needsPromise(t, f.Signal):
-		a.Feedback = askFeedback
+	case f.Outcome != nil:
+		f.follow(t, e)
 	default:
-		t.move(Queued, e.At)
+		f.settleUnjudged(t, e, limits)
 	}
 }
-
-// continueTurn gives an agent the feedback of its rules, for another turn of the same attempt; a
-// guard ends one that does not get better.
-func (f AgentEnded) continueTurn(t *Task, e Event, limits Limits) {
-	a, r := t.last(), f.Round
-	guard, why := iteration.CheckGuards(a.Rounds, iteration.DefaultThreshold)
-	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
-	switch {
-	case code != "":
-		a.Why = why
-		t.end(code, r.Feedback, e.At)
-	case t.over(limits.TaskBudget) != "":
-		t.end(Budget, r.Feedback, e.At)
-	case a.Iteration >= limits.iterations(t):
-		a.Why = r.Failure
-		t.end(MaxIterations, r.Feedback, e.At)
-	default:
-		a.Feedback = r.Feedback // stays open; Decide starts the next iteration
-	}
-}
-
-// needsPromise reports whether an agent that ended a turn is asked whether it is done: one that
-// promised nothing, in a conversation that can go on, once in a row.
-func (l Limits) needsPromise(t *Task, signal string) bool {
-	a := t.Last()
-	return l.Resumes && signal == "" && !a.InSession && a.Feedback != askFeedback && a.Iteration < l.iterations(t) && t.over(l.TaskBudget) == ""
-}
-
-// askFeedback is what an agent is told that ended a turn without a promise.
-const askFeedback = "You ended without a promise. If the whole task is done and committed, and every check passes, say so as your brief wants it; if you need a person, ask; else go on."
-
-// freshFeedback is what an agent is told that goes on where a full context ended another.
-const freshFeedback = "An earlier session of yours ended since its context was full. What it did is committed in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."
 
 // End is how an agent process ended, as its harness reads it.
 type End string
@@ -268,12 +220,4 @@ const (
 	EndedNoStart End = "no_start"
 	EndedMachine End = "machine"
 	EndedDisk    End = "disk" // only in journals of version 1
-)
-
-// The signals of an agent's promise that Apply reads.
-const (
-	SignalBlocked  = "BLOCKED"
-	SignalEscalate = "ESCALATE"
-	SignalContinue = "CONTINUE"
-	SignalFresh    = "CHECKPOINT" // its context is full: it goes on in a fresh session
 )

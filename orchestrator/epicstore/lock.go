@@ -23,7 +23,7 @@ type Holder struct {
 	PID     int       `json:"pid"`     // of the process
 	Host    string    `json:"host"`    // where it runs
 	Started time.Time `json:"started"` // UTC
-	Command string    `json:"command"` // run, next or land
+	Command string    `json:"command"` // run, next, land or iteration
 }
 
 // HeldError says that another orch holds the epic.

@@ -1,5 +1,6 @@
 // Package fault tells faults of the machine (no space, no memory, no processes, no files,
-// errors of input and output, references that cannot be locked) from failures of the work.
+// errors of input and output, references that cannot be locked, a git that was killed, shared files of
+// a repository that git cannot read) from failures of the work.
 // It only looks at errors and at text.
 package fault
 
@@ -13,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Machine reports whether err is a fault of the machine, and says which in a clause: its own
@@ -27,6 +29,10 @@ func Machine(err error) (why string, ok bool) {
 			return err.Error(), true
 		}
 	}
+	var closed *ClosedError
+	if errors.As(err, &closed) {
+		return closed.Error(), true
+	}
 	var quiet *command.QuietError
 	if errors.As(err, &quiet) {
 		return quiet.Error(), true
@@ -36,8 +42,11 @@ func Machine(err error) (why string, ok bool) {
 		if why, ok := Said(exit.Stderr); ok {
 			return why, true
 		}
-		if exit.Signal == "SIGXFSZ" {
+		if exit.Signal == "SIGXFSZ" || killed(exit) {
 			return err.Error(), true
+		}
+		if isGit(exit) {
+			return quoted(exit, sharedDamage())
 		}
 	}
 	return "", false
@@ -53,15 +62,19 @@ func Of(err error) error {
 
 // Said finds the line in which a program that runs with LC_ALL=C tells of a fault of the
 // machine; ok is false where there is none.
-func Said(text string) (line string, ok bool) {
-	for line := range strings.Lines(text) {
-		for _, words := range phrases() {
-			if strings.Contains(line, words) {
-				return strings.TrimSpace(line), true
-			}
-		}
+func Said(said string) (line string, ok bool) {
+	return find(said, phrases())
+}
+
+// NoProcess reports whether a program has said, in its own words, that it could start no process, while few are
+// left to the user. The words alone are a matter of the work: it may have made too many itself, or tell of it.
+func NoProcess(said string) (why string, ok bool) {
+	line, ok := find(said, []string{"Cannot fork", "fork: retry", "Resource temporarily unavailable", "can't start new thread", "pthread_create failed"})
+	if !ok {
+		return "", false
 	}
-	return "", false
+	why, ok = crowded()
+	return text.Clause(line, maxQuote) + ": " + why, ok
 }
 
 // errnos are the errors of system calls that say nothing of the work (errno(3)).
@@ -78,6 +91,7 @@ func phrases() []string {
 		"Too many open files", "Resource temporarily unavailable", "Cannot allocate memory", "No space left on device",
 		"Disk quota exceeded", "File too large", "Input/output error", "Read-only file system", "No locks available", "Stale file handle",
 		"cannot lock ref", ".lock': File exists", "Out of diskspace", "unable to write file", "unable to write new index file", "unable to create directory for", "unable to create thread", "out of memory", "couldn't write '",
+		"insufficient permission for adding an object", "unable to create temporary file",
 	}
 }
 

@@ -34,6 +34,13 @@ func TestMachine(t *testing.T) {
 		{"a plain error", errors.New("No space left on device"), false},
 		{"no guard", fmt.Errorf("sh: %w: %w", command.ErrGuard, io.EOF), true},
 		{"permission", syscall.EACCES, false},
+		{"a git that was killed", &command.ExitError{Argv: []string{"git", "rev-parse"}, ExitCode: 137, Signal: "SIGKILL"}, true},
+		{"a git that crashed", &command.ExitError{Argv: []string{"git", "rev-parse"}, ExitCode: 139, Signal: "SIGSEGV"}, false},
+		{"a command of the gate that was killed", &command.ExitError{Argv: []string{"sh"}, ExitCode: 137, Signal: "SIGKILL"}, false},
+		{"packed references", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: unexpected line in .git/packed-refs: garbage\n"}, true},
+		{"the same, said by a command of the gate", &command.ExitError{Argv: []string{"sh"}, ExitCode: 1, Stderr: "fatal: unexpected line in .git/packed-refs: garbage\n"}, false},
+		{"an object", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "error: object file .git/objects/aa/bb is empty\n"}, false},
+		{"a folder of objects that is closed", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "error: insufficient permission for adding an object to repository database .git/objects\n"}, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -43,6 +50,28 @@ func TestMachine(t *testing.T) {
 			require.Equal(t, ok, why != "")
 			require.Equal(t, ok, fault.Of(tt.err) != nil)
 		})
+	}
+}
+
+func TestDamaged(t *testing.T) {
+	t.Parallel()
+	said := func(stderr string) error {
+		return fmt.Errorf("reading: %w", &command.ExitError{Argv: []string{"git", "log"}, ExitCode: 128, Stderr: stderr})
+	}
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{nil, ""},
+		{errors.New("object file a is empty"), ""},
+		{said("fatal: bad revision 'x'\n"), ""},
+		{said("error: object file .git/objects/aa/bb is empty\nfatal: bad object aabb\n"), "error: object file .git/objects/aa/bb is empty"},
+		{said("fatal: x\nfatal: unterminated line in .git/packed-refs: \x1b[31m\x00\xff\n"), "fatal: unterminated line in .git/packed-refs: \ufffd"},
+		{said("error: index file p.idx is too small\nfatal: multi-pack-index signature 0x1 does not match signature 0x2\n"), "error: index file p.idx is too small"},
+	} {
+		why, ok := fault.Damaged(tt.err)
+		require.Equal(t, tt.want, why)
+		require.Equal(t, tt.want != "", ok)
 	}
 }
 

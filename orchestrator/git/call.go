@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Call is one run of git.
@@ -54,7 +56,18 @@ func (r *Repo) Do(ctx context.Context, c Call) (command.Result, error) {
 	env := append(slices.Concat(base, c.Env), "GIT_INDEX_FILE="+index)
 	res, err := r.start(ctx, command.Cmd{Dir: cwd, Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
 	runtime.KeepAlive(c.At)
-	return res, err
+	return res, r.named(dir, err)
+}
+
+// named has git's words name the files of the repository, and not the links to them in the git directory of orch's own.
+func (r *Repo) named(dir string, err error) error {
+	var exit *command.ExitError
+	if errors.As(err, &exit) {
+		for _, link := range links() {
+			exit.Stderr = strings.ReplaceAll(exit.Stderr, filepath.Join(dir, link), filepath.Join(r.private.from.commonDir, link))
+		}
+	}
+	return err
 }
 
 // handles says that a process can be started in a directory that is open.
@@ -107,6 +120,36 @@ func (r *Repo) Out(ctx context.Context, args ...string) (string, error) {
 	res, err := r.Do(ctx, Call{Args: args})
 	return strings.TrimSuffix(string(res.Stdout), "\n"), err
 }
+
+// graphDepth is how many commits are read to see whether a commit-graph can be.
+const graphDepth = 100
+
+// DamagedGraph reports whether git fails at the commit-graph of the repository, on the way from a
+// commit to those before it, and says so in a clause. Orch's own git reads none, but others do.
+func (r *Repo) DamagedGraph(ctx context.Context, c Commit) (why string, ok bool) {
+	info := filepath.Join(r.commonDir, "objects", "info")
+	there := slices.ContainsFunc([]string{"commit-graph", "commit-graphs"}, func(name string) bool {
+		_, err := os.Lstat(filepath.Join(info, name))
+		return err == nil
+	})
+	if !there {
+		return "", false
+	}
+	walk := func(graph string) error {
+		_, err := r.Do(ctx, Call{Args: []string{"log", "-n", strconv.Itoa(graphDepth), "--no-show-signature", "--format=%H", "--end-of-options", string(c)},
+			Env: []string{"GIT_CONFIG_PARAMETERS='core.commitgraph=" + graph + "'"}}) // which counts after GIT_CONFIG_COUNT
+		return err
+	}
+	with := walk("true")
+	var exit *command.ExitError
+	if !errors.As(with, &exit) || walk("false") != nil {
+		return "", false
+	}
+	return "git cannot read the commit-graph in " + info + " (" + text.Clause(with.Error(), maxClause) + "); remove it, and git commit-graph write makes it anew", true
+}
+
+// maxClause is how much of git's words is put into a clause, in cells.
+const maxClause = 200
 
 // settings are in force for every git that orch starts, and for what that git starts.
 func settings() [][2]string {

@@ -95,14 +95,14 @@ func (p *privateDir) make() (err error) {
 			return err
 		}
 	}
-	links := []string{"refs", "packed-refs", "logs"}
+	shared := links()
 	if p.from.lfs {
 		if err := os.MkdirAll(filepath.Join(p.from.commonDir, "lfs"), 0o777); err != nil {
 			return err
 		}
-		links = append(links, "lfs")
+		shared = append(shared, "lfs")
 	}
-	for _, name := range links {
+	for _, name := range shared {
 		if err := os.Symlink(filepath.Join(p.from.commonDir, name), filepath.Join(dir, name)); err != nil {
 			return err
 		}
@@ -125,6 +125,9 @@ func (p *privateDir) make() (err error) {
 	p.seal = p.stamps()
 	return nil
 }
+
+// links are what a private git directory shares with everybody.
+func links() []string { return []string{"refs", "packed-refs", "logs"} }
 
 // noHead stands where there is no HEAD that can be read; there is no such branch.
 const noHead = "ref: refs/heads/.invalid"

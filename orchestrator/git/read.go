@@ -44,7 +44,7 @@ func (r *Repo) Tree(ctx context.Context, c Commit) (string, error) {
 	}
 	out, err := r.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", string(c)+"^{tree}")
 	var exit *command.ExitError
-	if errors.As(err, &exit) && exit.ExitCode == 1 {
+	if errors.As(err, &exit) && exit.ExitCode == 1 && !damaged(err) {
 		return "", fmt.Errorf("%w: %s", ErrNoSuchRef, c)
 	}
 	return out, err

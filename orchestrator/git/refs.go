@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/fault"
 )
 
 // Ref is a reference and what it points at.
@@ -50,10 +51,16 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (Commit, error) {
 	}
 	out, err := r.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", spec)
 	var exit *command.ExitError
-	if errors.As(err, &exit) && exit.ExitCode == 1 {
+	if errors.As(err, &exit) && exit.ExitCode == 1 && !damaged(err) {
 		return "", fmt.Errorf("%w: %s", ErrNoSuchRef, rev)
 	}
 	return Commit(out), err
+}
+
+// damaged reports whether git answers for a file that it cannot read: what it does not find may be there.
+func damaged(err error) bool {
+	_, ok := fault.Damaged(err)
+	return ok
 }
 
 // lookup reads a reference in process, from a plain file of its own or the packed ones. Whatever

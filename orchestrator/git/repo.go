@@ -128,7 +128,7 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 	}
 	res, err = at("--show-toplevel")
 	var exit *command.ExitError
-	if errors.As(err, &exit) { // bare, or inside the git directory
+	if errors.As(err, &exit) && fault.Of(err) == nil { // bare, or inside the git directory
 		return "", nil
 	}
 	return strings.TrimSuffix(string(res.Stdout), "\n"), err
@@ -137,7 +137,7 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 func discoveryError(dir string, err error) error {
 	var exit *command.ExitError
 	switch {
-	case !errors.As(err, &exit):
+	case !errors.As(err, &exit), fault.Of(err) != nil:
 		return err
 	case strings.Contains(exit.Stderr, "dubious ownership"):
 		return &UnsupportedError{Reason: "git does not trust " + dir + ", which belongs to someone else",

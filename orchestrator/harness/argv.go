@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// ErrOption says that a value can not be passed to a client, since its command line would
+// ErrOption says that a value cannot be passed to a client, since its command line would
 // take it for something else.
 var ErrOption = errors.New("not a value for the command line of an agent")
 

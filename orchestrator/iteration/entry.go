@@ -32,7 +32,7 @@ func EntryOf(n int, v validation.Verdict, now time.Time) Entry {
 	e := Entry{Iteration: n, Timestamp: now.UTC(), ValidationScore: v.Score, Passed: v.Passed, Rules: Outcomes(v)}
 	for _, c := range v.Checks {
 		if !c.Passed && e.FirstUnmet == "" {
-			e.FirstUnmet, e.Failure = c.Rule, c.Rule+": "+c.Why
+			e.FirstUnmet, e.Failure = c.Rule, v.Why()
 		}
 	}
 	return e

@@ -36,7 +36,7 @@ func (c Config) threshold() int {
 // and from its own history.
 func (c Config) guard(t Turn, history []Entry, s Signal) (guard, why string) {
 	if t.Number > c.MaxIterations || t.Number == c.MaxIterations && s == Continue {
-		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", c.MaxIterations)
+		return MaxIterations, fmt.Sprintf("Maximum iterations (%d) reached. The task needs a person.", c.MaxIterations) + lastFailure(history)
 	}
 	if t.Verdict != nil {
 		if guard, why = CheckGuards(history, c.threshold()); guard != "" {
@@ -44,7 +44,7 @@ func (c Config) guard(t Turn, history []Entry, s Signal) (guard, why string) {
 		}
 	}
 	if s == Continue && t.Spent != "" {
-		return Budget, "Budget: " + t.Spent + " for this task."
+		return Budget, t.Spent + " for one task"
 	}
 	return "", ""
 }
@@ -63,6 +63,14 @@ func CheckGuards(h []Entry, threshold int) (guard, why string) {
 		return Stuck, fmt.Sprintf("%q came first of the rules that did not pass %d times in a row.", h[len(h)-1].FirstUnmet, stuckSpan)
 	}
 	return "", ""
+}
+
+// lastFailure says why the newest validation was red; "" where it was not.
+func lastFailure(h []Entry) string {
+	if fails(h) == 0 {
+		return ""
+	}
+	return " Last failure: " + h[len(h)-1].Failure
 }
 
 // fails counts the red validations at the end of a history.

@@ -1,6 +1,7 @@
 package iteration
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ type Turn struct {
 	At      time.Time           // when it ended
 	Verdict *validation.Verdict // of the rules; nil where they were not asked
 	Output  string              // the agent's last message, which its promise is in
+	Full    bool                // its client ended it since the context is full, as if it had promised a checkpoint
 	Hook    Hook                // what the hooks of the task say
 	Silent  int                 // how many turns right before it ended without a promise
 	Spent   string              // what of the task's budget is used up, in a clause; "" nothing
@@ -68,8 +70,11 @@ func Judge(c Config, history []Entry, t Turn) Outcome {
 		o.hooked(t.Hook)
 	}
 	if guard, why := c.guard(t, history, o.Signal); guard != "" {
-		o.Signal, o.Guard, o.Reason, o.Fresh, o.Silent = Escalate, guard, why, false, false
+		o.Signal, o.Guard, o.Reason = Escalate, guard, why
 		o.Feedback = append(o.Feedback, why)
+	}
+	if o.Signal != Continue {
+		o.Fresh, o.Silent = false, false
 	}
 	if o.Entry != nil {
 		o.Entry.Signal = o.Signal
@@ -98,18 +103,19 @@ func message(c validation.Check) string {
 // reports whether the promise asks for a person.
 func (o *Outcome) promised(c Config, t Turn) (asks bool) {
 	p, ok := c.Promise(t.Output)
-	if !ok {
-		switch {
-		case o.Passed && c.SilentTurns > 0 && t.Silent+1 >= c.SilentTurns:
-			o.Signal = Complete
-		case o.Passed:
-			o.Silent = true
-			o.Feedback = append(o.Feedback, "All rules pass. If the whole task is done, end with <promise>COMPLETE</promise>; else go on.")
-		}
+	switch {
+	case t.Full:
+		p = promise.Promise{Signal: promise.Checkpoint}
+	case !ok:
+		o.silent(c, t)
 		return false
 	}
-	o.DetectedPromise, o.Reason = p.Text, p.Reason
+	o.DetectedPromise, o.Reason = p.Text, cmp.Or(p.Reason, p.Summary)
 	switch p.Signal {
+	case promise.Continue:
+		if o.Reason != "" {
+			o.Feedback = append(o.Feedback, o.Reason)
+		}
 	case promise.Complete:
 		if o.Passed {
 			o.Signal = Complete
@@ -122,22 +128,74 @@ func (o *Outcome) promised(c Config, t Turn) (asks bool) {
 		o.Signal = Escalate
 	case promise.Checkpoint:
 		o.Fresh = true
+		o.Feedback = append(o.Feedback, fresh)
 	}
-	return o.Signal == Blocked || o.Signal == Escalate
+	asks = o.Signal == Blocked || o.Signal == Escalate
+	if asks && o.Reason == "" {
+		o.Reason = lastLines(t.Output)
+	}
+	return asks
+}
+
+// fresh is what an agent is told that goes on where a full context ended another.
+const fresh = "An earlier session ended since its context was full. What it did is in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."
+
+// silent is a turn that ended without a promise. Its agent is asked whether it is done, as often
+// as the config says and as long as it may go on.
+func (o *Outcome) silent(c Config, t Turn) {
+	if !o.Passed {
+		return
+	}
+	if c.SilentTurns > 0 && (t.Silent+1 >= c.SilentTurns || t.Number >= c.MaxIterations || t.Spent != "") {
+		o.Signal = Complete
+		return
+	}
+	ask := "You ended without a promise. If the whole task is done and committed, and every check passes, end with <promise>" + c.Completion() + "</promise>; if you need a person, ask; else go on."
+	if t.Verdict != nil {
+		ask = "All rules pass. " + ask
+	}
+	o.Silent, o.Feedback = true, append(o.Feedback, ask)
+}
+
+// lastLines is the end of what an agent said besides its promise, for a question that it did not
+// put into words of its own.
+func lastLines(said string) string {
+	const most = 5
+	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(said), "\n"), func(line string) bool {
+		return strings.TrimSpace(line) == "" || strings.Contains(line, "<promise>")
+	})
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
 // Promise is the strongest promise in an agent's last message that counts for this config: one
 // that names its completion promises ends with none but these.
 func (c Config) Promise(output string) (promise.Promise, bool) {
-	var known []string
-	for _, p := range c.CompletionPromises {
-		known = append(known, strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(p), "<promise>"), "</promise>"))
-	}
+	known := c.promises()
 	p, ok := promise.Find(output, known...)
 	if ok && p.Signal == promise.Complete && len(known) > 0 && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, p.Text) }) {
 		return promise.Promise{}, false
 	}
 	return p, ok
+}
+
+// promises are the texts of its completion promises, as package promise gives them.
+func (c Config) promises() (texts []string) {
+	for _, p := range c.CompletionPromises {
+		p = strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(p), "<promise>"), "</promise>")
+		texts = append(texts, strings.Join(strings.Fields(p), " "))
+	}
+	return texts
+}
+
+// Completion is the promise that an agent of this config is told to end with when its task is
+// done: the first of its completion promises that says so, and COMPLETE without one.
+func (c Config) Completion() string {
+	for _, text := range c.promises() {
+		if p, ok := c.Promise("<promise>" + text + "</promise>"); ok && p.Signal == promise.Complete {
+			return text
+		}
+	}
+	return "COMPLETE"
 }
 
 // hooked has the task's hooks decide, as far as the rules allow.
@@ -148,9 +206,9 @@ func (o *Outcome) hooked(h Hook) {
 	case h.Action == "escalate":
 		o.Signal, o.Reason = Escalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
 	case h.Action == "complete" && o.Passed:
-		o.Signal, o.Reason, o.Silent = Complete, h.Reason, false
-	case h.Action == "continue" && o.Signal == Complete:
-		o.Signal, o.Reason = Continue, h.Reason
+		o.Signal, o.Reason = Complete, h.Reason
+	case h.Action == "continue" && o.Passed:
+		o.Signal, o.Reason, o.Silent = Continue, h.Reason, false // it need not be asked: it goes on
 	}
 	o.Feedback = append(o.Feedback, "Hook "+h.ID+": "+h.Reason)
 	if h.NextPrompt != "" {

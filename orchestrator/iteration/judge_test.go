@@ -37,7 +37,9 @@ func TestJudge(t *testing.T) {
 		"red, second silence":         {iteration.Turn{Verdict: &red, Silent: 1}, iteration.Continue, "", false, false},
 		"context full":                {iteration.Turn{Output: checkpoint, Verdict: &red}, iteration.Continue, "", false, true},
 		"context full in the last":    {iteration.Turn{Output: checkpoint, Number: 4}, iteration.Escalate, iteration.MaxIterations, false, false},
-		"silent in the last":          {iteration.Turn{Number: 4}, iteration.Escalate, iteration.MaxIterations, false, false},
+		"silent in the last":          {iteration.Turn{Number: 4}, iteration.Complete, "", false, false},
+		"silent, budget":              {iteration.Turn{Spent: "used $2 of $1"}, iteration.Complete, "", false, false},
+		"context full by the client":  {iteration.Turn{Full: true, Output: complete}, iteration.Continue, "", false, true},
 		"complete in the last":        {iteration.Turn{Output: complete, Number: 4}, iteration.Complete, "", false, false},
 		"a question in the last":      {iteration.Turn{Output: blocked, Number: 4}, iteration.Blocked, "", false, false},
 		"beyond the last":             {iteration.Turn{Output: complete, Number: 5}, iteration.Escalate, iteration.MaxIterations, false, false},
@@ -47,6 +49,7 @@ func TestJudge(t *testing.T) {
 		"a hook does not answer":      {iteration.Turn{Output: escalate, Hook: iteration.Hook{Action: "complete"}}, iteration.Escalate, "", false, false},
 		"a hook completes silence":    {iteration.Turn{Hook: iteration.Hook{Action: "complete"}}, iteration.Complete, "", false, false},
 		"a hook keeps silence":        {iteration.Turn{Silent: 1, Hook: iteration.Hook{Action: "continue"}}, iteration.Continue, "", false, false},
+		"a hook goes on for it":       {iteration.Turn{Hook: iteration.Hook{Action: "continue"}}, iteration.Continue, "", false, false},
 		"a hook does not pass red":    {iteration.Turn{Verdict: &red, Hook: iteration.Hook{Action: "complete"}}, iteration.Continue, "", false, false},
 		"a hook asks for a person":    {iteration.Turn{Verdict: &red, Hook: iteration.Hook{Action: "escalate"}}, iteration.Escalate, "", false, false},
 		"rules come before the words": {iteration.Turn{Output: complete, Verdict: &red}, iteration.Continue, "", false, false},
@@ -105,4 +108,37 @@ func ExampleJudge() {
 	o := iteration.Judge(c, nil, iteration.Turn{Number: 3, Verdict: &v, Output: "All done.\n<promise>COMPLETE</promise>"})
 	fmt.Println(o.Signal)
 	// Output: COMPLETE
+}
+
+// TestCompletion: an agent is told to end with a promise that then counts.
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		promises []string
+		want     string
+	}{
+		{nil, "COMPLETE"},
+		{[]string{"<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}, "COMPLETE"},
+		{[]string{"BLOCKED", " <promise>all  SHIPPED</promise>"}, "all SHIPPED"},
+		{[]string{"<nonsense>", "x\ny"}, "x y"},
+		{[]string{"BLOCKED"}, "COMPLETE"},
+	} {
+		config := iteration.Config{MaxIterations: 2, CompletionPromises: c.promises}
+		require.Equal(t, c.want, config.Completion(), "%q", c.promises)
+		o := iteration.Judge(config, nil, iteration.Turn{Number: 1})
+		require.Contains(t, o.Feedback[0], "<promise>"+c.want+"</promise>")
+	}
+}
+
+// TestQuestion: what asks a person says what it asks, in words of its own, or in its last ones.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	for said, want := range map[string]string{
+		blocked: "which database?",
+		"<promise>BLOCKED</promise>\nSummary: half is done":                "half is done",
+		"one\n\ntwo\nthree\nfour\nfive\nsix?\n<promise>ESCALATE</promise>": "two\nthree\nfour\nfive\nsix?",
+	} {
+		o := iteration.Judge(iteration.Config{MaxIterations: 2}, nil, iteration.Turn{Number: 1, Output: said})
+		require.Equal(t, want, o.Reason)
+	}
 }

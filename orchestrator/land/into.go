@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -85,7 +86,7 @@ func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) 
 	}
 	var exit *command.ExitError
 	_, err = run("read-tree", "-m", "-u", "-n", string(s.From), string(s.To))
-	if errors.As(err, &exit) {
+	if errors.As(err, &exit) && fault.Of(err) == nil {
 		return refuse("has files in the way: " + exit.Error())
 	}
 	if err == nil {

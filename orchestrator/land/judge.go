@@ -76,7 +76,11 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 		j.Size, files = l.measure(ctx, s.Tip, top)
 	}
 	v, tree, err := l.ask(ctx, top, scope, files, &j)
-	if why, ok := l.starved(v, err); ok {
+	why, ok := l.starved(v, err)
+	if !ok && len(s.Tasks) == 0 { // no agent's work is in it
+		why, ok = fault.Damaged(err)
+	}
+	if ok {
 		return j, &StarvedError{Why: why}
 	}
 	if err != nil {
@@ -150,13 +154,19 @@ func (l *Lander) ask(ctx context.Context, c git.Commit, scope validation.Scope, 
 }
 
 // starved reports whether a verdict is the machine's rather than the gate's: the gate could not
-// be run, or was red and the disk is full.
+// be run, or was red and the disk is full, or one of its programs says that it could start no process, and few may
+// be started.
 func (l *Lander) starved(v validation.Verdict, err error) (why string, ok bool) {
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
 	if why, ok := fault.Machine(v.Err()); ok {
 		return why, true
+	}
+	for _, c := range v.Checks {
+		if why, ok := fault.NoProcess(c.Why + "\n" + c.Output); ok && !c.Passed {
+			return why, true
+		}
 	}
 	return fault.NoRoom(l.Env, l.Checkouts.VerifyDir(), l.Repo.CommonDir())
 }

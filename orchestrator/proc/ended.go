@@ -1,7 +1,6 @@
 package proc
 
 import (
-	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
@@ -24,9 +23,5 @@ func exitError(argv []string, code int, signal string, stderr []byte) error {
 
 // quietError is of a process that did nothing for a while.
 func quietError(argv []string, after time.Duration) error {
-	words := make([]string, len(argv))
-	for i, word := range argv {
-		words[i] = text.Shell(word)
-	}
-	return &command.QuietError{Argv: argv, Line: text.OneLine(strings.Join(words, " ")), After: after}
+	return &command.QuietError{Argv: argv, Line: text.OneLine(text.ShellWords(argv)), After: after}
 }

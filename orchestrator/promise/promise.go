@@ -22,7 +22,7 @@ const (
 	Complete Signal = "COMPLETE"
 	// Blocked says that a person is needed before it can go on.
 	Blocked Signal = "BLOCKED"
-	// Escalate says that something is wrong which the agent can not mend.
+	// Escalate says that something is wrong which the agent cannot mend.
 	Escalate Signal = "ESCALATE"
 	// Checkpoint asks for a fresh session, since the context is full.
 	Checkpoint Signal = "CHECKPOINT"

@@ -19,7 +19,7 @@ import (
 func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Change, error) {
 	_, known := g.was.Files[c.Path]
 	if c.What == "was removed" {
-		return one(g.restore(c, was, known, true))
+		return one(g.restore(c, look{was: was, planted: !known, gone: true}))
 	}
 	now, err := g.settings(ctx, c.Path, is)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 			return nil, err
 		}
 		c.What += " so that git cannot read it"
-		return one(g.restore(c, was, known, false))
+		return one(g.restore(c, look{was: was, planted: !known}))
 	}
 	old := map[string][]string{}
 	if known {
@@ -49,7 +49,7 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 	}
 	c.What = "was changed: " + strings.Join(risky, ", ")
 	if len(others) == 0 {
-		return one(g.restore(c, was, known, false))
+		return one(g.restore(c, look{was: was, planted: !known}))
 	}
 	if c.Kept, err = g.copyAside(c.Path, is); err != nil {
 		return []Change{c, left}, err

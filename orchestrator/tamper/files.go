@@ -20,6 +20,8 @@ import (
 type record struct {
 	Files map[string]entry      `json:"files"` // by path below the git directory
 	Refs  map[string]git.Commit `json:"refs"`
+	// Folders are those that every git goes through; records of before have none.
+	Folders map[string]identity `json:"folders,omitempty"`
 }
 
 // entry is a file, a symbolic link, or something else that has no content.

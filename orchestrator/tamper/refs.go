@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
@@ -245,10 +246,10 @@ func passedExit(ctx context.Context, err error) error {
 	return err
 }
 
-// exitCode is git's exit status, -1 when err is none of git's.
+// exitCode is git's exit status, -1 when err is none of git's, or a fault of the machine.
 func exitCode(err error) int {
 	var exit *command.ExitError
-	if errors.As(err, &exit) {
+	if errors.As(err, &exit) && fault.Of(err) == nil {
 		return exit.ExitCode
 	}
 	return -1

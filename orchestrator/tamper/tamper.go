@@ -177,8 +177,12 @@ func (g *Guard) Check(ctx context.Context, say Say) ([]Change, error) {
 
 // check finds what has changed, has it said, and puts it back.
 func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
-	cleared, err := g.clear(say)
+	cleared, err := g.checkFolders(say)
 	if err != nil {
+		return cleared, err
+	}
+	special, err := g.clear(say)
+	if cleared = append(cleared, special...); err != nil {
 		return cleared, err
 	}
 	if say != nil {
@@ -195,7 +199,7 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 
 // foresee compares, and leaves all as it is.
 func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
-	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs)}, maps.Clone(g.sigs), g.refs, g.kept
+	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders}, maps.Clone(g.sigs), g.refs, g.kept
 	g.dry, g.to = true, map[string]string{}
 	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
 	return g.compare(ctx)
@@ -209,7 +213,7 @@ func (g *Guard) compare(ctx context.Context) ([]Change, error) {
 
 // take reads everything anew.
 func (g *Guard) take(ctx context.Context) (record, error) {
-	r := record{Files: map[string]entry{}, Refs: map[string]git.Commit{}}
+	r := record{Files: map[string]entry{}, Refs: map[string]git.Commit{}, Folders: g.takeFolders()}
 	paths, err := g.guarded()
 	if err != nil {
 		return r, err
@@ -273,7 +277,8 @@ func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 	if !known && g.comesLater(path) {
 		return nil, nil
 	}
-	c := Change{Path: path, What: how(known, gone, was, is)}
+	seen := look{was: was, is: is, planted: !known, gone: gone}
+	c := Change{Path: path, What: how(seen)}
 	if gone && strings.HasPrefix(path, "worktrees/") {
 		return nil, nil // somebody has removed a worktree of theirs
 	}
@@ -301,7 +306,7 @@ func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 		g.was.Files[path] = is
 		return []Change{c}, nil
 	}
-	return one(g.restore(c, was, known, gone))
+	return one(g.restore(c, seen))
 }
 
 // unborn reports whether there is no such branch.
@@ -319,12 +324,20 @@ func (g *Guard) comesLater(path string) bool {
 	return ok && below && !known
 }
 
+// look is a file as it was remembered, and as it was found.
+type look struct {
+	was, is entry
+	planted bool // there was none
+	gone    bool // there is none any more
+}
+
 // how says what has become of a file.
-func how(known, gone bool, was, is entry) string {
+func how(l look) string {
+	was, is := l.was, l.is
 	switch {
-	case gone:
+	case l.gone:
 		return "was removed"
-	case !known:
+	case l.planted:
 		return "was planted"
 	case was.Mode.Type() != is.Mode.Type():
 		return "was replaced by " + kind(is.Mode)
@@ -335,9 +348,9 @@ func how(known, gone bool, was, is entry) string {
 }
 
 // restore puts a file back as it was, and what is there now aside.
-func (g *Guard) restore(c Change, was entry, known, gone bool) (Change, error) {
+func (g *Guard) restore(c Change, l look) (Change, error) {
 	var err error
-	if !gone {
+	if !l.gone {
 		info, statErr := g.Files.Lstat(g.at(c.Path))
 		if c.Kept, err = g.aside(c.Path); err != nil {
 			return c, err
@@ -350,8 +363,8 @@ func (g *Guard) restore(c Change, was entry, known, gone bool) (Change, error) {
 		c.Restored = true
 		return c, nil
 	}
-	if known {
-		err = g.write(c.Path, was)
+	if !l.planted {
+		err = g.write(c.Path, l.was)
 	}
 	c.Restored = err == nil
 	return c, err

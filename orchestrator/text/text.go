@@ -54,6 +54,16 @@ func FirstLine(text, otherwise string) string {
 	return otherwise
 }
 
+// Head is the first line of text that says something, clean and all of it; "" when there is none.
+func Head(s string) string {
+	for line := range strings.Lines(s) {
+		if line = OneLine(line); line != "" {
+			return line
+		}
+	}
+	return ""
+}
+
 // Width is how many cells of a terminal clean text on one line takes.
 func Width(s string) int { return uniseg.StringWidth(s) }
 
@@ -98,6 +108,15 @@ func Shell(s string) string {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// ShellWords is a command line that a POSIX shell takes apart into exactly these words.
+func ShellWords(argv []string) string {
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = Shell(word)
+	}
+	return strings.Join(words, " ")
 }
 
 const shellPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_./:@%+=,-"

@@ -110,6 +110,14 @@ func TestShell(t *testing.T) {
 		}
 	}
 	require.Equal(t, "plain-1.2", text.Shell("plain-1.2"))
+	require.Equal(t, "a 'b c' ''", text.ShellWords([]string{"a", "b c", ""}))
+}
+
+func TestHead(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 100) + "end"
+	require.Equal(t, long, text.Head("\n \x1b[31m\n"+long+"\nmore"))
+	require.Empty(t, text.Head(" \n\t\n"))
 }
 
 func ExampleClean() {

@@ -36,6 +36,10 @@ const (
 	TypeTask = "task"
 )
 
+// ClosedWithin is how far ClosedAt of an issue may be from when it was closed, before or after: a
+// tracker may keep whole seconds.
+const ClosedWithin = time.Second
+
 // Issue is one record of the tracker. Fields that are not named here are kept
 // and written back.
 type Issue struct {
@@ -52,9 +56,9 @@ type Issue struct {
 	EstimatedMinutes   int          `json:"estimated_minutes,omitempty"`   // 0: no estimate
 	CreatedAt          time.Time    `json:"created_at,omitzero"`           // UTC
 	UpdatedAt          time.Time    `json:"updated_at,omitzero"`           // UTC
-	ClosedAt           *time.Time   `json:"closed_at,omitempty"`           // nil while it is not closed
+	ClosedAt           *time.Time   `json:"closed_at,omitempty"`           // when it was closed, give or take a second; nil while it is not closed
 	CloseReason        string       `json:"close_reason,omitempty"`        // as it was given
-	ClosedBy           string       `json:"closed_by_session,omitempty"`   // who closed it, where the tracker tells
+	ClosedBy           string       `json:"closed_by_session,omitempty"`   // who closed it; "" where the tracker does not tell, or will tell later
 	DeferUntil         *time.Time   `json:"defer_until,omitempty"`         // not ready before; nil: at any time
 	Labels             []string     `json:"labels,omitempty"`              // in the order of the record
 	Dependencies       []Dependency `json:"dependencies,omitempty"`        // what it waits for, belongs to, or is related to

@@ -60,8 +60,9 @@ type Check struct {
 	// Took is how long it took.
 	Took time.Duration
 	// Err is why the rule's command did not run to its end, where that is not its exit or its time:
-	// most often it could not be started. Whoever judges asks package fault about it.
-	Err error
+	// most often it could not be started. Whoever judges asks package fault about it; it is no data,
+	// and kept nowhere.
+	Err error `json:"-"`
 }
 
 // Err is that of the first check that has one; nil where every command ran.
@@ -81,7 +82,7 @@ func errored(form string, args ...any) Check {
 
 // Judge asks all the rules but those that are off, one after the other, whatever they
 // answer; rules next to each other that may run in parallel do. Commands are run by run. It
-// fails only when ctx ends, with its cause: a rule that can not be asked has errored. One whose
+// fails only when ctx ends, with its cause: a rule that cannot be asked has errored. One whose
 // command could not be started may be the machine's fault: [Verdict.Err].
 func Judge(ctx context.Context, run command.Runner, rules []Rule, in Input) (Verdict, error) {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Off })

@@ -116,15 +116,15 @@ type Edit struct {
 	program bool
 }
 
-// The ways in which a file can not be changed; none is written then.
+// The ways in which a file cannot be changed; none is written then.
 var (
 	// ErrSettings says that a file is not what it has to be in order to be added to.
-	ErrSettings = errors.New("can not be changed")
+	ErrSettings = errors.New("cannot be changed")
 	// ErrExists says that a file of somebody else's is in the way.
 	ErrExists = errors.New("is there already, and is not orch's")
 )
 
-// FileError is a file that can not be changed, with [ErrSettings] or [ErrExists] in it.
+// FileError is a file that cannot be changed, with [ErrSettings] or [ErrExists] in it.
 type FileError struct {
 	Path string
 	Err  error

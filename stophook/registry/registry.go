@@ -117,7 +117,7 @@ type Asked struct {
 
 // Evaluate asks a task's hooks in the order of their registration. The first that completes
 // or escalates decides; else the last one that was asked. Disabled ones are passed over. A
-// hook that can not decide escalates, with its error. The hooks come back with their
+// hook that cannot decide escalates, with its error. The hooks come back with their
 // counts.
 func Evaluate(ctx context.Context, hooks []Hook, c Context, run Runner, now func() time.Time) (Evaluation, []Hook) {
 	decided := Evaluation{HookID: "default", Result: Result{Action: Continue, Reason: "No hooks registered for this task"}}

@@ -23,7 +23,7 @@ type Session struct {
 }
 
 // Bind is the session that works on an epic from now on. One that is being sent back to the
-// same epic keeps its counts: its model can not begin them anew by binding it again.
+// same epic keeps its counts: its model cannot begin them anew by binding it again.
 func (s Session) Bind(id, epic string) Session {
 	if s.ID == id && s.Epic == epic && s.Held && !s.Cancelled {
 		return s

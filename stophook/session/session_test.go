@@ -93,7 +93,7 @@ func FuzzReadInput(f *testing.F) {
 	})
 }
 
-// TestBind: a model that is sent back can not begin its counts anew; a person who starts a
+// TestBind: a model that is sent back cannot begin its counts anew; a person who starts a
 // session again that was let go does.
 func TestBind(t *testing.T) {
 	t.Parallel()

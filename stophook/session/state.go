@@ -14,8 +14,8 @@ import (
 // maxState bounds a state file, in bytes.
 const maxState = 1 << 20
 
-// ErrState says that a state file is there and can not be used; it is never replaced.
-var ErrState = errors.New("a state file that can not be used")
+// ErrState says that a state file is there and cannot be used; it is never replaced.
+var ErrState = errors.New("a state file that cannot be used")
 
 // ReadState reads a regular file of a bounded size, as openState does.
 func ReadState(path string) ([]byte, error) {

@@ -13,7 +13,7 @@ const maxTranscript = 256 << 10
 
 // LastSaid is the agent's last message in a transcript, for clients that do not send it:
 // the newest text of the agent's own since the last prompt; "" when there is none, or the
-// file can not be read. It knows the transcripts of Claude Code and of Copilot CLI. It
+// file cannot be read. It knows the transcripts of Claude Code and of Copilot CLI. It
 // follows no link, and never waits.
 func LastSaid(path string) string {
 	f, size, err := openState(path)

@@ -2,20 +2,11 @@ package cli
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
-	"sync"
 	"time"
-)
 
-// Clip cuts text to a width in characters.
-func Clip(s string, width int) string {
-	r := []rune(s)
-	if len(r) <= width {
-		return s
-	}
-	return string(r[:max(0, width-1)]) + "…"
-}
+	"github.com/beadsorch/orch/orchestrator/text"
+)
 
 // Plural is the word for n of something.
 func Plural(n int, one, many string) string {
@@ -23,12 +14,6 @@ func Plural(n int, one, many string) string {
 		return one
 	}
 	return many
-}
-
-// FirstLine is the first line that is not blank.
-func FirstLine(s string) string {
-	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
-	return s
 }
 
 // Span is a duration as a person writes it: 9s, 41m, 1h02m.
@@ -42,16 +27,11 @@ func Span(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Quote is an id or a path as a shell takes it in a command.
+// Quote is an id or a path as an argument of a command that a person types into a shell.
 func Quote[T ~string](id T) string {
-	text := string(id)
-	if !plainWord().MatchString(text) {
-		text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-	}
+	word := text.Shell(string(id))
 	if strings.HasPrefix(string(id), "-") {
-		text = "-- " + text
+		word = "-- " + word
 	}
-	return text
+	return word
 }
-
-var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`) })

@@ -107,6 +107,8 @@ type Definition struct {
 	MaxIterations int
 	// CompletionPromises are the promises that it may end with; none means all that are known.
 	CompletionPromises []string
+	// CircuitBreakerThreshold is after how many red validations in a row it ends; 0 is 3.
+	CircuitBreakerThreshold int
 	// ValidationRules names those rules of the gate that are run after each iteration; none means
 	// all of it in a loop of its own, and in a run the gate alone, when it lands.
 	ValidationRules []string

@@ -65,7 +65,7 @@ func TestFull(t *testing.T) {
 	want.Protect = []string{"ci/**", "tools/check.py"}
 	want.Agent = config.Agent{Harness: "command", Command: []string{"my-agent", "--brief", "-"}, Model: "large", PermissionMode: "dontAsk", AllowedTools: []string{}, Env: []string{"MY_TOKEN", "CARGO_*"}}
 	want.Agents["qa"] = config.Definition{Enabled: true, MaxIterations: 3, ValidationRules: []string{"tests_pass"}}
-	want.Agents["scribe"] = config.Definition{MaxIterations: 15, CompletionPromises: []string{"COMPLETE"}}
+	want.Agents["scribe"] = config.Definition{MaxIterations: 15, CompletionPromises: []string{"COMPLETE"}, CircuitBreakerThreshold: 2}
 	want.Limits = config.Limits{TaskTime: 10 * time.Minute, CostUSD: 12.5, Tokens: 1000000, TaskCostUSD: 2.5, TaskTokens: 200000, FileSize: 5 << 20, Files: 10, CommitSize: 1 << 30}
 	want.Worktree.Dir = "/var/work"
 	want.Tracker.Kind = "file"

@@ -147,6 +147,12 @@ func definitions(name string, at map[string]Definition) *setting {
 				if !at[name].Enabled {
 					b.WriteString(", enabled: false")
 				}
+				if promises := at[name].CompletionPromises; len(promises) > 0 {
+					b.WriteString(", completionPromises: " + shownList(promises))
+				}
+				if n := at[name].CircuitBreakerThreshold; n > 0 {
+					fmt.Fprintf(&b, ", circuitBreakerThreshold: %d", n)
+				}
 				if rules := at[name].ValidationRules; len(rules) > 0 {
 					b.WriteString(", validationRules: " + shownList(rules))
 				}
@@ -175,7 +181,7 @@ func definitions(name string, at map[string]Definition) *setting {
 func (d *Definition) settings() settings {
 	return settings{
 		boolean("enabled", &d.Enabled), whole("maxIterations", &d.MaxIterations, 1, math.MaxInt32),
-		list("completionPromises", &d.CompletionPromises), list("validationRules", &d.ValidationRules),
+		list("completionPromises", &d.CompletionPromises), whole("circuitBreakerThreshold", &d.CircuitBreakerThreshold, 1, math.MaxInt32), list("validationRules", &d.ValidationRules),
 	}
 }
 

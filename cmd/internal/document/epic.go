@@ -78,7 +78,7 @@ type Holder struct {
 	Host string `json:"host"`
 	// Started is when it began, UTC.
 	Started time.Time `json:"started"`
-	// Command is run, next or land.
+	// Command is run, next, land or iteration.
 	Command string `json:"command"`
 }
 
@@ -182,6 +182,8 @@ type TaskProgress struct {
 	Iterations int `json:"iterations,omitempty"`
 	// Scores are those of the iterations that its agent's rules judged, 0 to 100, oldest first.
 	Scores []int `json:"scores,omitempty"`
+	// Guard is the guard that has ended the loop of its session; absent for none.
+	Guard epic.Code `json:"guard,omitempty"`
 }
 
 // Event is a line of the journal.

@@ -34,7 +34,7 @@ func stateOf(s epic.State, t *epic.Task, now time.Time) epic.TaskState {
 // rowOf is a task as it is shown.
 func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	last := t.Last()
-	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: stateOf(s, t, now), Reason: t.Code, Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iteration},
+	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: stateOf(s, t, now), Reason: t.Code, Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iterations(), Guard: last.Loop.Guard},
 		Title: t.Title, Tracker: t.Status, Since: t.Since, Commit: t.Commit}
 	for _, r := range last.Rounds {
 		row.Scores = append(row.Scores, r.ValidationScore)

@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -40,7 +41,12 @@ func Error(err error) *cli.Error {
 		out     *git.CheckedOutError
 		root    worktreeFolder
 		inWay   *git.InTheWayError
+		tasks   *beads.DamagedError
+		unsafe  *private.UnsafeError
 	)
+	if why, ok := fault.Damaged(err); ok {
+		return damagedError(why, err)
+	}
 	switch {
 	case errors.As(err, &u):
 		if why, ok := fault.Machine(u.Err); ok && u.Exit != cli.ExitHeld && u.Exit != cli.ExitMachine {
@@ -86,6 +92,11 @@ func Error(err error) *cli.Error {
 	case errors.Is(err, git.ErrNotRepository):
 		return &cli.Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
+	case errors.As(err, &unsafe):
+		return &cli.Error{Code: "IN_THE_WAY", What: err.Error(), Exit: cli.ExitNotReady, Err: err, Why: "orch follows no links in folders of its own and of git's administration, and waits for nothing there",
+			Fix: []string{"ls -ld " + cli.Quote(unsafe.Path), "move it away, and put the folder or file back that it stands for"}}
+	case errors.As(err, &tasks):
+		return tasksError(tasks, err)
 	case errors.Is(err, beads.ErrNoDatabase):
 		return &cli.Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: cli.ExitNotReady, Err: err, Why: err.Error(),
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
@@ -101,6 +112,20 @@ type worktreeFolder interface {
 	error
 	// Folder is the folder that was asked for.
 	Folder() string
+}
+
+// tasksError is for the embedded tracker's file that is not what it should be.
+func tasksError(e *beads.DamagedError, err error) *cli.Error {
+	u := &cli.Error{Code: "TRACKER_DAMAGED", What: "the file of the tasks is damaged: " + e.Error(), Exit: cli.ExitNotReady, Err: err,
+		Why: "orch guesses no task, so nothing was read from the file, and it stays as it is; work that was done is kept"}
+	if e.Line > 0 {
+		u.Fix = append(u.Fix, fmt.Sprintf("sed -n %dp %s   shows the line", e.Line, cli.Quote(e.Path)))
+	}
+	if e.Fix != "" {
+		u.Fix = append(u.Fix, e.Fix)
+	}
+	u.Fix = append(u.Fix, "or bring the file back from a backup; where it is committed: git log -p -- "+cli.Quote(e.Path))
+	return u
 }
 
 // rootError is for a folder that cannot hold worktrees.
@@ -156,7 +181,32 @@ func fileError(err error) *cli.Error {
 // machineError is a fault of the machine.
 func machineError(what string, err error) *cli.Error {
 	r, _ := epic.ReasonOf(epic.Machine)
-	return &cli.Error{Code: string(epic.Machine), What: what, Why: r.Means, Exit: cli.ExitMachine, Err: err, Fix: []string{"mend that, and give the command again"}}
+	e := &cli.Error{Code: string(epic.Machine), What: strings.TrimPrefix(strings.TrimPrefix(what, "error: "), "fatal: "), Why: r.Means, Exit: cli.ExitMachine, Err: err,
+		Fix: []string{"mend that, and give the command again"}}
+	var closed *fault.ClosedError
+	if errors.As(err, &closed) {
+		e.Why = "no work can be kept there; no attempt is charged"
+		e.Fix = []string{"ls -ld " + cli.Quote(closed.Path) + "; lsattr -d " + cli.Quote(closed.Path) + "; findmnt -T " + cli.Quote(closed.Path) + "   tell who owns it, whether it is immutable, and how it is mounted",
+			"make it writable for you, and give the command again"}
+	}
+	return e
+}
+
+// damagedError is for a file of the repository that git cannot read; why is git's own line.
+func damagedError(why string, err error) *cli.Error {
+	e := &cli.Error{Code: "REPOSITORY_DAMAGED", What: "git cannot read a file of the repository: " + why, Exit: cli.ExitMachine, Err: err,
+		Why: "nothing was changed, and no attempt is charged"}
+	switch {
+	case strings.Contains(why, "packed-refs"):
+		e.Fix = []string{"bring the file back from a backup or another clone; mend the line that git names", "git for-each-ref   tells whether it is whole then, and what is missing is fetched, or found by git fsck --lost-found"}
+	case strings.Contains(why, "multi-pack"):
+		e.Fix = []string{`rm -f "$(git rev-parse --git-path objects/pack/multi-pack-index)" && git multi-pack-index write   makes it anew from the packs`}
+	case strings.Contains(why, "commit-graph"), strings.Contains(why, "commit graph"):
+		e.Fix = []string{`rm -rf "$(git rev-parse --git-path objects/info/commit-graph)" "$(git rev-parse --git-path objects/info/commit-graphs)" && git commit-graph write --reachable   makes it anew`}
+	default:
+		e.Fix = []string{"git fsck --full   lists what is damaged", "bring the file back from a backup, or the object with it from another clone"}
+	}
+	return e
 }
 
 // mends is the way out of most that can be wrong with a journal.

@@ -47,10 +47,10 @@ const maxContext = 16 << 20
 func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug bool) error {
 	in, err := a.readContext(file)
 	if err != nil {
-		return &cli.Error{Code: "BAD_CONTEXT", What: "the context can not be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
+		return &cli.Error{Code: "BAD_CONTEXT", What: "the context cannot be read", Why: err.Error(), Exit: cli.ExitUsage, Err: err, Fix: []string{`echo '{"iteration": 1}' | orch hook evaluate ` + task}}
 	}
 	in.TaskID = task
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Open(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if debug {
 		doc.Asked = append([]registry.Asked{}, e.Asked...)
 		for _, asked := range e.Asked {
-			fmt.Fprintf(a.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), text.Clause(asked.Reason, 200))
+			fmt.Fprintf(a.app.Stderr, "%s  %-8s %s  %s\n", asked.HookID, asked.Action, asked.Took.Round(time.Microsecond), text.Clause(asked.Reason, 200))
 		}
 	}
 	return a.sayHook(doc, "%s  (%s)\n  %s\n%s", e.Action, e.HookID, text.Clause(e.Reason, 1000), text.Clean(e.NextPrompt))
@@ -140,7 +140,7 @@ func trusted(ctx context.Context, w *workspace.Workspace, hooks []registry.Hook)
 }
 
 func (a hookCmd) readContext(file string) (c registry.Context, err error) {
-	f, err := a.Open(file)
+	f, err := a.app.Open(file)
 	if err != nil {
 		return c, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/session"
@@ -60,7 +61,7 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 }
 
 // event is a hook that may add a text to the session, "" for none.
-func (a sessionCmd) event(use, short, long, event string, text func(context.Context, session.Input, string) (string, error)) *cobra.Command {
+func (a sessionCmd) event(use, short, long, event string, says func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), stophook.Patience)
@@ -70,23 +71,23 @@ func (a sessionCmd) event(use, short, long, event string, text func(context.Cont
 		said, err := inTime(ctx, func() (said string, err error) {
 			var callErr error
 			var ours bool
-			in, err = readInput(ctx, a.Process)
-			project := session.Project(in, a.Getenv, a.Dir)
+			in, err = readInput(ctx, a.app.Process)
+			project := session.Project(in, a.app.Getenv, a.app.Dir)
 			root, _ := session.Repository(project)
 			k, ours, callErr = a.caller(name, cmp.Or(root, project))
-			if err = errors.Join(err, callErr); err == nil && ours && a.Getenv("ORCH_ATTEMPT") == "" {
-				said, err = text(ctx, in, project)
+			if err = errors.Join(err, callErr); err == nil && ours && a.app.Getenv("ORCH_ATTEMPT") == "" {
+				said, err = says(ctx, in, project)
 			}
 			return said, err
 		})
 		if err != nil {
-			fmt.Fprintf(a.Stderr, "orch %s: %s\n", use, cli.FirstLine(err.Error()))
+			fmt.Fprintf(a.app.Stderr, "orch %s: %s\n", use, text.Head(err.Error()))
 			return nil
 		}
 		if said == "" {
 			return nil
 		}
-		return json.NewEncoder(a.Stdout).Encode(k.Context(cmp.Or(in.Event, event), said))
+		return json.NewEncoder(a.app.Stdout).Encode(k.Context(cmp.Or(in.Event, event), said))
 	}}
 	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+workspace.HookedNames())
 	return c
@@ -101,12 +102,12 @@ func (a sessionCmd) announcement(ctx context.Context, in session.Input, project 
 			return "", err
 		}
 		if ok && s.Ended { // it was resumed
-			if err := Known(ctx, workspace.Glance(a.App, root, common), in.Session); err != nil {
+			if err := Known(ctx, workspace.Glance(a.app, root, common), in.Session); err != nil {
 				return "", err
 			}
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
-			return runTasks(workspace.Glance(a.App, root, common), s.Epic)
+			return runTasks(workspace.Glance(a.app, root, common), s.Epic)
 		}
 	}
 	project = cmp.Or(root, project)
@@ -132,7 +133,7 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	if !ok || in.Session == "" || common == "" {
 		return "", nil
 	}
-	w := workspace.Glance(a.App, root, common)
+	w := workspace.Glance(a.app, root, common)
 	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
 	if err != nil {
 		u := explain.Error(err)

@@ -29,7 +29,7 @@ import (
 )
 
 // loopCmd is the commands of a session's own loop.
-type loopCmd struct{ *cli.App }
+type loopCmd struct{ app *cli.App }
 
 // loopCommands holds the commands that measure a loop's criteria, by criterion.
 const loopCommands = trust.LoopCommands
@@ -97,13 +97,13 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if len(criteria) == 0 {
 		return cli.Usage("a loop has at least one --criterion")
 	}
-	path := filepath.Join(projectDir(a.App), session.LoopFile)
+	path := filepath.Join(projectDir(a.app), session.LoopFile)
 	switch l, err := stophook.ReadLoop(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return loopError(err)
 	case l.Status == stophook.LoopInProgress && !force:
-		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + cli.Clip(text.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
+		return &cli.Error{Code: "LOOP_ACTIVE", What: "a loop is active here: " + text.Cut(text.Clause(l.Spec, 200), 60), Exit: cli.ExitHeld,
 			Fix: []string{"orch loop status", "orch loop cancel", "orch loop start --force gives it up"}}
 	}
 	commands, names := map[string]string{}, []string{}
@@ -118,14 +118,14 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	l := stophook.NewLoop(a.Redact.String(spec), names, append([]string{}, steps...))
+	l := stophook.NewLoop(a.app.Redact.String(spec), names, append([]string{}, steps...))
 	if err := l.Write(path); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(projectDir(a.App), loopCommands), append(body, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(projectDir(a.app), loopCommands), append(body, '\n'), 0o600); err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	if err := session.Save(filepath.Join(projectDir(a.App), loopSession), session.Session{ID: sessionFlag{}.of(a.App)}); err != nil {
+	if err := session.Save(filepath.Join(projectDir(a.app), loopSession), session.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
 		return err
 	}
 	return a.sayLoop(l)
@@ -138,7 +138,7 @@ func takeCommand(a loopCmd) *cobra.Command {
 		Short: "have the loop hold this session, in place of the one that began it",
 		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.App)) }, false)
+			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.app)) }, false)
 		},
 	}
 	c.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
@@ -150,7 +150,7 @@ func (a loopCmd) takeLoop(id string) error {
 	if id == "" {
 		return noSession()
 	}
-	path := filepath.Join(projectDir(a.App), loopSession)
+	path := filepath.Join(projectDir(a.app), loopSession)
 	s, err := readLoopSession(path)
 	if err != nil || s.ID == id {
 		return err
@@ -163,7 +163,7 @@ func loopError(err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return &cli.Error{Code: "NO_LOOP", What: "no loop is active here", Exit: cli.ExitNotFound, Fix: []string{`orch loop start "SPEC" --criterion NAME=COMMAND`}}
 	case errors.Is(err, session.ErrState):
-		return &cli.Error{Code: "LOOP_DAMAGED", What: session.LoopFile + " can not be read; it is left as it is", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
+		return &cli.Error{Code: "LOOP_DAMAGED", What: session.LoopFile + " cannot be read; it is left as it is", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"mend it, or move it away"}}
 	case errors.Is(err, stophook.ErrNoSuch):
 		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Fix: []string{"orch loop status"}}
 	}
@@ -171,7 +171,7 @@ func loopError(err error) error {
 }
 
 func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
-	path := filepath.Join(projectDir(a.App), session.LoopFile)
+	path := filepath.Join(projectDir(a.app), session.LoopFile)
 	l, err := stophook.ReadLoop(path)
 	if err == nil {
 		err = change(&l)
@@ -204,7 +204,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		return nil
 	}
 	commands := map[string]string{}
-	body, err := os.ReadFile(filepath.Join(projectDir(a.App), loopCommands))
+	body, err := os.ReadFile(filepath.Join(projectDir(a.app), loopCommands))
 	if err == nil {
 		err = json.Unmarshal(body, &commands)
 	}
@@ -214,18 +214,18 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 	if err := a.trusted(ctx, l, commands); err != nil {
 		return err
 	}
-	cfg, _, err := project.Settings(a.Process, projectDir(a.App))
+	cfg, _, err := project.Settings(a.app.Process, projectDir(a.app))
 	if err != nil {
 		return err
 	}
-	sys, env := a.System(""), project.GateEnv(a.Process, cfg)
+	sys, env := a.app.System(""), project.GateEnv(a.app.Process, cfg)
 	for _, name := range l.Criteria {
 		command := commands[name]
 		if command == "" {
 			continue
 		}
 		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
-		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: projectDir(a.App), Env: env, Now: a.Now})
+		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: projectDir(a.app), Env: env, Now: a.app.Now})
 		if err == nil {
 			err = fault.Of(v.Err())
 		}
@@ -235,8 +235,8 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		if err := l.Set(name, v.Passed); err != nil {
 			return err
 		}
-		if !v.Passed && !a.JSON {
-			a.PrintVerdict(v)
+		if !v.Passed && !a.app.JSON {
+			a.app.PrintVerdict(v)
 		}
 	}
 	l.Iterate()
@@ -258,9 +258,9 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[str
 	if len(items) == 0 {
 		return nil
 	}
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Open(ctx, a.app)
 	if errors.Is(err, git.ErrNotRepository) {
-		q, err := trust.AskFolder(a.App, projectDir(a.App))
+		q, err := trust.AskFolder(a.app, projectDir(a.app))
 		if err != nil {
 			return err
 		}
@@ -277,30 +277,30 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[str
 }
 
 func (a loopCmd) sayLoop(l stophook.Loop) error {
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Loop{Loop: l, Unmet: l.Unmet()})
+	if a.app.JSON {
+		cli.WriteJSON(a.app.Stdout, document.Loop{Loop: l, Unmet: l.Unmet()})
 		return nil
 	}
-	fmt.Fprintf(a.Stdout, "%s  (%s, iteration %d)\n", text.Clause(l.Spec, 200), l.Status, l.Iteration)
+	fmt.Fprintf(a.app.Stdout, "%s  (%s, iteration %d)\n", text.Clause(l.Spec, 200), l.Status, l.Iteration)
 	for _, c := range l.Criteria {
 		mark := "✗"
 		if l.CriteriaStatus[c] {
 			mark = "✓"
 		}
-		fmt.Fprintf(a.Stdout, " %s %s\n", mark, text.Clause(c, 200))
+		fmt.Fprintf(a.app.Stdout, " %s %s\n", mark, text.Clause(c, 200))
 	}
 	if len(l.Steps) > 0 {
 		next := "none"
 		if len(l.RemainingSteps) > 0 {
 			next = text.Clause(l.RemainingSteps[0], 200)
 		}
-		fmt.Fprintf(a.Stdout, "   %d of %d steps done; next: %s\n", len(l.CompletedSteps), len(l.Steps), next)
+		fmt.Fprintf(a.app.Stdout, "   %d of %d steps done; next: %s\n", len(l.CompletedSteps), len(l.Steps), next)
 	}
 	if n := l.CircuitBreaker.StuckCount; n > 0 {
-		fmt.Fprintf(a.Stdout, "   %q has come first of those unmet %d times in a row; at 5 the session may end\n", l.CircuitBreaker.LastUnmet, n+1)
+		fmt.Fprintf(a.app.Stdout, "   %q has come first of those unmet %d times in a row; at 5 the session may end\n", l.CircuitBreaker.LastUnmet, n+1)
 	}
 	if l.Status == stophook.LoopCompleted {
-		fmt.Fprintln(a.Stdout, "<loop-complete>")
+		fmt.Fprintln(a.app.Stdout, "<loop-complete>")
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // hookCmd is the commands of a task's hooks.
-type hookCmd struct{ *cli.App }
+type hookCmd struct{ app *cli.App }
 
 // Hook is the command orch hook.
 func Hook(app *cli.App) *cobra.Command {
@@ -51,7 +51,7 @@ func hookVerb(use, short string, least int, do func(context.Context, string) err
 
 // hooks is where the hooks of this repository are.
 func (a hookCmd) hooks() (registry.Store, error) {
-	_, common := session.Repository(a.Dir)
+	_, common := session.Repository(a.app.Dir)
 	if common == "" {
 		return registry.Store{}, cli.NoRepository()
 	}
@@ -118,7 +118,7 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 	if err := spec.Check(); err != nil {
 		return hookError(err)
 	}
-	h := registry.Hook{ID: fmt.Sprintf("HOOK-%d-%s", a.Now().Unix(), strings.ToLower(rand.Text()[:6])), TaskID: task, Spec: spec, Enabled: true, Metadata: map[string]any{}}
+	h := registry.Hook{ID: fmt.Sprintf("HOOK-%d-%s", a.app.Now().Unix(), strings.ToLower(rand.Text()[:6])), TaskID: task, Spec: spec, Enabled: true, Metadata: map[string]any{}}
 	for k, v := range f.metadata {
 		h.Metadata[k] = v
 	}
@@ -132,7 +132,7 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 
 // sayHook prints a document, or the same for a person.
 func (a hookCmd) sayHook(doc cli.Document, format string, args ...any) error {
-	a.Print(doc, fmt.Sprintf(format, args...))
+	a.app.Print(doc, fmt.Sprintf(format, args...))
 	return nil
 }
 

@@ -22,7 +22,7 @@ import (
 )
 
 // sessionCmd is what clients call, and what binds their sessions.
-type sessionCmd struct{ *cli.App }
+type sessionCmd struct{ app *cli.App }
 
 // sessionFlag names a client's session.
 type sessionFlag struct{ id string }
@@ -55,14 +55,14 @@ func Session(app *cli.App) *cobra.Command {
 		Short: "have the stop hook keep a session at work on an epic; prints its prompt",
 		Args:  cli.Exactly(1, "an epic"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.bind(c.Context(), epic.TaskID(args[0]), f.of(a.App))
+			return a.bind(c.Context(), epic.TaskID(args[0]), f.of(a.app))
 		},
 	}
 	release := &cobra.Command{
 		Use:   "release",
 		Short: "let a session end whenever it wants",
 		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return a.release(c.Context(), f.of(a.App)) },
+		RunE:  func(c *cobra.Command, _ []string) error { return a.release(c.Context(), f.of(a.app)) },
 	}
 	list := &cobra.Command{
 		Use:   "list",
@@ -87,7 +87,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 	if id == "" {
 		return noSession()
 	}
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -95,7 +95,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 	if err != nil {
 		return err
 	}
-	a.Print(document.SessionBound{Session: id, Epic: string(epicID), Prompt: prompt}, prompt)
+	a.app.Print(document.SessionBound{Session: id, Epic: string(epicID), Prompt: prompt}, prompt)
 	return nil
 }
 
@@ -126,7 +126,7 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
 	}
-	_, common := session.Repository(a.Dir)
+	_, common := session.Repository(a.app.Dir)
 	path := session.File(common, id)
 	var s session.Session
 	err := changeSession(ctx, path, id, func(now session.Session, ok bool) (session.Session, error) {
@@ -140,12 +140,12 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", text.Clause(id, 64), s.Epic))
+	a.app.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", text.Clause(id, 64), s.Epic))
 	return nil
 }
 
 func (a sessionCmd) listSessions() error {
-	root, common := session.Repository(a.Dir)
+	root, common := session.Repository(a.app.Dir)
 	dir := filepath.Join(common, "orch", "sessions")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -161,8 +161,8 @@ func (a sessionCmd) listSessions() error {
 		sessions = append(sessions, s)
 	}
 	tasks := a.tasksOf(root, common)
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.Sessions{Sessions: sessions, Tasks: tasks})
+	if a.app.JSON {
+		cli.WriteJSON(a.app.Stdout, document.Sessions{Sessions: sessions, Tasks: tasks})
 		return nil
 	}
 	for _, s := range sessions {
@@ -173,21 +173,21 @@ func (a sessionCmd) listSessions() error {
 		case s.Cancelled:
 			state = "let go"
 		}
-		fmt.Fprintf(a.Stdout, "%s  %s  %s\n", text.Clause(s.ID, 64), cmp.Or(text.Clause(s.Epic, 64), "-"), state)
+		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", text.Clause(s.ID, 64), cmp.Or(text.Clause(s.Epic, 64), "-"), state)
 	}
 	for _, t := range tasks {
 		hands := "in the hands of " + t.Holder.String()
 		if t.Gone != "" {
 			hands = fmt.Sprintf("was in the hands of %s, which is gone: %s; the next run or orch next takes it up", t.Holder, t.Gone)
 		}
-		fmt.Fprintf(a.Stdout, "%s  attempt %d  %s\n", t.Task, t.Attempt, hands)
+		fmt.Fprintf(a.app.Stdout, "%s  attempt %d  %s\n", t.Task, t.Attempt, hands)
 	}
 	return nil
 }
 
 // tasksOf lists what sessions work on, in all epics whose journal can be read.
 func (a sessionCmd) tasksOf(root, common string) (tasks []document.SessionTask) {
-	w := workspace.Glance(a.App, root, common)
+	w := workspace.Glance(a.app, root, common)
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil
@@ -199,7 +199,7 @@ func (a sessionCmd) tasksOf(root, common string) (tasks []document.SessionTask) 
 		}
 		for _, t := range p.State.Tasks {
 			if at := t.Last(); at.InSession && at.Open() {
-				tasks = append(tasks, document.SessionTask{Task: t.ID, Attempt: at.Number, Holder: at.Holder, Gone: p.SessionGone(p.State.Epic)(t, at)})
+				tasks = append(tasks, document.SessionTask{Task: t.ID, Attempt: at.Number, Holder: at.Holder, Gone: p.Workspace.SessionGone(p.State.Epic)(t, at)})
 			}
 		}
 	}

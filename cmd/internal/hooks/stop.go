@@ -48,7 +48,7 @@ goes wrong, it lets the session end and says so on standard error.`,
 					return &cli.Error{Code: "NO_INPUT", What: "there is no such input", Why: err.Error(), Exit: cli.ExitNotFound, Fix: []string{"orch stop-hook --simulate FILE, with the JSON that a client sends"}}
 				}
 				defer f.Close()
-				a.Stdin, explain = f, true
+				a.app.Stdin, explain = f, true
 			}
 			return a.stopHook(c.Context(), name, explain)
 		},
@@ -118,19 +118,19 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 		return a.explainStop(s, err)
 	}
 	if err != nil { // it fails open: a session must not hang on a hook
-		fmt.Fprintf(a.Stderr, "orch stop-hook: %s; the session may end\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", text.Head(err.Error()))
 		return nil
 	}
 	if s.answer.Block {
-		return json.NewEncoder(a.Stdout).Encode(s.client.Block(s.prompt, s.answer.Fresh))
+		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.Fresh))
 	}
 	if s.answer.Verdict == stophook.Untrusted && s.client.Tell != nil {
-		if err := json.NewEncoder(a.Stdout).Encode(s.client.Tell("orch let the session end  [UNTRUSTED] " + s.answer.Why)); err != nil {
+		if err := json.NewEncoder(a.app.Stdout).Encode(s.client.Tell("orch let the session end  [UNTRUSTED] " + s.answer.Why)); err != nil {
 			return fmt.Errorf("telling the person: %w", err)
 		}
 	}
 	if s.answer.Verdict != stophook.NotBound && s.answer.Verdict != stophook.Attempt {
-		fmt.Fprintf(a.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
 	}
 	return nil
 }
@@ -164,43 +164,43 @@ func inTime[T any](ctx context.Context, do func() (T, error)) (T, error) {
 
 func (a sessionCmd) explainStop(s stop, err error) error {
 	if err != nil {
-		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it can not decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
+		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it cannot decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
-	if a.JSON {
+	if a.app.JSON {
 		doc := document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Verdict, Why: s.answer.Why,
 			Prompt: s.prompt, Counts: s.answer.Session}
 		if s.epic != nil {
 			doc.Promise = s.epic.Promise
 		}
-		cli.WriteJSON(a.Stdout, doc)
+		cli.WriteJSON(a.app.Stdout, doc)
 		return nil
 	}
 	word := "may end"
 	if s.answer.Block {
 		word = "is sent back to work"
 	}
-	fmt.Fprintf(a.Stdout, "session %s %s  [%s] %s\n", cmp.Or(text.Clause(s.in.Session, 64), "(none)"), word, s.answer.Verdict, s.answer.Why)
+	fmt.Fprintf(a.app.Stdout, "session %s %s  [%s] %s\n", cmp.Or(text.Clause(s.in.Session, 64), "(none)"), word, s.answer.Verdict, s.answer.Why)
 	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
-		fmt.Fprintf(a.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
+		fmt.Fprintf(a.app.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
 	}
 	if s.answer.Block {
-		fmt.Fprintf(a.Stdout, "\n%s\n", s.prompt)
+		fmt.Fprintf(a.app.Stdout, "\n%s\n", s.prompt)
 	}
 	return nil
 }
 
 // decideStop finds out which binding applies, by facts, and decides by it.
 func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
-	in, err := readInput(ctx, a.Process)
+	in, err := readInput(ctx, a.app.Process)
 	if err != nil {
 		return stop{}, err
 	}
 	s := stop{in: in, answer: stophook.Answer{Verdict: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
-	if a.Getenv("ORCH_ATTEMPT") != "" {
+	if a.app.Getenv("ORCH_ATTEMPT") != "" {
 		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
-	project := session.Project(in, a.Getenv, a.Dir)
+	project := session.Project(in, a.app.Getenv, a.app.Dir)
 	root, common := session.Repository(project)
 	var ours bool
 	if s.client, ours, err = a.caller(name, cmp.Or(root, project)); err != nil || !ours {
@@ -213,7 +213,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 			return s, err
 		}
 		if ok && bound.Epic != "" {
-			return a.decideEpic(ctx, s, bound, workspace.Glance(a.App, root, common), path)
+			return a.decideEpic(ctx, s, bound, workspace.Glance(a.app, root, common), path)
 		}
 	}
 	return a.decideLoop(s, cmp.Or(root, project))
@@ -223,7 +223,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 // Copilot CLI runs the hooks of Claude Code as well; where it has orch's of its own, those
 // are not its business, and ok is false.
 func (a sessionCmd) caller(name, project string) (k client.Client, ok bool, err error) {
-	if name == "claude" && a.Getenv(copilot.Variable) != "" {
+	if name == "claude" && a.app.Getenv(copilot.Variable) != "" {
 		if cli.Exists(filepath.Join(project, copilot.HooksFile)) {
 			return client.Client{}, false, nil
 		}

@@ -28,6 +28,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/registry"
@@ -39,13 +40,13 @@ import (
 func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Session, w *workspace.Workspace, path string) (stop, error) {
 	standing, read, err := a.standing(ctx, w, bound, s.in.Session)
 	if err != nil {
-		fmt.Fprintf(a.Stderr, "orch stop-hook: %s\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s\n", text.Head(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
 		s.in.LastMessage = session.LastSaid(s.in.Transcript)
 	}
 	s.epic = standing
-	age := a.Now().Sub(read.At)
+	age := a.app.Now().Sub(read.At)
 	decide := func(bound session.Session) stophook.Answer {
 		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Client: limits(s.client)})
 		if standing != nil && age > time.Second {
@@ -94,7 +95,7 @@ func programs(w *workspace.Workspace, epicID string, issues []tracker.Issue) (it
 // allowed fails with the error UNTRUSTED where nobody has allowed one of the programs, which are
 // of the project in a folder. It asks nobody.
 func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.Item) error {
-	app := a.In(folder)
+	app := a.app.In(folder)
 	defer app.End()
 	w, err := workspace.Read(ctx, app)
 	var q *trust.Question

@@ -34,14 +34,16 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
 		return s, err // another session's
 	}
-	cfg := workspace.Glance(a.App, project, "").Config
+	cfg := workspace.Glance(a.app, project, "").Config
 	print, err := json.Marshal(l)
 	if err != nil {
 		return s, err
 	}
 	sum := sha256.Sum256(print)
 	decide := func(bound session.Session) stophook.Answer {
-		return stophook.DecideLoop(s.in, hookSettings(cfg.StopHook), bound, l, hex.EncodeToString(sum[:12]), limits(s.client))
+		return stophook.DecideLoop(stophook.LoopFacts{
+			Input: s.in, Settings: hookSettings(cfg.StopHook), Session: bound, Loop: l, Print: hex.EncodeToString(sum[:12]), Client: limits(s.client),
+		})
 	}
 	s.answer = decide(bound)
 	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {

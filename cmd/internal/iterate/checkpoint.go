@@ -66,10 +66,10 @@ func createCommand(a commands) *cobra.Command {
 		}
 		var err error
 		if point.DraftContent, err = a.text(draft); err != nil {
-			return &cli.Error{Code: "NO_INPUT", What: "the draft can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
+			return &cli.Error{Code: "NO_INPUT", What: "the draft cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 		}
 		if life > 0 {
-			point.ExpiresAt = a.Now().Add(life).UTC()
+			point.ExpiresAt = a.app.Now().Add(life).UTC()
 		}
 		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
 			made, err := b.Create(point)
@@ -110,7 +110,7 @@ func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
 	var body strings.Builder
 	for _, c := range points {
 		state := ""
-		if c.Expired || !c.ExpiresAt.IsZero() && !a.Now().Before(c.ExpiresAt) {
+		if c.Expired || !c.ExpiresAt.IsZero() && !a.app.Now().Before(c.ExpiresAt) {
 			state = "  expired"
 		}
 		fmt.Fprintf(&body, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, text.Clause(c.Trigger, 40), state)

@@ -23,7 +23,7 @@ import (
 
 // commands is both commands.
 type commands struct {
-	*cli.App
+	app   *cli.App
 	hooks HooksOf
 }
 
@@ -42,18 +42,18 @@ func Checkpoint(app *cli.App, hooks HooksOf) *cobra.Command {
 
 // say prints a document where JSON was asked for, else the text.
 func (a commands) say(doc cli.Document, text string) error {
-	a.Print(doc, text)
+	a.app.Print(doc, text)
 	return nil
 }
 
 // place is where a task's loop is kept, and where its work is.
 type place struct {
-	*workspace.Workspace
-	work workspace.Work
+	workspace *workspace.Workspace
+	work      workspace.Work
 }
 
 func (a commands) place(ctx context.Context, task string) (place, error) {
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return place{}, err
 	}
@@ -63,7 +63,7 @@ func (a commands) place(ctx context.Context, task string) (place, error) {
 
 // blocked reports whether a person has set the task to blocked in the tracker.
 func (p place) blocked(ctx context.Context, task string) bool {
-	i, ok := p.Issue(ctx, task)
+	i, ok := p.workspace.Issue(ctx, task)
 	return ok && i.Status == tracker.StatusBlocked
 }
 
@@ -104,12 +104,21 @@ func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Bo
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Open(ctx, at.work.Book, a.Now)
+	b, err := checkpoint.Open(ctx, at.work.Book, a.app.Now)
 	if err != nil {
 		return problem(task, err)
 	}
-	b.RedactBy(a.Redact)
-	return problem(task, errors.Join(do(b, at), b.Close()))
+	b.RedactBy(a.app.Redact)
+	h := a.historian(at)
+	if h == nil {
+		return problem(task, errors.Join(do(b, at), b.Close()))
+	}
+	if err = h.follow(b); err == nil {
+		err = do(b, at)
+	}
+	err = errors.Join(err, b.Close())
+	h.settle(ctx)
+	return problem(task, err)
 }
 
 // read looks at a task's book as it stands.
@@ -118,7 +127,7 @@ func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Boo
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Read(at.work.Book, a.Now)
+	b, err := checkpoint.Read(at.work.Book, a.app.Now)
 	if err != nil {
 		return problem(task, err)
 	}
@@ -127,13 +136,13 @@ func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Boo
 
 // judge asks the loop's rules, and then the task's hooks.
 func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
-	if p.Broken != nil { // what runs is in the settings
-		return v, hook, p.Broken
+	if p.workspace.Broken != nil { // what runs is in the settings
+		return v, hook, p.workspace.Broken
 	}
 	if err := p.mayRun(ctx, l.Config.ValidationRules); err != nil {
 		return v, hook, err
 	}
-	files, err := p.Changed(ctx, p.work)
+	files, err := p.workspace.Changed(ctx, p.work)
 	if err != nil {
 		return v, hook, err
 	}
@@ -141,23 +150,23 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	v, err = validation.Judge(ctx, p.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.GateEnv(), Output: output, Products: products, Files: files, Now: a.Now})
+	v, err = validation.Judge(ctx, p.workspace.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.workspace.GateEnv(), Output: output, Products: products, Files: files, Now: a.app.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}
 	if err != nil {
 		return v, hook, err
 	}
-	hook, err = a.hooks(p.Workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.Redact.String(output), Files: files})
+	hook, err = a.hooks(p.workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.app.Redact.String(output), Files: files})
 	return v, hook, err
 }
 
 // ask leaves word for the run that drives a task, what its attempts may have; told is false
 // where none does.
 func (a commands) ask(ctx context.Context, task string, n int) (told bool, err error) {
-	p, t, err := workspace.Look(ctx, a.App, []string{task})
+	p, t, err := workspace.Look(ctx, a.app, []string{task})
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}
-	return true, orchestrator.Ask(p.Folder, epic.Event{Fact: epic.TaskLimited{Iterations: n}, Task: t.ID, Reason: "asked by a person"}, a.Now())
+	return true, orchestrator.Ask(p.Folder, epic.Event{Fact: epic.TaskLimited{Iterations: n}, Task: t.ID, Reason: "asked by a person"}, a.app.Now())
 }

@@ -40,13 +40,13 @@ func iterationCommand(a commands) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return a.sayLoop(b, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
-					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.Now().UTC(), WorkProduct: products}
+				return a.sayLoop(l, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
+					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.app.Now().UTC(), WorkProduct: products}
 				})
 			})
 		}),
 		verb("status", "how the loop stands", 1, func(ctx context.Context, args []string) error {
-			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayLoop(b, "", nil) })
+			return a.status(ctx, args[0])
 		}),
 		verb("limit TASK N", "set the maximum of iterations, in flight", 2, func(ctx context.Context, args []string) error {
 			n, err := strconv.Atoi(args[1])
@@ -73,14 +73,15 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := checkpoint.LoopIn(at.work.Book, a.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
+	if _, err := checkpoint.LoopIn(at.work.Book, a.app.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
 		return a.say(document.IterationLimit{TaskID: task, Max: n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
 	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
-		if _, err := b.Limit(n); err != nil {
+		l, err := b.Limit(n)
+		if err != nil {
 			return err
 		}
-		return a.sayLoop(b, "the maximum is set:", nil)
+		return a.sayLoop(l, "the maximum is set:", nil)
 	})
 }
 
@@ -100,7 +101,7 @@ func nextCommand(a commands) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.sayLoop(b, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
+			return a.sayBook(b, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
@@ -125,7 +126,7 @@ func startCommand(a commands) *cobra.Command {
 			return err
 		}
 		return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
-			c, err := p.Iteration(ctx, args[0])
+			c, err := p.workspace.Iteration(ctx, args[0])
 			if err != nil {
 				return err
 			}
@@ -138,12 +139,14 @@ func startCommand(a commands) *cobra.Command {
 			if len(own) > 0 {
 				c.ValidationRules = own
 			}
-			c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
+			if set.CircuitBreakerThreshold != 0 {
+				c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
+			}
 			point, err := b.Start(args[0], c)
 			if err != nil {
 				return err
 			}
-			return a.sayLoop(b, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
+			return a.sayBook(b, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
@@ -151,7 +154,7 @@ agent:NAME names one of workflow.agents (me by default), and the rules are those
 workflow.gate.`
 	c.Flags().IntVar(&set.MaxIterations, "max-iterations", 0, "how many there may be")
 	c.Flags().StringArrayVar(&set.CompletionPromises, "promise", nil, "a promise that completes it, in place of those that are known")
-	c.Flags().IntVar(&set.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (3)")
+	c.Flags().IntVar(&set.CircuitBreakerThreshold, "circuit-breaker", 0, "after how many red validations in a row it ends (as its agent has it, or 3)")
 	c.Flags().StringArrayVar(&rules, "rule", nil, "a rule NAME=COMMAND, in place of the gate's")
 	c.Flags().StringVar(&file, "rules", "", "a `file` with rules of any type, a list as workflow.gate has it, in YAML or JSON; - is standard input")
 	return c
@@ -164,18 +167,18 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 	if err != nil {
 		return err
 	}
-	if p.Broken != nil { // the rules are in the settings
-		return p.Broken
+	if p.workspace.Broken != nil { // the rules are in the settings
+		return p.workspace.Broken
 	}
 	if err := p.knows(rules); err != nil {
 		return err
 	}
-	issues, err := p.Survey(ctx)
+	issues, err := p.workspace.Survey(ctx)
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
 	if _, known := tracker.NewIndex(issues).Issue(task); !known {
-		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.TasksCommand() + " list"}}
+		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.workspace.TasksCommand() + " list"}}
 	}
 	return nil
 }
@@ -184,7 +187,7 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 func (a commands) listedRules(file string) ([]validation.Rule, error) {
 	body, err := a.text(file)
 	if err != nil {
-		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
+		return nil, &cli.Error{Code: "NO_INPUT", What: "the rules cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound}
 	}
 	return config.Rules(map[bool]string{true: "standard input", false: file}[file == "-"], []byte(body))
 }
@@ -209,7 +212,7 @@ func validateCommand(a commands) *cobra.Command {
 	c := verb("validate", "run the rules on the work, and say what comes next", 1, func(ctx context.Context, args []string) error {
 		output, err := a.text(file)
 		if err != nil {
-			return &cli.Error{Code: "NO_INPUT", What: "the agent's output can not be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
+			return &cli.Error{Code: "NO_INPUT", What: "the agent's output cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
 		}
 		signal := iteration.Continue
 		err = a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
@@ -261,7 +264,7 @@ func (a commands) text(file string) (string, error) {
 	if file == "" {
 		return "", nil
 	}
-	f, err := a.Open(file)
+	f, err := a.app.Open(file)
 	if err != nil {
 		return "", err
 	}
@@ -291,13 +294,18 @@ func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
 	return a.say(document.ValidateOf(task, n, o, next), body.String())
 }
 
-// sayLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
-// document what else there is to say.
-func (a commands) sayLoop(b *checkpoint.Book, did string, more func(*document.Iteration)) error {
+// sayBook prints how the loop of a book stands, as sayLoop does.
+func (a commands) sayBook(b *checkpoint.Book, did string, more func(*document.Iteration)) error {
 	l, err := b.Loop()
 	if err != nil {
 		return err
 	}
+	return a.sayLoop(l, did, more)
+}
+
+// sayLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
+// document what else there is to say.
+func (a commands) sayLoop(l iteration.Loop, did string, more func(*document.Iteration)) error {
 	body := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
 	doc := document.IterationOf(l, body)
 	if more != nil {

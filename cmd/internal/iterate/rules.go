@@ -27,7 +27,7 @@ func (p place) mayRun(ctx context.Context, rules []validation.Rule) error {
 	if !commands {
 		return nil
 	}
-	return trust.Check(ctx, p.Workspace.Project, "", plan.Settings)
+	return trust.Check(ctx, p.workspace.Project, "", plan.Settings)
 }
 
 // knows lets only rules into a loop whose commands the settings have. A loop may be started
@@ -48,7 +48,7 @@ func runs(r validation.Rule) bool {
 
 // known reports whether a rule of the gate runs exactly the same.
 func (p place) known(r validation.Rule) bool {
-	return slices.ContainsFunc(p.Config.Gate, func(g validation.Rule) bool {
+	return slices.ContainsFunc(p.workspace.Config.Gate, func(g validation.Rule) bool {
 		return runs(g) && g.Command == r.Command && g.Dir == r.Dir && g.Type == r.Type
 	})
 }

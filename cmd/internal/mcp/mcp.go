@@ -89,17 +89,16 @@ func (l *line) all(name string, values []string) {
 // never taken for an option.
 func command(words ...string) *line { return &line{args: words} }
 
-// add makes a tool of a command. In says what a model may send; the tool answers with documents
-// of the kind of zero. Exit codes in fine are results, not errors.
-func add[In any](s server, zero cli.Document, name, description string, fill func(In) (*line, []string), fine ...int) {
-	answer[In](s, tool{zero: zero, name: name, description: description, fine: fine}, fill, func(doc []byte) ([]byte, error) { return doc, nil })
+// add makes a tool of a command. In says what a model may send.
+func add[In any](s server, t tool, fill func(In) (*line, []string)) {
+	answer[In](s, t, fill, func(doc []byte) ([]byte, error) { return doc, nil })
 }
 
 // tool is what a client is told of a tool, and how its exit codes are read.
 type tool struct {
-	zero              cli.Document
+	zero              cli.Document // an empty document of the kind that it answers with
 	name, description string
-	fine              []int
+	fine              []int // exit codes that are results, not errors
 }
 
 // answer is add for a tool that answers with what view makes of the printed document.

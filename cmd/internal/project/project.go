@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Project is a repository with its settings.
@@ -73,7 +74,7 @@ func (p *Project) why() string {
 // warnBroken says that the settings cannot be read, and why.
 func (p *Project) warnBroken() {
 	if p.Broken != nil {
-		p.App.Warn("the settings are broken, and this goes without them: " + cli.FirstLine(p.why()))
+		p.App.Warn("the settings are broken, and this goes without them: " + text.Head(p.why()))
 	}
 }
 
@@ -118,7 +119,7 @@ func Glance(a *cli.App, root, common string) *Project {
 	p.settle()
 	p.warnBroken()
 	if err := a.AlsoSecret(p.Config.Secrets); err != nil {
-		fmt.Fprintf(p.App.Stderr, "warning: %s\n", cli.FirstLine(err.Error()))
+		fmt.Fprintf(p.App.Stderr, "warning: %s\n", text.Head(err.Error()))
 	}
 	return p
 }

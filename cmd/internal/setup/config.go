@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/protect"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Config is the command orch config.
@@ -43,14 +44,14 @@ func explainSettings(ctx context.Context, a *cli.App, args []string) error {
 	if len(rows) == 0 {
 		return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: cli.ExitNotFound, Fix: []string{"orch config explain"}}
 	}
-	var text strings.Builder
+	var body strings.Builder
 	for _, r := range rows {
 		value := r.Value
 		if len(args) == 0 || len(rows) > 1 && args[0] != "protect" { // of one, all is shown
-			value = cli.Clip(value, 28)
+			value = text.Cut(value, 28)
 		}
-		fmt.Fprintf(&text, "%-36s %-28s %s\n", r.Key, value, r.From)
+		fmt.Fprintf(&body, "%-36s %-28s %s\n", r.Key, value, r.From)
 	}
-	a.Print(document.Config{Settings: rows}, text.String())
+	a.Print(document.Config{Settings: rows}, body.String())
 	return nil
 }

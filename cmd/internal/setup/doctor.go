@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -32,7 +33,7 @@ type finding struct {
 }
 
 // doctor looks at a workspace for what is missing.
-type doctor struct{ *workspace.Workspace }
+type doctor struct{ workspace *workspace.Workspace }
 
 // Doctor is the command orch doctor.
 func Doctor(a *cli.App) *cobra.Command {
@@ -61,8 +62,8 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 	if fix {
 		findings = w.mend(ctx)
 	}
-	if w.Broken != nil {
-		u := explain.Error(w.Broken)
+	if w.workspace.Broken != nil {
+		u := explain.Error(w.workspace.Broken)
 		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	inner, issues := w.checkTracker(ctx)
@@ -98,7 +99,7 @@ func diagnose(ctx context.Context, a *cli.App, fix bool) error {
 }
 
 func (w doctor) checkGit(ctx context.Context) finding {
-	v, err := w.Repo.Out(ctx, "version")
+	v, err := w.workspace.Repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
 	}
@@ -109,15 +110,15 @@ func (w doctor) checkGit(ctx context.Context) finding {
 func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 	ctx, cancel := context.WithTimeout(ctx, workspace.BDTimeout)
 	defer cancel()
-	t, err := w.Tracker(ctx)
+	t, err := w.workspace.Tracker(ctx)
 	if err != nil {
 		u := explain.Error(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
-	began := w.App.Now()
+	began := w.workspace.App.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
-		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.TasksCommand() + " list"}, nil
+		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.workspace.TasksCommand() + " list"}, nil
 	}
 	open := 0
 	for _, i := range issues {
@@ -125,38 +126,38 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.App.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.App.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
 }
 
 func (w doctor) checkAgent(ctx context.Context) finding {
-	if w.Config.Agent.Harness == "command" {
-		name := w.Config.Agent.Command[0]
-		if w.App.LookPath(name) == "" {
+	if w.workspace.Config.Agent.Harness == "command" {
+		name := w.workspace.Config.Agent.Command[0]
+		if w.workspace.App.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
-		return finding{"agent", true, strings.Join(w.Config.Agent.Command, " "), ""}
+		return finding{"agent", true, strings.Join(w.workspace.Config.Agent.Command, " "), ""}
 	}
-	c, _ := all.Client(w.Config.Agent.Harness)
-	binary := w.App.LookPath(c.Name)
+	c, _ := all.Client(w.workspace.Config.Agent.Harness)
+	binary := w.workspace.App.LookPath(c.Name)
 	if binary == "" {
 		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	res, err := w.Proc.Run(ctx, command.Cmd{Dir: w.Root, Argv: []string{binary, "--version"}, Env: w.AgentEnv(ctx), MaxOutputBytes: 4096})
+	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{binary, "--version"}, Env: w.workspace.AgentEnv(ctx), MaxOutputBytes: 4096})
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}
-	return finding{"agent", true, strings.TrimSpace(c.Name + " " + strings.TrimPrefix(cli.FirstLine(string(res.Stdout)), c.Name)), ""}
+	return finding{"agent", true, strings.TrimSpace(c.Name + " " + strings.TrimPrefix(text.Head(string(res.Stdout)), c.Name)), ""}
 }
 
 func (w doctor) checkGate() finding {
-	if len(w.Config.Gate) == 0 {
+	if len(w.workspace.Config.Gate) == 0 {
 		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
-	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.Config.Gate), cli.Plural(len(w.Config.Gate), "rule", "rules")), ""}
-	if missing := w.Config.Missing; len(missing) > 0 {
-		f.Says += "; agents name others, which are never asked: " + cli.Clip(strings.Join(missing, ", "), 100)
+	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.workspace.Config.Gate), cli.Plural(len(w.workspace.Config.Gate), "rule", "rules")), ""}
+	if missing := w.workspace.Config.Missing; len(missing) > 0 {
+		f.Says += "; agents name others, which are never asked: " + text.Cut(strings.Join(missing, ", "), 100)
 		f.Fix = "add them to workflow.gate, or take them out of " + config.AgentsFolder
 	}
 	return f
@@ -167,7 +168,7 @@ const diskFloorBytes = 1 << 30
 
 func (w doctor) checkDisk() finding {
 	var st syscall.Statfs_t
-	if err := syscall.Statfs(w.Repo.CommonDir(), &st); err != nil {
+	if err := syscall.Statfs(w.workspace.Repo.CommonDir(), &st); err != nil {
 		return finding{"disk", false, err.Error(), ""}
 	}
 	free := st.Bavail * uint64(st.Bsize)
@@ -222,21 +223,21 @@ func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
 		}
 	}
 	if len(lost) > 0 {
-		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, cli.Clip(strings.Join(lost, ", "), 100)),
+		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, text.Cut(strings.Join(lost, ", "), 100)),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.WithSurvey(p.State, issues, p.App.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Workspace.App.Now())
 	return out
 }
 
 // checkLeftovers looks for epics that were cut off, for processes of theirs, and for what the
 // tracker, whose issues these are, has lost.
 func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out []finding) {
-	dirs, err := w.Epics()
+	dirs, err := w.workspace.Epics()
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	emptied, err := w.Emptied(ctx)
+	emptied, err := w.workspace.Emptied(ctx)
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
@@ -246,7 +247,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	}
 	active := false
 	for _, dir := range dirs {
-		p, err := w.Picture(dir)
+		p, err := w.workspace.Picture(dir)
 		if err != nil {
 			u := explain.Error(err)
 			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})
@@ -269,7 +270,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if active {
 		return out
 	}
-	left, err := proc.Survivors(w.Marker())
+	left, err := proc.Survivors(w.workspace.Marker())
 	if err == nil && len(left) > 0 {
 		out = append(out, finding{"processes", false, fmt.Sprintf("%d of a killed run are left: %v", len(left), left), "orch run EPIC ends them"})
 	}

@@ -19,12 +19,12 @@ import (
 // mend repairs what of orch's own files can be repaired, and says what it did. What it changes is
 // kept beside it first.
 func (w doctor) mend(ctx context.Context) (out []finding) {
-	dirs, err := w.Epics()
+	dirs, err := w.workspace.Epics()
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range dirs {
-		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.EpicDir(id) == dir }, w.App.Now, false)
+		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.workspace.EpicDir(id) == dir }, w.workspace.App.Now, false)
 		var held *epicstore.HeldError
 		if errors.As(err, &held) {
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
@@ -35,7 +35,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 			out = append(out, w.mendBook(book)...)
 		}
 	}
-	loops, _ := filepath.Glob(filepath.Join(w.Home, "iterations", "*")) // a constant pattern is never malformed
+	loops, _ := filepath.Glob(filepath.Join(w.workspace.Home, "iterations", "*")) // a constant pattern is never malformed
 	for _, book := range loops {
 		out = append(out, w.mendBook(book)...)
 	}
@@ -53,7 +53,7 @@ func (w doctor) mendBook(dir string) []finding {
 	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}
-	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.App.Now, false)
+	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.workspace.App.Now, false)
 	return mended(dir, m, err)
 }
 
@@ -70,7 +70,7 @@ func mended(name string, m journal.Mended, err error) (out []finding) {
 
 // clearScratch removes what killed commands left in orch's folder for short-lived files.
 func (w doctor) clearScratch() []finding {
-	removed, err := w.Repo.Sweep(w.App.Now())
+	removed, err := w.workspace.Repo.Sweep(w.workspace.App.Now())
 	if err != nil {
 		u := explain.Error(err)
 		return []finding{{"scratch", false, u.What, strings.Join(u.Fix, "; ")}}
@@ -83,12 +83,12 @@ func (w doctor) clearScratch() []finding {
 
 // checkScratch looks for what clearScratch removes.
 func (w doctor) checkScratch() []finding {
-	left, err := w.Repo.Abandoned(w.App.Now())
+	left, err := w.workspace.Repo.Abandoned(w.workspace.App.Now())
 	switch {
 	case err != nil:
 		return []finding{{"scratch", false, err.Error(), ""}}
 	case len(left) == 0:
 		return nil
 	}
-	return []finding{{"scratch", false, fmt.Sprintf("%d %s of killed commands in %s", len(left), cli.Plural(len(left), "folder", "folders"), w.Repo.ScratchDir()), "orch gc, or orch doctor --fix"}}
+	return []finding{{"scratch", false, fmt.Sprintf("%d %s of killed commands in %s", len(left), cli.Plural(len(left), "folder", "folders"), w.workspace.Repo.ScratchDir()), "orch gc, or orch doctor --fix"}}
 }

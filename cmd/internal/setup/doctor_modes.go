@@ -13,7 +13,7 @@ import (
 // each with what is wrong with it. What they hold could be anybody's.
 func (w doctor) openFolders() map[string]string {
 	out := map[string]string{}
-	for _, dir := range []string{w.Home, filepath.Join(w.Home, "epics"), filepath.Join(w.Home, "sessions")} {
+	for _, dir := range []string{w.workspace.Home, filepath.Join(w.workspace.Home, "epics"), filepath.Join(w.workspace.Home, "sessions")} {
 		info, err := os.Lstat(dir)
 		switch {
 		case err != nil:

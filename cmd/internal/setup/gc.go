@@ -39,7 +39,7 @@ func GC(a *cli.App) *cobra.Command {
 func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	p, _, err := workspace.Look(ctx, a, args)
 	if err == nil && !dry {
-		err = p.Broken // how large what is kept of a worktree may be is in the settings
+		err = p.Workspace.Broken // how large what is kept of a worktree may be is in the settings
 	}
 	var none *cli.Error
 	if len(args) == 0 && errors.As(err, &none) && none.Code == workspace.NoRunCode {
@@ -51,7 +51,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	if p.Held {
 		return &epicstore.HeldError{Epic: p.State.Epic, Holder: p.Holder}
 	}
-	store, err := p.Store(p.State.Epic)
+	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return err
 	}
@@ -170,11 +170,11 @@ func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []st
 	if !p.State.Ended() {
 		return nil, nil, nil
 	}
-	if done, err := inBranch(ctx, p.Repo, p.State.Tip); err != nil || !done {
+	if done, err := inBranch(ctx, p.Workspace.Repo, p.State.Tip); err != nil || !done {
 		return nil, nil, err
 	}
 	tip := land.TipRef(string(p.State.Epic))
-	refs, err := p.Repo.Refs(ctx, path.Dir(tip)+"/")
+	refs, err := p.Workspace.Repo.Refs(ctx, path.Dir(tip)+"/")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -183,7 +183,7 @@ func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []st
 		if r.Name != tip && !strings.HasPrefix(r.Name, tip+"-") {
 			continue
 		}
-		switch done, err := inBranch(ctx, p.Repo, r.Commit); {
+		switch done, err := inBranch(ctx, p.Workspace.Repo, r.Commit); {
 		case err != nil:
 			return nil, nil, err
 		case !done:
@@ -196,7 +196,7 @@ func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []st
 	if dry || len(changes) == 0 {
 		return dropped, kept, nil
 	}
-	return dropped, kept, p.Repo.UpdateRefs(ctx, changes)
+	return dropped, kept, p.Workspace.Repo.UpdateRefs(ctx, changes)
 }
 
 // inBranch reports whether a branch that is none of orch's holds all of a commit: it has it among

@@ -27,7 +27,7 @@ import (
 )
 
 // initCmd puts orch into a client, and takes it out.
-type initCmd struct{ *cli.App }
+type initCmd struct{ app *cli.App }
 
 // Init is the command orch init.
 func Init(app *cli.App) *cobra.Command {
@@ -47,7 +47,7 @@ those of all clients, or of one with --client.`,
 			if err != nil {
 				return err
 			}
-			if a.LookPath(client.QuickProgram) != "" {
+			if a.app.LookPath(client.QuickProgram) != "" {
 				k = k.Quick()
 			}
 			switch {
@@ -78,7 +78,7 @@ those of all clients, or of one with --client.`,
 func initFile(common string) string { return filepath.Join(common, "orch", "init.json") }
 
 func (a initCmd) initialize(ctx context.Context, k client.Client, yes bool, wanted func(root string) ([]install.Want, error)) error {
-	root, common := session.Repository(a.Dir)
+	root, common := session.Repository(a.app.Dir)
 	if root == "" {
 		return cli.NoRepository()
 	}
@@ -96,12 +96,12 @@ func (a initCmd) initialize(ctx context.Context, k client.Client, yes bool, want
 	if len(edits) == 0 {
 		return a.sayInit("installed already; nothing to change", nil)
 	}
-	if !a.JSON {
+	if !a.app.JSON {
 		for _, e := range edits {
 			a.showDiff(e)
 		}
 	}
-	if !yes && !a.JSON {
+	if !yes && !a.app.JSON {
 		if err := a.confirm("Write this?"); err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (a initCmd) initialize(ctx context.Context, k client.Client, yes bool, want
 	if err := install.Write(root, initFile(common), edits); err != nil {
 		return err
 	}
-	if before && !a.JSON && a.Getenv("ORCH_ATTEMPT") == "" { // it was shown, and nothing else has changed
+	if before && !a.app.JSON && a.app.Getenv("ORCH_ATTEMPT") == "" { // it was shown, and nothing else has changed
 		if err := a.trustShown(ctx); err != nil {
 			return err
 		}
@@ -128,7 +128,7 @@ func (a initCmd) initialize(ctx context.Context, k client.Client, yes bool, want
 
 // trusts reports whether all that this repository has run, or nothing, is allowed already.
 func (a initCmd) trusts(ctx context.Context) bool {
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Open(ctx, a.app)
 	if err != nil {
 		return false
 	}
@@ -138,7 +138,7 @@ func (a initCmd) trusts(ctx context.Context) bool {
 
 // trustShown keeps as allowed what init has just shown and written.
 func (a initCmd) trustShown(ctx context.Context) error {
-	w, err := workspace.Open(ctx, a.App)
+	w, err := workspace.Open(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (a initCmd) trustShown(ctx context.Context) error {
 }
 
 func (a initCmd) undoInit(clients ...client.Client) error {
-	root, common := session.Repository(a.Dir)
+	root, common := session.Repository(a.app.Dir)
 	if root == "" {
 		return cli.NoRepository()
 	}
@@ -171,7 +171,7 @@ func (a initCmd) undoInit(clients ...client.Client) error {
 		if slices.ContainsFunc(wants, func(w install.Want) bool { return w.Path == path && w.Take == nil }) {
 			what = "it stays as it is"
 		}
-		fmt.Fprintf(a.Stderr, "%s was changed since; %s\n", path, what)
+		fmt.Fprintf(a.app.Stderr, "%s was changed since; %s\n", path, what)
 	}
 	switch {
 	case len(back) == 0:
@@ -191,12 +191,12 @@ func initError(err error) error {
 	case errors.Is(err, install.ErrExists):
 		return &cli.Error{Code: "FILE_EXISTS", What: file.Path + " is there already, and is not orch's", Exit: cli.ExitUsage, Err: err, Fix: []string{"rename it, then orch init again"}}
 	}
-	return &cli.Error{Code: "SETTINGS", What: file.Path + " can not be changed; it is left as it is", Why: file.Err.Error(), Exit: cli.ExitUsage, Err: err,
+	return &cli.Error{Code: "SETTINGS", What: file.Path + " cannot be changed; it is left as it is", Why: file.Err.Error(), Exit: cli.ExitUsage, Err: err,
 		Fix: []string{"mend the file, then orch init again"}}
 }
 
 func (a initCmd) sayInit(text string, files []string) error {
-	a.Print(document.Init{Changed: append([]string{}, files...), Message: text}, text+"\n")
+	a.app.Print(document.Init{Changed: append([]string{}, files...), Message: text}, text+"\n")
 	return nil
 }
 
@@ -210,7 +210,7 @@ const (
 
 // showDiff prints what changes, a line each.
 func (a initCmd) showDiff(e install.Edit) {
-	fmt.Fprintln(a.Stdout, e.Path)
+	fmt.Fprintln(a.app.Stdout, e.Path)
 	for _, d := range diff.Do(string(e.Before), string(e.Text)) {
 		mark := map[diffmatchpatch.Operation]string{diffmatchpatch.DiffInsert: "+", diffmatchpatch.DiffDelete: "-", diffmatchpatch.DiffEqual: " "}[d.Type]
 		lines := slices.Collect(strings.Lines(d.Text))
@@ -223,23 +223,23 @@ func (a initCmd) showDiff(e install.Edit) {
 		}
 		for n, line := range lines {
 			if n == from && from < to {
-				fmt.Fprintf(a.Stdout, "  %s … %d more lines\n", mark, to-from)
+				fmt.Fprintf(a.app.Stdout, "  %s … %d more lines\n", mark, to-from)
 			}
 			if n < from || n >= to {
-				fmt.Fprintf(a.Stdout, "  %s %s\n", mark, strings.TrimRight(line, "\r\n"))
+				fmt.Fprintf(a.app.Stdout, "  %s %s\n", mark, strings.TrimRight(line, "\r\n"))
 			}
 		}
 	}
-	fmt.Fprintln(a.Stdout)
+	fmt.Fprintln(a.app.Stdout)
 }
 
 // confirm asks a person, who has to say yes; a program has to say --yes.
 func (a initCmd) confirm(question string) error {
-	f, ok := a.Stdin.(*os.File)
-	if _, terminal := a.Terminal(a.Stdout); !ok || !terminal {
+	f, ok := a.app.Stdin.(*os.File)
+	if _, terminal := a.app.Terminal(a.app.Stdout); !ok || !terminal {
 		return &cli.Error{Code: "NOT_ASKED", What: "nothing was written, since nobody can be asked here", Exit: cli.ExitUsage, Fix: []string{"orch init --yes"}}
 	}
-	fmt.Fprintf(a.Stdout, "%s [y/N] ", question)
+	fmt.Fprintf(a.app.Stdout, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(f).ReadString('\n')
 	if word := strings.ToLower(strings.TrimSpace(answer)); err != nil || word != "y" && word != "yes" {
 		return &cli.Error{Code: "NOT_WANTED", What: "nothing was written", Exit: cli.ExitUsage}

@@ -8,6 +8,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // line is one permanent line of a run: what happened, to which task.
@@ -28,6 +29,8 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"again", e.Task, fmt.Sprintf("attempt %d goes on: %s", e.Attempt, e.Reason), false}, true
 	case epic.AgentEnded:
 		return endLine(e, f)
+	case epic.LoopStepped:
+		return loopLine(e, f)
 	case epic.AttemptStopped:
 		return line{"stop", e.Task, e.Reason, true}, true
 	case epic.AttemptLost:
@@ -139,7 +142,7 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
 	case a.End != epic.EndedItself:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, cmp.Or(e.Reason, string(a.End))), true}, true
-	case a.Signal == "BLOCKED", a.Signal == "ESCALATE", a.Signal == "CONTINUE", a.Signal == epic.SignalFresh, a.Round != nil && !a.Round.Passed:
+	case !a.Done():
 		return line{}, false // the next event tells
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
@@ -147,6 +150,23 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
 	}
 	return line{}, false
+}
+
+// loopLine tells how a session iterates.
+func loopLine(e epic.Event, f epic.LoopStepped) (line, bool) {
+	switch f.Step {
+	case epic.LoopStarted:
+		return line{"loop", e.Task, fmt.Sprintf("its session iterates, %d times at most", f.Config.MaxIterations), false}, true
+	case epic.LoopValidated:
+		text := fmt.Sprintf("iteration %d, score %d, %s", f.Iteration, f.Entry.ValidationScore, f.Entry.Signal)
+		if why := cmp.Or(e.Reason, f.Entry.Failure); why != "" {
+			text += ": " + why
+		}
+		return line{"judged", e.Task, text, f.Entry.Signal == iteration.Blocked || f.Entry.Signal == iteration.Escalate}, true
+	case epic.LoopEnded:
+		return line{"loop", e.Task, fmt.Sprintf("ended with %s in iteration %d", f.Done, f.Iteration), f.Done != iteration.Complete}, true
+	}
+	return line{}, false // the next validation, or the person's word, tells
 }
 
 func gateLine(e epic.Event, l epic.CandidateJudged) (line, bool) {

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
 // played is a state after events, one second apart.
@@ -86,6 +87,12 @@ func TestLines(t *testing.T) {
 		{epic.Event{Fact: epic.WorkerPanicked{}, Task: "e.1", Reason: "start: oh"}, "bug e.1: start: oh; orch events has the trace", true},
 		{epic.Event{Fact: epic.RequestRefused{}, Reason: "e.9 is not known"}, "refused: e.9 is not known", true},
 		{epic.Event{Fact: epic.AgentExited{}, Task: "e.1"}, "", false},
+		{epic.Event{Fact: epic.LoopStepped{Step: epic.LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 5}}, Task: "e.1", Attempt: 1}, "loop e.1: its session iterates, 5 times at most", false},
+		{epic.Event{Fact: epic.LoopStepped{Step: epic.LoopValidated, Iteration: 1, Entry: &iteration.Entry{ValidationScore: 50, Failure: "tests: exit 1", Signal: iteration.Continue}}, Task: "e.1", Attempt: 1}, "judged e.1: iteration 1, score 50, CONTINUE: tests: exit 1", false},
+		{epic.Event{Fact: epic.LoopStepped{Step: epic.LoopAdvanced, Iteration: 2}, Task: "e.1", Attempt: 1}, "", false},
+		{epic.Event{Fact: epic.LoopStepped{Step: epic.LoopValidated, Iteration: 2, Entry: &iteration.Entry{ValidationScore: 50, Failure: "tests: exit 1", Signal: iteration.Escalate}, Guard: iteration.MaxIterations}, Task: "e.1", Attempt: 1, Reason: "Maximum iterations (2) reached."}, "judged e.1: iteration 2, score 50, ESCALATE: Maximum iterations (2) reached.", true},
+		{epic.Event{Fact: epic.LoopStepped{Step: epic.LoopEnded, Iteration: 2, Done: iteration.Escalate}, Task: "e.1", Attempt: 1}, "loop e.1: ended with ESCALATE in iteration 2", true},
+		{epic.Event{Fact: epic.LoopStepped{Step: epic.LoopEnded, Iteration: 2, Done: iteration.Complete}, Task: "e.1", Attempt: 1}, "loop e.1: ended with COMPLETE in iteration 2", false},
 	}
 	for _, tt := range tests {
 		l, ok := lineOf(tt.event, s)

@@ -72,7 +72,7 @@ func (p page) drainText() string {
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
 	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
-		return !p.Held && epic.Count(p.State, p.App.Now()).Done < epic.Count(p.State, p.App.Now()).Total
+		return !p.Held && epic.Count(p.State, p.Workspace.App.Now()).Done < epic.Count(p.State, p.Workspace.App.Now()).Total
 	}
 	return false
 }
@@ -101,7 +101,7 @@ func (p page) section(b *strings.Builder, head string, now time.Time, of func(*e
 	var lines []string
 	for _, t := range p.State.Tasks {
 		if body, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 32), body), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 32), body), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -132,11 +132,11 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		switch {
 		case a.InSession:
-			if why := p.SessionGone(p.State.Epic)(t, a); why != "" {
+			if why := p.Workspace.SessionGone(p.State.Epic)(t, a); why != "" {
 				return body + fmt.Sprintf(", was in the hands of %s, which is gone: %s; the next run or orch next takes it up", a.Holder, why), true
 			}
 			body += ", in the hands of " + a.Holder.String()
-			if store, err := p.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
+			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
 			}
 		case !p.Held:
@@ -195,7 +195,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, cli.Clip(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
 		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), text.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
@@ -222,7 +222,7 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == epic.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
-	if store, err := p.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
+	if store, err := p.Workspace.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
 		lines = append(lines, "dir   "+store.Name(string(t.ID), a.Number).Dir)
 	}
 	return lines
@@ -280,7 +280,7 @@ func (p page) foot(c epic.Counts, all bool) string {
 	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
 		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
 	} else if p.Read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.App.Now().Sub(p.State.ReadAt()))))
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Workspace.App.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
@@ -312,7 +312,7 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}
 		fmt.Fprintf(&b, "  attempt %d: %s%s", a.Number, end, roundsText(a))
-		if line := cli.FirstLine(a.Feedback); line != "" {
+		if line := text.Head(a.Feedback); line != "" {
 			fmt.Fprintf(&b, ": %s", text.Clean(line))
 		}
 		fmt.Fprintln(&b)
@@ -325,17 +325,20 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 	return b.String()
 }
 
-// roundsText tells how an attempt has iterated; "" for one that ended in its first turn.
+// roundsText tells how an attempt has iterated; "" for an agent that ended in its first turn.
 func roundsText(a epic.Attempt) string {
-	if a.Iteration < 2 {
+	if a.Iterations() < 2 && a.Loop.IsZero() {
 		return ""
 	}
-	body := fmt.Sprintf(", %d iterations", a.Iteration)
+	body := fmt.Sprintf(", %d %s", a.Iterations(), cli.Plural(a.Iterations(), "iteration", "iterations"))
 	for n, r := range a.Rounds {
 		if n == 0 {
 			body += ", scores"
 		}
 		body += fmt.Sprintf(" %d", r.ValidationScore)
+	}
+	if a.Loop.Guard != "" {
+		body += ", ended by " + string(a.Loop.Guard)
 	}
 	return body
 }

@@ -62,7 +62,7 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 // problems are what the settings alone show.
 func problems(w *workspace.Workspace) (out []string) {
 	if w.Broken != nil {
-		return []string{"the settings are broken, so that orch run would not start: " + cli.FirstLine(explain.Error(w.Broken).What)}
+		return []string{"the settings are broken, so that orch run would not start: " + text.Head(explain.Error(w.Broken).What)}
 	}
 	if len(w.Config.Gate) == 0 {
 		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
@@ -80,7 +80,7 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string 
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
-			line := fmt.Sprintf("    %-12s %s", t.ID, cli.Clip(text.Clause(t.Title, 200), 40))
+			line := fmt.Sprintf("    %-12s %s", t.ID, text.Cut(text.Clause(t.Title, 200), 40))
 			if len(t.For) > 0 {
 				line += "  for " + joinIDs(t.For, 3)
 			}

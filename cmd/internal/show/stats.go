@@ -63,7 +63,7 @@ func (p *performance) add(t *epic.Task) {
 	p.Tasks++
 	for _, at := range t.Attempts {
 		p.Attempts++
-		p.Iterations += at.Iteration
+		p.Iterations += at.Iterations()
 		p.Worked += at.Worked.Milliseconds()
 		p.Tokens += at.Tokens
 		p.Cost += at.CostUSD
@@ -71,13 +71,13 @@ func (p *performance) add(t *epic.Task) {
 			p.saw(r.Rules)
 		}
 		p.saw(at.Gate)
-		if at.Failure != "" {
-			p.Failures[string(at.Failure)]++
+		if code := at.EndedBy(); code != "" {
+			p.Failures[string(code)]++
+			if code == epic.CircuitBreaker {
+				p.BreakerTrips++
+			}
 		}
-		if at.Failure == epic.CircuitBreaker {
-			p.BreakerTrips++
-		}
-		for n := 1; n <= at.Iteration && !at.Open(); n++ {
+		for n := 1; n <= at.Iterations() && !at.Open(); n++ {
 			p.reached[n]++
 		}
 	}
@@ -85,7 +85,7 @@ func (p *performance) add(t *epic.Task) {
 	case epic.Landed:
 		p.Landed++
 		p.ended++
-		p.ByIteration[t.Last().Iteration]++
+		p.ByIteration[t.Last().Iterations()]++
 	case epic.Parked, epic.Skipped:
 		p.ended++
 	}
@@ -109,7 +109,7 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 	}
 	all, unread := performances(w, dirs, only)
 	if unread != nil {
-		fmt.Fprintf(a.Stderr, "left out: %s\n", cli.FirstLine(unread.Error()))
+		fmt.Fprintf(a.Stderr, "left out: %s\n", text.Head(unread.Error()))
 	}
 	doc, body := document.Stats{Epics: len(dirs), Agents: []document.Performance{}}, ""
 	for _, p := range all {

@@ -82,9 +82,9 @@ func pageOf(ctx context.Context, seen *workspace.Picture) (page, error) {
 
 // print is status of the whole epic for a person.
 func (p page) print(all bool) {
-	fmt.Fprint(p.App.Stdout, p.text(p.App.Now(), all))
+	fmt.Fprint(p.Workspace.App.Stdout, p.text(p.Workspace.App.Now(), all))
 	for _, e := range p.Unremoved() {
-		fmt.Fprintf(p.App.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
+		fmt.Fprintf(p.Workspace.App.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
 	}
 }
 
@@ -99,9 +99,9 @@ func Page(ctx context.Context, seen *workspace.Picture) error {
 
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
-	doc, age := documentOf(p.App, p.State, sum, p.nextFor), int64(0)
+	doc, age := documentOf(p.Workspace.App, p.State, sum, p.nextFor), int64(0)
 	if read := p.State.ReadAt(); !read.IsZero() {
-		age = p.App.Now().Sub(read).Milliseconds()
+		age = p.Workspace.App.Now().Sub(read).Milliseconds()
 	}
 	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
 	doc.Run.State = document.RunState(p.State, p.Held)

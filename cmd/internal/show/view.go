@@ -153,7 +153,7 @@ func (v *View) read(width int) (lines []string, err error) {
 			v.log(e.Event, l)
 		} else {
 			since := cli.Span(e.At.Sub(e.State.Run.Started))
-			fmt.Fprintln(&v.lines, cli.Clip(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), width-1))
+			fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), width-1))
 		}
 		lines = append(lines, v.lines.String())
 		return nil
@@ -174,7 +174,7 @@ func (v *View) places(width int) string {
 	}
 	v.lines.Reset()
 	if v.terminal {
-		fmt.Fprintln(&v.lines, cli.Clip(fmt.Sprintf("%5s  %-8s %-10s %s", cli.Span(v.app.Now().Sub(s.Run.Started)), "waits", "", "for a place: "+why), width-1))
+		fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", cli.Span(v.app.Now().Sub(s.Run.Started)), "waits", "", "for a place: "+why), width-1))
 	} else {
 		v.plain.Warn("waits for a place: " + why)
 	}
@@ -216,16 +216,16 @@ func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, foot
 	if s.Run.Paused {
 		head += "  paused"
 	}
-	lines := []string{"", cli.Clip(head, width)}
+	lines := []string{"", text.Cut(head, width)}
 	for _, t := range s.Tasks {
 		if body, ok := doing(s, t, now, activity); ok && len(lines) < 10 {
-			lines = append(lines, cli.Clip(body, width))
+			lines = append(lines, text.Cut(body, width))
 		}
 	}
 	if now.Before(s.Cooldown) {
-		lines = append(lines, cli.Clip(fmt.Sprintf(" ~ all agents wait %s: %s", cli.Span(s.Cooldown.Sub(now)), s.Cooling), width))
+		lines = append(lines, text.Cut(fmt.Sprintf(" ~ all agents wait %s: %s", cli.Span(s.Cooldown.Sub(now)), s.Cooling), width))
 	}
-	return append(lines, cli.Clip(" "+foot, width))
+	return append(lines, text.Cut(" "+foot, width))
 }
 
 // doing is the footer's line of a task that something happens to.

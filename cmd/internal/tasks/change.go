@@ -88,7 +88,7 @@ func createCommand(a tasksCmd) *cobra.Command {
 			return err
 		}
 		i := tracker.Issue{ID: f.id, Title: args[0], Type: f.kind, Priority: f.priority}
-		if err := f.set(c, &i, a.Stdin); err != nil {
+		if err := f.set(c, &i, a.app.Stdin); err != nil {
 			return err
 		}
 		i.Type = f.kind
@@ -118,7 +118,7 @@ func updateCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		made, err := t.Update(c.Context(), args[0], func(i *tracker.Issue) error { return f.set(c, i, a.Stdin) })
+		made, err := t.Update(c.Context(), args[0], func(i *tracker.Issue) error { return f.set(c, i, a.app.Stdin) })
 		if err != nil {
 			return tasksError(err)
 		}
@@ -141,7 +141,7 @@ func closeCommand(a tasksCmd) *cobra.Command {
 		if err := t.CloseIssue(c.Context(), args[0], reason, force); err != nil {
 			return tasksError(err)
 		}
-		a.Print(document.TaskClosed{Closed: args[0]}, args[0]+" closed\n")
+		a.app.Print(document.TaskClosed{Closed: args[0]}, args[0]+" closed\n")
 		return nil
 	}
 	return c
@@ -171,6 +171,6 @@ func (a tasksCmd) changeDep(ctx context.Context, change func(*beads.File) error,
 	if err := change(t); err != nil {
 		return tasksError(err)
 	}
-	a.Print(document.DependencyChanged{Changed: said}, said+"\n")
+	a.app.Print(document.DependencyChanged{Changed: said}, said+"\n")
 	return nil
 }

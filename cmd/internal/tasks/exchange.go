@@ -34,7 +34,7 @@ func importCommand(a tasksCmd) *cobra.Command {
 			if err != nil {
 				return tasksError(err)
 			}
-			a.Print(document.TasksImported{Created: created, Updated: updated}, fmt.Sprintf("%d created, %d updated\n", created, updated))
+			a.app.Print(document.TasksImported{Created: created, Updated: updated}, fmt.Sprintf("%d created, %d updated\n", created, updated))
 			return nil
 		},
 	}
@@ -42,7 +42,7 @@ func importCommand(a tasksCmd) *cobra.Command {
 
 // readInput reads issues; - is standard input.
 func (a tasksCmd) readInput(name string) ([]byte, error) {
-	f, err := a.Open(name)
+	f, err := a.app.Open(name)
 	if err != nil {
 		return nil, &cli.Error{Code: "BAD_INPUT", What: err.Error(), Exit: cli.ExitUsage, Err: err}
 	}
@@ -66,7 +66,7 @@ func exportCommand(a tasksCmd) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			_, err = a.Stdout.Write(b)
+			_, err = a.app.Stdout.Write(b)
 			return err
 		},
 	}

@@ -51,7 +51,7 @@ func readyCommand(a tasksCmd) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return a.sayIssues(tracker.NewIndex(issues).Ready(tracker.Filter{Parent: parent}, a.Now())...)
+		return a.sayIssues(tracker.NewIndex(issues).Ready(tracker.Filter{Parent: parent}, a.app.Now())...)
 	}
 	return c
 }
@@ -68,10 +68,10 @@ func showCommand(a tasksCmd) *cobra.Command {
 			if !ok {
 				return &cli.Error{Code: "NOT_FOUND", What: "no task " + args[0], Exit: cli.ExitNotFound, Fix: []string{"orch tasks list --all"}}
 			}
-			if a.JSON {
+			if a.app.JSON {
 				return a.sayIssues(i)
 			}
-			fmt.Fprint(a.Stdout, issueText(i))
+			fmt.Fprint(a.app.Stdout, issueText(i))
 			return nil
 		},
 	}

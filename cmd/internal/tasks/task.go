@@ -20,7 +20,7 @@ import (
 
 // taskCmd looks at one task of whichever tracker is used here, and says where it stands: what
 // a model that works on it may do. It never closes one: work that lands does.
-type taskCmd struct{ *cli.App }
+type taskCmd struct{ app *cli.App }
 
 // Task is the command orch task.
 func Task(app *cli.App) *cobra.Command {
@@ -45,7 +45,7 @@ func Task(app *cli.App) *cobra.Command {
 }
 
 func (a taskCmd) get(ctx context.Context, id string) error {
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (a taskCmd) get(ctx context.Context, id string) error {
 	if !ok {
 		return noTask(id)
 	}
-	a.Print(document.Task{Task: i}, issueText(i))
+	a.app.Print(document.Task{Task: i}, issueText(i))
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if !slices.Contains(known, status) {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("%q is no status to set", text.Clause(status, 40)), Exit: cli.ExitUsage, Fix: []string{"--status " + strings.Join(known, ", or ")}}
 	}
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -81,14 +81,14 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	if err != nil {
 		return err
 	}
-	out, err := t.Apply(ctx, w.Person(), []tracker.Change{{ID: id, Kind: tracker.SetStatus, Status: tracker.Status(status), Note: a.Redact.String(note)}})
+	out, err := t.Apply(ctx, w.Person(), []tracker.Change{{ID: id, Kind: tracker.SetStatus, Status: tracker.Status(status), Note: a.app.Redact.String(note)}})
 	if err == nil && len(out) == 1 {
 		err = out[0].Err
 	}
 	if err != nil {
 		return workspace.TrackerError(err)
 	}
-	a.Print(document.TaskUpdated{ID: id, Status: status, Updated: true}, fmt.Sprintf("%s is %s\n", epic.TaskID(id), status))
+	a.app.Print(document.TaskUpdated{ID: id, Status: status, Updated: true}, fmt.Sprintf("%s is %s\n", epic.TaskID(id), status))
 	return nil
 }
 
@@ -97,9 +97,9 @@ const maxProduct = 4 << 20
 
 // store keeps a work product of a task.
 func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, file string) error {
-	f, err := a.Open(file)
+	f, err := a.app.Open(file)
 	if err != nil {
-		return &cli.Error{Code: "NO_INPUT", What: "the work product can not be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
+		return &cli.Error{Code: "NO_INPUT", What: "the work product cannot be read", Why: err.Error(), Exit: cli.ExitNotFound, Err: err}
 	}
 	defer f.Close()
 	body, err := io.ReadAll(io.LimitReader(f, maxProduct+1))
@@ -109,7 +109,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	if len(body) == 0 || len(body) > maxProduct {
 		return &cli.Error{Code: "BAD_VALUE", What: fmt.Sprintf("a work product has 1 to %d bytes", maxProduct), Exit: cli.ExitUsage}
 	}
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return err
 	}
@@ -117,12 +117,12 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	if err != nil {
 		return err
 	}
-	now := a.Now().UTC()
-	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, a.Redact.String(strings.ToValidUTF8(string(body), "\ufffd")), now
+	now := a.app.Now().UTC()
+	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, a.app.Redact.String(strings.ToValidUTF8(string(body), "\ufffd")), now
 	path, err := checkpoint.Keep(at.Book, p)
 	if err != nil {
 		return err
 	}
-	a.Print(document.Product{ID: p.ID, TaskID: id, Type: p.Type, Title: p.Title, Path: path, Bytes: len(p.Content)}, fmt.Sprintf("%s  %s\n", p.ID, path))
+	a.app.Print(document.Product{ID: p.ID, TaskID: id, Type: p.Type, Title: p.Title, Path: path, Bytes: len(p.Content)}, fmt.Sprintf("%s  %s\n", p.ID, path))
 	return nil
 }

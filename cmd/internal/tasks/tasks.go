@@ -19,7 +19,7 @@ import (
 )
 
 // tasksCmd is the commands of the embedded tracker.
-type tasksCmd struct{ *cli.App }
+type tasksCmd struct{ app *cli.App }
 
 // Tasks is the command orch tasks.
 func Tasks(app *cli.App) *cobra.Command {
@@ -38,7 +38,7 @@ func Tasks(app *cli.App) *cobra.Command {
 // taskFile opens the embedded tracker. Where bd keeps the tasks it refuses, so
 // that there are never two truths.
 func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
-	w, err := workspace.Read(ctx, a.App)
+	w, err := workspace.Read(ctx, a.app)
 	if err != nil {
 		return nil, err
 	}
@@ -62,12 +62,12 @@ func tasksError(err error) error {
 
 // sayIssues prints issues: one line each, or the records themselves.
 func (a tasksCmd) sayIssues(issues ...tracker.Issue) error {
-	if a.JSON {
-		cli.WriteJSON(a.Stdout, document.TasksOf(issues...))
+	if a.app.JSON {
+		cli.WriteJSON(a.app.Stdout, document.TasksOf(issues...))
 		return nil
 	}
 	for _, i := range issues {
-		fmt.Fprintln(a.Stdout, strings.TrimRight(fmt.Sprintf("%-12s %-12s P%d %-8s %s", text.Clause(i.ID, 64), i.Status, i.Priority, i.Type, text.Clause(i.Title, 200)), " "))
+		fmt.Fprintln(a.app.Stdout, strings.TrimRight(fmt.Sprintf("%-12s %-12s P%d %-8s %s", text.Clause(i.ID, 64), i.Status, i.Priority, i.Type, text.Clause(i.Title, 200)), " "))
 	}
 	return nil
 }

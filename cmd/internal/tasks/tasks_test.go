@@ -69,7 +69,7 @@ func TestExportIsWhatImportReads(t *testing.T) {
 	require.NotContains(t, ready, "e.2")
 }
 
-// TestImportFails for what it can not read, and takes in nothing.
+// TestImportFails for what it cannot read, and takes in nothing.
 func TestImportFails(t *testing.T) {
 	t.Parallel()
 	r := newRepository(t)

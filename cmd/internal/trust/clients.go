@@ -21,6 +21,8 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
+	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // clientFiles are the files, and folders, by which an agent client runs programs, or lets its
@@ -110,14 +112,22 @@ func fileIn(root *os.Root, name string, d fs.DirEntry) (plan.Item, error) {
 	return clientItem(name, text), err
 }
 
+// unread is err where what git could not read may well be there: a plan without it would be of something else.
+func unread(err error) error {
+	if _, damaged := fault.Damaged(err); damaged {
+		return err
+	}
+	return fault.Of(err)
+}
+
 // filesOf are the client files in the tree of a commit.
 func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.Item, err error) {
 	commit, err := w.Repo.Resolve(ctx, rev)
 	if err != nil {
-		return nil, nil // which whoever needs it says
+		return nil, unread(err) // else whoever needs it says so
 	}
 	if _, err := w.Repo.Tree(ctx, commit); err != nil {
-		return nil, nil // a broken reference; likewise
+		return nil, unread(err) // a broken reference; likewise
 	}
 	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, clientFiles()...)...)
 	if err != nil {
@@ -181,16 +191,16 @@ func commandsIn(doc any, at string) (out []string) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			where := strings.TrimPrefix(at+"."+key, ".")
-			text, isText := v[key].(string)
+			program, isText := v[key].(string)
 			switch {
 			case isText && runs(key):
 				if args, ok := v["args"].([]any); ok {
-					text = cmp.Or(strings.TrimSpace(text+" "+Words(texts(args))), text)
+					program = cmp.Or(strings.TrimSpace(program+" "+text.ShellWords(texts(args))), program)
 				}
-				out = append(out, where+": "+text)
+				out = append(out, where+": "+program)
 			case key == "allow" || key == "command" || key == "plugin":
 				if list, ok := v[key].([]any); ok {
-					out = append(out, where+": "+Words(texts(list)))
+					out = append(out, where+": "+text.ShellWords(texts(list)))
 					continue
 				}
 				fallthrough

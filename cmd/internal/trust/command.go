@@ -14,10 +14,15 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
+// flags say what orch trust is to do.
+type flags struct {
+	show, revoke bool
+	base         string // the revision that agents will start from
+}
+
 // Command is orch trust.
 func Command(app *cli.App) *cobra.Command {
-	var show, revoke bool
-	var base string
+	var f flags
 	c := &cobra.Command{
 		Use:   "trust [HASH]",
 		Short: "see what a repository would have run on your machine, and allow it",
@@ -30,20 +35,20 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 		Example: "  orch trust\n  orch trust --show\n  orch trust 3f9a2c81d07e\n  orch trust --revoke",
 		Args:    cli.AtMost(1, "at most one digest"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return command(c.Context(), app, args, base, show, revoke)
+			return command(c.Context(), app, args, f)
 		},
 	}
-	c.Flags().BoolVar(&show, "show", false, "only show it")
-	c.Flags().BoolVar(&revoke, "revoke", false, "forget all that was said of this repository")
-	c.Flags().StringVar(&base, "base", "HEAD", "the `revision` that agents will start from, where it is another one")
+	c.Flags().BoolVar(&f.show, "show", false, "only show it")
+	c.Flags().BoolVar(&f.revoke, "revoke", false, "forget all that was said of this repository")
+	c.Flags().StringVar(&f.base, "base", "HEAD", "the `revision` that agents will start from, where it is another one")
 	return c
 }
 
 // question is the one of the place that a command was called in.
 // Where all is to be forgotten, it does not matter what would run.
-func question(ctx context.Context, app *cli.App, base string, revoke bool) (*Question, error) {
+func question(ctx context.Context, app *cli.App, f flags) (*Question, error) {
 	open := project.Open
-	if revoke {
+	if f.revoke {
 		open = project.Read
 	}
 	w, err := open(ctx, app)
@@ -53,31 +58,31 @@ func question(ctx context.Context, app *cli.App, base string, revoke bool) (*Que
 	if err != nil {
 		return nil, err
 	}
-	return Ask(ctx, w, base)
+	return Ask(ctx, w, f.base)
 }
 
-func command(ctx context.Context, app *cli.App, args []string, base string, show, revoke bool) error {
-	if !show && app.Getenv("ORCH_ATTEMPT") != "" {
+func command(ctx context.Context, app *cli.App, args []string, f flags) error {
+	if !f.show && app.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not say what is trusted", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}
-	if show && revoke {
+	if f.show && f.revoke {
 		return cli.Usage("--show and --revoke do not go together")
 	}
-	q, err := question(ctx, app, base, revoke)
+	q, err := question(ctx, app, f)
 	if err != nil {
 		return err
 	}
 	switch {
-	case revoke:
+	case f.revoke:
 		n, err := q.Revoke()
 		if err != nil {
 			return err
 		}
-		app.Print(document.TrustRevoked{State: string(Untrusted), Revoked: n}, fmt.Sprintf("%s forgotten\n", plural(n, "answer", "answers")))
+		app.Print(document.TrustRevoked{State: string(Untrusted), Revoked: n}, fmt.Sprintf("%d %s forgotten\n", n, cli.Plural(n, "answer", "answers")))
 		return nil
-	case len(args) == 1 && !show:
+	case len(args) == 1 && !f.show:
 		return q.allow(args[0])
-	case show || app.JSON:
+	case f.show || app.JSON:
 		q.say(q.Text() + "\n" + q.stateText())
 		return nil
 	case q.State() == Trusted:

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
@@ -18,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/stophook/registry"
 )
@@ -92,7 +92,7 @@ func agentItems(c config.Config, from config.Origins) (items []plan.Item) {
 	if _, known := all.Client(a.Harness); known {
 		add("agent.harness", "agent client", "", a.Harness)
 	} else {
-		add("agent.command", "agent program", "", Words(a.Command))
+		add("agent.command", "agent program", "", text.ShellWords(a.Command))
 	}
 	if !from.IsDefault("agent.permission_mode") {
 		add("agent.permission_mode", "agent permission mode", "", a.PermissionMode)
@@ -161,7 +161,7 @@ func specItems(task string, s registry.Spec, depth int) (items []plan.Item) {
 		return nil // which is never asked
 	}
 	if len(s.Command) > 0 {
-		items = append(items, plan.Item{Part: plan.Hooks, Kind: "hook program of task", Name: task, Text: Words(s.Command)})
+		items = append(items, plan.Item{Part: plan.Hooks, Kind: "hook program of task", Name: task, Text: text.ShellWords(s.Command)})
 	}
 	for _, below := range s.Hooks {
 		items = append(items, specItems(task, below, depth+1)...)
@@ -201,20 +201,6 @@ func LoopItem(name, command string) plan.Item {
 	return plan.Item{Part: plan.Loop, Kind: "command of loop criterion", Name: name, Text: command}
 }
 
-// Words is a command line that a shell would take apart into exactly these words.
-func Words(argv []string) string {
-	out := make([]string, len(argv))
-	for n, word := range argv {
-		plain := word != "" && !strings.ContainsFunc(word, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_./:@%+=,-", r))
-		})
-		if out[n] = word; !plain {
-			out[n] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
-		}
-	}
-	return strings.Join(out, " ")
-}
-
 // identity names a repository by what it is, not by where it is or what it says of itself:
 // the ids of its first commits. One without commits, and a folder that is none, are named by
 // their place.
@@ -234,12 +220,4 @@ func identity(ctx context.Context, repo *git.Repo, dir string) (string, error) {
 		id += " at " + top // whose .git points elsewhere: anybody can write such a file
 	}
 	return id, nil
-}
-
-// plural is n of something, in words.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }

@@ -134,7 +134,7 @@ func newQuestion(app *cli.App, id string, dirs ...string) (*Question, error) {
 	q := &Question{app: app, store: store{home: home, name: hex.EncodeToString(sum[:16])}, identity: id, where: dirs[0]}
 	var err error
 	if q.records, err = q.store.all(); err != nil {
-		return nil, &cli.Error{Code: "NO_STATE", What: "what you trust can not be read", Why: err.Error(), Exit: cli.ExitNotReady, Err: err,
+		return nil, &cli.Error{Code: "NO_STATE", What: "what you trust cannot be read", Why: err.Error(), Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"ls -ld " + q.store.dir() + " and the folders above: they must be yours, no links, and nobody else may write them"}}
 	}
 	return q, nil
@@ -259,7 +259,7 @@ func (q *Question) refusal(state State, word string) error {
 		base = " --base " + q.base
 	}
 	e := &cli.Error{Code: "UNTRUSTED", Exit: cli.ExitNotReady, What: "the repository names programs that nobody has allowed on this machine",
-		Why: fmt.Sprintf("%s; nothing of it has run", plural(len(q.Plan), "thing", "things")+" would run, or settle what may run"),
+		Why: fmt.Sprintf("%d %s would run, or settle what may run; nothing of it has run", len(q.Plan), cli.Plural(len(q.Plan), "thing", "things")),
 		Fix: []string{"orch trust" + base + "   shows them, and asks", "orch trust" + base + " " + plan.Short(digest) + "   allows exactly these"}}
 	last, changed := q.before()
 	switch {
@@ -328,7 +328,7 @@ func (q *Question) Text() string {
 		fmt.Fprintf(&b, "What this repository wants to run has changed since you allowed it on %s:\n%s\nAll of it now:\n",
 			last.At.Local().Format("2 Jan 2006 15:04"), plan.ShowDiff(changes))
 	default:
-		fmt.Fprintf(&b, "This repository wants orch and your agent client to go by %s on your machine:\n", plural(len(q.Plan), "thing", "things"))
+		fmt.Fprintf(&b, "This repository wants orch and your agent client to go by %d %s on your machine:\n", len(q.Plan), cli.Plural(len(q.Plan), "thing", "things"))
 	}
 	b.WriteString(q.Plan.Show())
 	return b.String()

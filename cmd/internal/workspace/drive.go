@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/slug"
-	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -116,25 +114,15 @@ func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {
 	}
 }
 
-// roles are the agents' own texts, and those of the gate's rules that judge their turns: which
-// their definitions name, and which are about what an agent says, and can be asked nowhere
-// else. The name "" is for agents that nothing is known of.
+// roles are the agents' own texts, and how their turns are judged. The name "" is for agents that
+// nothing is known of.
 func (w *Workspace) roles() map[string]orchestrator.Role {
-	roles := map[string]orchestrator.Role{"": {}}
+	roles := map[string]orchestrator.Role{"": {Iteration: w.iteration("", true)}}
 	for name, text := range w.Config.Roles {
-		roles[name] = orchestrator.Role{Text: text}
+		roles[name] = orchestrator.Role{Text: text, Iteration: w.iteration(name, true)}
 	}
 	for name := range w.Config.Agents {
-		roles[name] = orchestrator.Role{Text: w.Config.Roles[name]}
-	}
-	for name, role := range roles {
-		d := w.Config.Agents[name]
-		for _, r := range w.Config.Gate {
-			if r.Scope() == validation.OfAgent || d.Enabled && slices.Contains(d.ValidationRules, r.Name) {
-				role.Rules = append(role.Rules, r)
-			}
-		}
-		roles[name] = role
+		roles[name] = orchestrator.Role{Text: w.Config.Roles[name], Iteration: w.iteration(name, true)}
 	}
 	return roles
 }

@@ -21,7 +21,8 @@ import (
 
 // Picture is an epic as a command that only looks sees it.
 type Picture struct {
-	*Workspace
+	// Workspace is where the epic is.
+	Workspace *Workspace
 	// Folder is the epic's, [Workspace.EpicDir].
 	Folder string
 	// Watch is what the picture was read by, and can be followed with.
@@ -212,11 +213,11 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 // say so are broken.
 func (p *Picture) recall() {
 	const key = "worktree.dir"
-	if p.Broken == nil || !p.Origins.IsDefault(key) {
+	if p.Workspace.Broken == nil || !p.Workspace.Origins.IsDefault(key) {
 		return
 	}
 	if was := p.State.Run.Settings[key]; was != `""` {
-		p.Config.Worktree.Dir = was
+		p.Workspace.Config.Worktree.Dir = was
 	}
 }
 
@@ -248,7 +249,7 @@ func (p *Picture) Promise(ctx context.Context) epic.Outlook {
 	if b, err := p.Standing(ctx); err == nil {
 		p.settleBranch(b)
 	}
-	return epic.PromiseOf(p.State, p.App.Now())
+	return epic.PromiseOf(p.State, p.Workspace.App.Now())
 }
 
 // settleBranch has the state know that the epic branch was moved.
@@ -267,7 +268,7 @@ const statusPatience = 5 * time.Second
 func (p *Picture) Refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
-	t, err := p.Tracker(ctx)
+	t, err := p.Workspace.Tracker(ctx)
 	var issues []tracker.Issue
 	if err == nil {
 		issues, err = t.Survey(ctx)
@@ -276,8 +277,8 @@ func (p *Picture) Refresh(ctx context.Context) {
 		p.State, err = p.Watch.Against(issues)
 	}
 	if err != nil {
-		p.ReadWhy = cli.FirstLine(err.Error())
+		p.ReadWhy = text.Head(err.Error())
 		return
 	}
-	p.Read = p.App.Now()
+	p.Read = p.Workspace.App.Now()
 }

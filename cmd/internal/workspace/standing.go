@@ -27,11 +27,11 @@ type Standing struct {
 // Standing compares the epic branch with the state and changes nothing. While a run goes on, which
 // moves the branch itself, it is compared with the reference that moves with it.
 func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
-	store, err := p.Store(p.State.Epic)
+	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return out, err
 	}
-	at, held, err := p.Repo.CheckedOut(store.EpicBranch())
+	at, held, err := p.Workspace.Repo.CheckedOut(store.EpicBranch())
 	if err != nil {
 		return out, err
 	}
@@ -46,7 +46,7 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 		out.Moved, err = p.movedMeanwhile(ctx, store.EpicBranch())
 		return out, err
 	}
-	pinned, err := p.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic)))
+	pinned, err := p.Workspace.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic)))
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return out, err
 	}
@@ -54,7 +54,7 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 		return out, nil // a landing was cut off between git and the journal; the next run finds it
 	}
 	out.Kept = pinned == p.State.Tip
-	m, err := orchestrator.CompareTip(ctx, p.Repo, store.EpicBranch(), p.State)
+	m, err := orchestrator.CompareTip(ctx, p.Workspace.Repo, store.EpicBranch(), p.State)
 	if err == nil && m.To == "" && m.From != "" && p.State.Ended() {
 		out.Gone = true
 		return out, nil
@@ -68,13 +68,13 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 // moved one, or between two looks.
 func (p *Picture) movedMeanwhile(ctx context.Context, branch string) (m epic.TipMove, err error) {
 	ref, s := land.TipRef(string(p.State.Epic)), p.State
-	if s.Tip, err = land.Tip(ctx, p.Repo, ref); err != nil || s.Tip == "" {
+	if s.Tip, err = land.Tip(ctx, p.Workspace.Repo, ref); err != nil || s.Tip == "" {
 		return m, err
 	}
-	if m, err = orchestrator.CompareTip(ctx, p.Repo, branch, s); err != nil || m.From == "" {
+	if m, err = orchestrator.CompareTip(ctx, p.Workspace.Repo, branch, s); err != nil || m.From == "" {
 		return m, err
 	}
-	if again, err := land.Tip(ctx, p.Repo, ref); err != nil || again != s.Tip {
+	if again, err := land.Tip(ctx, p.Workspace.Repo, ref); err != nil || again != s.Tip {
 		return epic.TipMove{}, err
 	}
 	return m, nil

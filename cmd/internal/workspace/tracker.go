@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -101,6 +102,9 @@ func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err e
 		return e, TrackerError(err)
 	}
 	e.Issue, err = epic.FindEpic(e.Issues, id)
+	if file, ok := e.Tracker.(*beads.File); ok && err != nil {
+		err = cmp.Or(file.Empty(), err)
+	}
 	return e, err
 }
 

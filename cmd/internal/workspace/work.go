@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // Work is where the work at a task is, and its loop.
@@ -24,6 +25,16 @@ type Work struct {
 	Base git.Commit
 	// Book is the folder of the task's loop.
 	Book string
+	// Task is what orch has done for the task; nil where it does not drive it here.
+	Task *epic.Task
+	// Epic is the epic that it drives it for.
+	Epic epic.TaskID
+}
+
+// InSession reports whether a session works on the task: how it iterates is then in the epic's
+// journal too.
+func (at Work) InSession() bool {
+	return at.Task != nil && at.Task.Last().InSession && at.Task.Last().Open()
 }
 
 // WorkAt finds the work at a task: in the attempt that an agent calls from, in the newest one
@@ -38,12 +49,13 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 	if err != nil || t == nil || t.Last().Number == 0 {
 		return at, nil
 	}
+	at.Task, at.Epic = t, p.State.Epic
 	last := t.Last()
 	book := checkpoint.In(epicdir.Attempt(p.Folder, t.ID, last.Number))
 	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
 		return at, nil
 	}
-	store, err := p.Store(p.State.Epic)
+	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return at, err
 	}
@@ -72,16 +84,25 @@ func (w *Workspace) Iteration(ctx context.Context, task string) (iteration.Confi
 	if i, ok := w.Issue(ctx, task); ok {
 		name = cmp.Or(epic.AgentOf(i.Labels), name)
 	}
-	d, ok := w.Config.Agents[name]
-	if !ok {
+	if _, ok := w.Config.Agents[name]; !ok {
 		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", epic.TaskID(name)), Exit: cli.ExitUsage,
 			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
 	}
-	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises}
+	return w.iteration(name, false), nil
+}
+
+// iteration is how the agent of a name iterates, in a run and in a loop of its own. Its rules are
+// those of the gate that its definition names, and those about what an agent says, which can be
+// asked nowhere else. Where the gate judges what lands after it, that is all, and an agent that
+// does not iterate meets the gate alone; a loop without rules of its own has all of the gate's.
+func (w *Workspace) iteration(agent string, gated bool) iteration.Config {
+	d := w.Config.Agents[agent]
+	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises, CircuitBreakerThreshold: d.CircuitBreakerThreshold}
 	for _, r := range w.Config.Gate {
-		if len(d.ValidationRules) == 0 || slices.Contains(d.ValidationRules, r.Name) {
+		named := slices.Contains(d.ValidationRules, r.Name) || len(d.ValidationRules) == 0 && !gated
+		if r.Scope() == validation.OfAgent || named && (d.Enabled || !gated) {
 			c.ValidationRules = append(c.ValidationRules, r)
 		}
 	}
-	return c, nil
+	return c
 }

@@ -112,7 +112,7 @@ func (s suite) turn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []engine.Stage{engine.Working, engine.Exited}, stages)
 	require.Equal(t, epic.EndedItself, w.End)
-	require.Equal(t, "COMPLETE", w.Signal)
+	require.Contains(t, w.Said, "<promise>COMPLETE</promise>", "its words are told, and nothing is made of them")
 	require.True(t, w.Changed)
 	require.True(t, w.Salvaged, "what it left uncommitted is committed")
 	require.Equal(t, []string{"one", "two"}, w.Files)
@@ -126,7 +126,7 @@ func (s suite) nextTurn(t *testing.T) {
 	e := s.Open(t, nil)
 	first, err := run(t, t.Context(), e, s.job("e.1", 1, commits+`echo "<promise>CONTINUE</promise>"`), nil)
 	require.NoError(t, err)
-	require.Equal(t, epic.SignalContinue, first.Signal)
+	require.Contains(t, first.Said, "<promise>CONTINUE</promise>")
 	second, err := run(t, t.Context(), e, s.job("e.1", 2, `test -f one && test $ORCH_ITERATION = 2 && echo two > two && git add two && git commit -qm two`), nil)
 	require.NoError(t, err)
 	require.Equal(t, epic.EndedItself, second.End)
@@ -212,8 +212,8 @@ func (s suite) rulesAndHooks(t *testing.T) {
 	e := s.Open(t, hooks{ID: "h", Action: "escalate", Reason: "look"})
 	w, err := run(t, t.Context(), e, j, nil)
 	require.NoError(t, err)
-	require.Equal(t, epic.SignalEscalate, w.Signal)
-	require.Contains(t, w.Text, "look after turn 1 of e.1")
+	require.Equal(t, iteration.Hook{ID: "h", Action: "escalate", Reason: "look after turn 1 of e.1"}, w.Hook)
+	require.Contains(t, w.Said, "<promise>COMPLETE</promise>")
 	require.Nil(t, w.Verdict, "it has no rules")
 
 	j.Turn, j.Rules = 2, []validation.Rule{{Name: "never", Type: validation.Command, Command: "echo this is missing; false"}}
@@ -221,8 +221,15 @@ func (s suite) rulesAndHooks(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, w.Verdict)
 	require.False(t, w.Verdict.Passed)
-	require.Equal(t, 2, w.Verdict.Iteration)
-	require.Contains(t, w.Verdict.Feedback, "this is missing")
+	require.Contains(t, w.Verdict.Feedback(), "this is missing")
+
+	// Rules and hooks are asked whatever the agent promises: what counts more is not decided here.
+	j = s.job("e.1", 3, `echo "<promise>BLOCKED</promise>"`)
+	j.Rules = []validation.Rule{{Name: "never", Type: validation.Command, Command: "false"}}
+	w, err = run(t, t.Context(), e, j, nil)
+	require.NoError(t, err)
+	require.NotNil(t, w.Verdict)
+	require.Equal(t, "escalate", w.Hook.Action)
 }
 
 func (s suite) tooManyFiles(t *testing.T) {

@@ -2,14 +2,11 @@ package local
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/proc"
-	"github.com/beadsorch/orch/orchestrator/promise"
 )
 
 // classify reads how the process ended, by what happened to it first, then by
@@ -24,22 +21,9 @@ func (t *turn) classify(exit proc.Exit, out harness.Outcome) engine.Work {
 		w.End, w.Reason = end, why
 		return w
 	}
-	if w.End = endOfKind(out.Kind); w.End != epic.EndedItself {
-		return w
-	}
-	if out.Kind == harness.ContextFull {
-		w.Signal = epic.SignalFresh
-		return w
-	}
-	if p, ok := promise.Find(out.Text); ok {
-		w.Signal, w.Text = string(p.Signal), p.Reason
-		if w.Text == "" {
-			w.Text = p.Summary
-		}
-		w.Reason = p.Text
-	}
-	if (w.Signal == epic.SignalBlocked || w.Signal == epic.SignalEscalate) && w.Text == "" {
-		w.Text = lastLines(out.Text)
+	w.End = endOfKind(out.Kind)
+	if w.End == epic.EndedItself {
+		w.Said, w.Full = out.Text, out.Kind == harness.ContextFull
 	}
 	return w
 }
@@ -70,16 +54,4 @@ func endOfKind(k harness.Kind) epic.End {
 		return epic.EndedAuth
 	}
 	return epic.EndedCrash
-}
-
-// lastLines is the end of what an agent said besides its promise, for a question
-// that it did not put into words of its own.
-func lastLines(text string) string {
-	lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(text), "\n"), func(line string) bool {
-		return strings.TrimSpace(line) == "" || strings.Contains(line, "<promise>")
-	})
-	if len(lines) > 5 {
-		lines = lines[len(lines)-5:]
-	}
-	return strings.Join(lines, "\n")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -66,15 +67,15 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 	if j.HandOver {
 		return engine.Work{HandOver: true}, nil
 	}
-	w, said, err := t.run(ctx, spec, env)
+	w, err := t.run(ctx, spec, env)
 	if err != nil {
 		return noStart("starting the agent", err)
 	}
 	if err := t.harvest(ctx, &w); err != nil {
 		return w, err
 	}
-	t.excuse(&w, spec.Dir)
-	t.round(ctx, &w, said)
+	t.excuse(context.WithoutCancel(ctx), &w, spec.Dir)
+	t.round(ctx, &w)
 	if err := t.saveCheckpoint(ctx, w); err != nil {
 		w.Reason = joinClauses(w.Reason, "its checkpoint: "+err.Error())
 	}
@@ -129,6 +130,9 @@ func (t *turn) place(ctx context.Context) (what string, err error) {
 func noStart(what string, err error) (engine.Work, error) {
 	w := engine.Work{End: epic.EndedNoStart, Reason: what + ": " + err.Error(), Fast: true}
 	blameMachine(&w, what, err)
+	if why, ok := fault.Damaged(err); ok { // by now it is the base that cannot be read
+		w.End, w.Reason, w.Fast = epic.EndedMachine, what+": "+why, false
+	}
 	var unsaved *engine.UnsavedError
 	if errors.As(err, &unsaved) && unsaved.Large {
 		w.TooLarge, w.Fast = err.Error(), false
@@ -149,12 +153,22 @@ func blameMachine(w *engine.Work, what string, err error) {
 }
 
 // excuse makes the end of a turn the machine's where the disk is full: what its agent wrote may be
-// cut short without its having noticed. Its work is kept.
-func (t *turn) excuse(w *engine.Work, dir string) {
+// cut short without its having noticed; and where its agent has come to nothing, and no git can
+// write objects, or every one but orch's own fails at the repository's commit-graph. Its work is kept.
+func (t *turn) excuse(ctx context.Context, w *engine.Work, dir string) {
 	if w.End != epic.EndedCrash && w.End != epic.EndedItself {
 		return
 	}
-	if why, full := fault.NoRoom(t.e.Env, dir, t.e.Repo.CommonDir()); full {
+	why, at := fault.NoRoom(t.e.Env, dir, t.e.Repo.CommonDir())
+	if !at && w.End == epic.EndedCrash {
+		why, at = fault.NoProcess(w.Reason)
+	}
+	if nothing := w.End == epic.EndedCrash || !w.Changed; nothing && !at {
+		if why, at = fault.Machine(fault.ClosedObjects(filepath.Join(t.e.Repo.CommonDir(), "objects"))); !at {
+			why, at = t.e.Repo.DamagedGraph(ctx, t.Base)
+		}
+	}
+	if at {
 		w.End, w.Fast, w.Reason = epic.EndedMachine, false, joinClauses(w.Reason, why)
 	}
 }

@@ -24,7 +24,7 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 		if err := t.e.Bench.Attic(ctx, string(t.Task), t.Number, w.Head); err != nil {
 			t.notKept(w, err)
 		}
-	case !w.Changed && w.End == epic.EndedItself && w.Text == "" && w.Signal != epic.SignalFresh:
+	case !w.Changed && w.End == epic.EndedItself:
 		w.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return nil

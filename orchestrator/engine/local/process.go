@@ -87,14 +87,14 @@ func (t *turn) prepare() (harness.Spec, []string, error) {
 }
 
 // run starts the agent and waits for its end. It fails when it cannot be started.
-func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engine.Work, said string, err error) {
+func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engine.Work, err error) {
 	h, err := t.e.Harness(t.Client)
 	if err != nil {
-		return w, "", err
+		return w, err
 	}
 	launch, err := h.Launch(spec)
 	if err != nil {
-		return w, "", err
+		return w, err
 	}
 	reader := h.Reader()
 	doing := t.activity(reader)
@@ -110,7 +110,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 		Moved:   t.moved(context.WithoutCancel(ctx)),
 	})
 	if err != nil {
-		return w, "", err
+		return w, err
 	}
 	doing(true)
 	exit := wait(ctx, p)
@@ -122,7 +122,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	w.Took, w.Survivors = t.e.Now().Sub(began), exit.Survivors
 	w.Fast = w.End == epic.EndedCrash && w.Took < fastExit || exit.Code == 126 || exit.Code == 127
 	t.progress(engine.Progress{Stage: engine.Exited, End: w.End})
-	return w, out.Text, nil
+	return w, nil
 }
 
 // activity reports what the agent does each time that it is called and it is another, or always: what

@@ -3,7 +3,6 @@ package local
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -11,31 +10,28 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/iteration"
-	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // round ends a turn of an agent that ended by itself: its own rules, where it has some, are
-// asked about what it has left and said, and then the hooks of its task. The gate judges
-// what lands all the same.
-func (t *turn) round(ctx context.Context, w *engine.Work, said string) {
-	switch w.Signal {
-	case epic.SignalBlocked, epic.SignalEscalate, epic.SignalFresh:
-		return
-	}
-	if w.End != epic.EndedItself || len(w.Unmerged) > 0 || w.TooLarge != "" {
+// asked about what it has left and said, and then the hooks of its task. What comes of their
+// answers is not decided here. What a full context has cut off is not done, and nobody is asked.
+func (t *turn) round(ctx context.Context, w *engine.Work) {
+	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" {
 		return
 	}
 	v := validation.Verdict{Passed: true, Score: 100}
 	if len(t.Rules) > 0 && w.Changed {
 		var err error
-		if v, err = t.ask(ctx, w.Files, said); err != nil {
+		if v, err = t.ask(ctx, w.Files, w.Said); err != nil {
 			return // interrupted, or the machine's fault: the gate will tell
 		}
-		w.Verdict = &engine.Verdict{Entry: iteration.EntryOf(t.Turn, v, t.e.Now()), Feedback: v.Feedback()}
-		w.Verdict.Failure = v.Why()
+		for n := range v.Checks {
+			v.Checks[n].Err = nil // no fault of the machine, and no data
+		}
+		w.Verdict = &v
 	}
-	t.hooked(ctx, w, v, said)
+	t.askHooks(ctx, w, v)
 }
 
 // ask has the agent's rules judge the turn, in the worktree of its attempt.
@@ -52,31 +48,18 @@ func (t *turn) ask(ctx context.Context, files []string, said string) (validation
 	return v, err
 }
 
-// hooked has the task's hooks decide on a turn: one that escalates asks for a person, one
-// that continues keeps going what is not red, one that completes what is not red needs no
-// promise.
-func (t *turn) hooked(ctx context.Context, w *engine.Work, v validation.Verdict, said string) {
+// askHooks asks the hooks of the task. Where that fails a person has to look.
+func (t *turn) askHooks(ctx context.Context, w *engine.Work, v validation.Verdict) {
 	if t.e.Hooks == nil {
 		return
 	}
-	h, err := t.e.Hooks.Evaluate(ctx, engine.Turn{Task: t.Task, Number: t.Turn, Verdict: v, Output: t.e.Redact.String(said), Files: w.Files})
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		h = iteration.Hook{Action: "escalate", Reason: "the hooks of the task cannot be asked: " + err.Error()}
-	}
-	says := strings.TrimSpace(h.Reason + "\n\n" + h.NextPrompt)
+	h, err := t.e.Hooks.Evaluate(ctx, engine.Turn{Task: t.Task, Number: t.Turn, Verdict: v, Output: t.e.Redact.String(w.Said), Files: w.Files})
 	switch {
-	case h.Action == "":
-	case h.Action == "escalate":
-		w.Signal, w.Text = epic.SignalEscalate, strings.TrimSpace("hook "+h.ID)+": "+h.Reason
-	case !v.Passed:
-		w.Verdict.Feedback += "\n" + says + "\n"
-	case h.Action == "continue":
-		w.Signal, w.Text = epic.SignalContinue, says
-	case h.Action == "complete":
-		w.Signal = string(promise.Complete)
+	case ctx.Err() != nil:
+	case err != nil:
+		w.Hook = iteration.Hook{Action: "escalate", Reason: "the hooks of the task cannot be asked: " + err.Error()}
+	default:
+		w.Hook = h
 	}
 }
 
@@ -93,7 +76,7 @@ func (t *turn) saveCheckpoint(ctx context.Context, w engine.Work) error {
 	b.RedactBy(t.e.Redact)
 	notes := w.Reason
 	if w.Verdict != nil && !w.Verdict.Passed {
-		notes = "red: " + w.Verdict.Failure
+		notes = "red: " + iteration.EntryOf(t.Turn, *w.Verdict, t.e.Now()).Failure
 	}
 	_, err = b.Create(checkpoint.Checkpoint{TaskID: string(t.Task), Trigger: checkpoint.Turn, ExecutionPhase: "turn", ExecutionStep: t.Turn, FilesModified: w.Files, Notes: notes})
 	return errors.Join(err, b.Close())

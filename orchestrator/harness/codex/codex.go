@@ -32,7 +32,7 @@ func New(o harness.Options) harness.Harness {
 	return codex{options: o}
 }
 
-// Launch implements harness.Harness. The id of a new session can not be chosen.
+// Launch implements harness.Harness. The id of a new session cannot be chosen.
 func (c codex) Launch(s harness.Spec) (harness.Launch, error) {
 	o := c.options
 	if err := s.Check(o.Mode, o.Model); err != nil {

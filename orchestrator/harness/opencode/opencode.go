@@ -2,7 +2,7 @@
 //
 // The brief is read from stdin: a prompt among the arguments would reach the model with
 // quotes around it. opencode has no command hook for the end of a turn, so a session of
-// its own can not be kept at work from outside; orch run, which starts it anew or resumes
+// its own cannot be kept at work from outside; orch run, which starts it anew or resumes
 // it, is what drives it. Measured on opencode 1.18.33.
 package opencode
 
@@ -38,7 +38,7 @@ func New(o harness.Options) harness.Harness {
 	return opencode{options: o}
 }
 
-// Launch implements harness.Harness. The id of a new session can not be chosen.
+// Launch implements harness.Harness. The id of a new session cannot be chosen.
 func (c opencode) Launch(s harness.Spec) (harness.Launch, error) {
 	o := c.options
 	if err := s.Check(o.Mode, o.Model); err != nil {

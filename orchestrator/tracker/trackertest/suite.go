@@ -68,12 +68,12 @@ func suiteClose(t testing.TB, p Subject, id string) {
 	if p.Close == nil {
 		return
 	}
-	before := time.Now().Add(-2 * time.Second)
+	before := time.Now().Add(-tracker.ClosedWithin)
 	p.Close(t, id)
 	i := issueOf(t, p.Tracker, id)
 	require.Equal(t, tracker.StatusClosed, i.Status)
 	require.NotNil(t, i.ClosedAt)
-	require.True(t, i.ClosedAt.After(before) && i.ClosedAt.Before(time.Now().Add(2*time.Second)), "%s", i.ClosedAt)
+	require.True(t, i.ClosedAt.After(before) && i.ClosedAt.Before(time.Now().Add(tracker.ClosedWithin)), "%s", i.ClosedAt)
 	require.False(t, strings.HasPrefix(i.ClosedBy, "orch/"), "by a person")
 }
 

@@ -1,0 +1,169 @@
+package iterate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/iteration"
+)
+
+// What a session does in the loop of its attempt is in the epic's journal, which outlives the
+// attempt's own files. Before a step counts in the book, word of it is left for whoever has the
+// epic; so a command that is killed loses no step, and one that is given again replaces it.
+
+// historian tells the journal of an epic of the steps of a loop.
+type historian struct {
+	app   *cli.App
+	work  workspace.Work // at the task
+	epic  orchestrator.Settle
+	state func() (epic.State, error) // of the epic as it is now
+	asked string                     // the newest request; "" none
+}
+
+// historian is the one of the place; nil where no session works on a task that orch drives.
+func (a commands) historian(p place) *historian {
+	if !p.work.InSession() {
+		return nil
+	}
+	dir := p.workspace.EpicDir(p.work.Epic)
+	return &historian{app: a.app, work: p.work,
+		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.app.Redact, Now: a.app.Now},
+		state: func() (epic.State, error) {
+			picture, err := p.workspace.Picture(dir)
+			if err != nil {
+				return epic.State{}, err
+			}
+			return picture.State, nil
+		}}
+}
+
+// follow has the journal told of all steps that are taken in a book from now on. Of a loop that an
+// orch of before has begun, which did not tell it, it is told first what the book has.
+func (h *historian) follow(b *checkpoint.Book) error {
+	b.Tell(h.tell)
+	l, err := b.Loop()
+	if errors.Is(err, checkpoint.ErrNoLoop) {
+		return nil
+	}
+	if begun, err := h.begun(); begun || err != nil {
+		return err
+	}
+	then := l
+	then.Iteration, then.Last, then.Done = 1, nil, ""
+	steps := []checkpoint.Step{{Kind: string(epic.LoopStarted), Loop: then}}
+	for n, e := range l.History {
+		then.Iteration, then.History = e.Iteration, l.History[:n+1]
+		if e.Iteration == l.Iteration {
+			then.Last = l.Last
+		}
+		steps = append(steps, checkpoint.Step{Kind: string(epic.LoopValidated), Loop: then})
+	}
+	if l.Done != "" {
+		steps = append(steps, checkpoint.Step{Kind: string(epic.LoopEnded), Loop: l})
+	}
+	for _, s := range steps {
+		if err := h.tell(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begun reports whether the journal knows of a loop in the attempt, or is about to.
+func (h *historian) begun() (bool, error) {
+	id, n := h.work.Task.ID, h.work.Task.Last().Number
+	if !h.work.Task.Last().Loop.IsZero() {
+		return true, nil
+	}
+	pending, err := orchestrator.Asked(h.epic.Dir) // before the state: what is in neither was not asked for
+	if err != nil {
+		return false, err
+	}
+	for _, p := range pending {
+		if _, step := p.Event.Fact.(epic.LoopStepped); step && p.Event.Task == id && p.Event.Attempt == n {
+			return true, nil
+		}
+	}
+	s, err := h.state()
+	if err != nil {
+		return false, err
+	}
+	t := s.Task(id)
+	return t != nil && n <= len(t.Attempts) && !t.Attempts[n-1].Loop.IsZero(), nil
+}
+
+// tell leaves word of a step.
+func (h *historian) tell(s checkpoint.Step) error {
+	f, why := stepOf(s)
+	id, err := h.epic.Ask(epic.Event{Fact: f, Task: h.work.Task.ID, Attempt: h.work.Task.Last().Number, Reason: why})
+	if err == nil {
+		h.asked = id
+	}
+	return err
+}
+
+// stepOf is a step of a loop as the journal has it, with why a guard has ended it.
+func stepOf(s checkpoint.Step) (f epic.LoopStepped, why string) {
+	l := s.Loop
+	f = epic.LoopStepped{Step: epic.LoopStep(s.Kind), Iteration: l.Iteration}
+	switch f.Step {
+	case epic.LoopStarted, epic.LoopLimited:
+		f.Config = &l.Config
+	case epic.LoopValidated:
+		f.Entry, f.Guard = &l.History[len(l.History)-1], epic.Code(l.Guard())
+		if f.Guard != "" {
+			why = l.Last.Reason
+		}
+	case epic.LoopEnded:
+		f.Done = l.Done
+	}
+	return f, why
+}
+
+// settleWait is how long a command waits until the journal has its step; one that is not there yet
+// is taken by whoever has the epic, or has it next.
+const settleWait = 5 * time.Second
+
+// settle waits until the journal has what was told.
+func (h *historian) settle(ctx context.Context) {
+	if h.asked == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	defer cancel()
+	if err := h.epic.Wait(ctx, h.asked); err != nil {
+		fmt.Fprintf(h.app.Stderr, "the epic's journal has this step only when the epic is opened next: %v\n", err)
+	}
+}
+
+// status says how the loop of a task stands: by its book, or where that is gone, or is of a loop
+// before, by the epic's journal.
+func (a commands) status(ctx context.Context, task string) error {
+	at, err := a.place(ctx, task)
+	if err != nil {
+		return err
+	}
+	var l iteration.Loop
+	b, err := checkpoint.Read(at.work.Book, a.app.Now)
+	if err == nil {
+		l, err = b.Loop()
+	}
+	if t := at.work.Task; t != nil && !t.Last().Open() {
+		kept, ok := t.SessionLoop()
+		if ok && (errors.Is(err, checkpoint.ErrNoLoop) || err == nil && b.Began().Before(t.Last().Started)) {
+			l, err = kept, nil
+		}
+	}
+	if err != nil {
+		return problem(task, err)
+	}
+	return a.sayLoop(l, "", nil)
+}
