@@ -45,6 +45,7 @@ type runFlags struct {
 	into, base         string
 	duration           time.Duration
 	redBase, takeOver  bool
+	seize              bool // what is in the hands of another session
 	trust              string
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change

@@ -124,6 +124,11 @@ func written(t *testing.T) map[string][]Event {
 			Event{Fact: RequestRefused{Kind: "task_retried"}, Request: "1-b", Reason: "it is running"},
 			Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}},
 			Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "1-c"}, first(CollectStarted{}), first(AgentEnded{End: EndedItself, Head: "h1", Changed: true})),
+		"v3-asker-gone": begun(
+			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 7, Born: 9, Here: "m"}}, Request: "1-a"}, Event{Fact: NextDropped{}, Request: "1-a", Reason: "it has ended"},
+			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 8, Born: 9, Here: "m"}, AtOnce: true}, Request: "1-b"},
+			Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}, Task: "e.1", Attempt: 1, Request: "1-b"}, first(AttemptHanded{}),
+			Event{Fact: NextWithdrawn{Of: "1-b"}, Request: "1-c"}, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "it waits no longer"}),
 		"v3-session-loop": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),
 			step("1-a", LoopStepped{Step: LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 3, ValidationRules: []validation.Rule{{Name: "tests", Type: validation.Command, Command: "go test ./..."}}}}),

@@ -76,6 +76,19 @@ func Withdraw(dir, id string) (bool, error) {
 	return err == nil, err
 }
 
+// GiveUp takes back the request for a task: by its file where no run has taken it yet, else by
+// another request. It gives the answer where that has come in this moment.
+func GiveUp(dir, id string, now time.Time) (a Answer, ok bool, err error) {
+	withdrawn, err := Withdraw(dir, id)
+	if withdrawn || err != nil {
+		return Answer{}, false, err
+	}
+	if a, ok, err = TakeAnswer(dir, id); ok || err != nil {
+		return a, ok, err
+	}
+	return Answer{}, false, Ask(dir, epic.Event{Fact: epic.NextWithdrawn{Of: id}, Reason: "who wanted a task waits no longer"}, now)
+}
+
 // Pending is a request that no run has taken yet, or a file that is none.
 type Pending struct {
 	ID    string     // of the request
@@ -130,6 +143,9 @@ func parseRequest(name string, b []byte, readErr error) (e epic.Event, bad strin
 		return epic.Event{}, "it is not the JSON of an event"
 	case !e.Requestable() && !refusal(e):
 		return epic.Event{}, "nobody may ask for that"
+	}
+	if f, next := e.Fact.(epic.NextRequested); next && f.Holder.IsZero() {
+		return epic.Event{}, "it does not say who wants a task"
 	}
 	return e, ""
 }
@@ -230,7 +246,8 @@ func (o *Orchestrator) takeAsked() error {
 		if _, next := e.Fact.(epic.NextRequested); next {
 			continue
 		}
-		if e.Task != "" || p.Bad != "" {
+		_, withdrawn := e.Fact.(epic.NextWithdrawn)
+		if e.Task != "" || p.Bad != "" || withdrawn {
 			if err := o.loop.request(Request{Event: e}); err != nil {
 				return err
 			}

@@ -35,6 +35,9 @@ type Process struct {
 	Stderr io.Writer
 	// Now is the clock.
 	Now func() time.Time
+	// Served says that this is a call of a client's server: what calls is the process that started
+	// that.
+	Served bool
 	// Children is what the program has started, of a program that starts all by [Process.System];
 	// else nil.
 	Children *proc.Children

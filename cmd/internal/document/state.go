@@ -34,6 +34,9 @@ func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	if row.State == epic.Skipped && t.State != epic.Skipped {
 		row.Why = cmp.Or(row.Why, "closed in the tracker")
 	}
+	if t.State == epic.Waiting && s.IsReady(t, now) {
+		row.Why = epic.HeldPlaces(s, now)
+	}
 	if row.State == epic.Waiting {
 		o := epic.ObstacleOf(s, t, now)
 		row.Reason, row.Why, row.WaitsFor = o.Code, o.Why, o.On
@@ -87,7 +90,7 @@ func (s Status) Progress() Progress {
 // NextOf is what a session has of an epic: tasks, and how the epic stands.
 func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) Next {
 	st := standingOf(sum)
-	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready == 0, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
+	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready+st.counts.Running+st.counts.Landing == 0 && st.promise != epic.LoopContinue, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
 }
 
 // LandOf is what became of a task of an epic; next is what to do now.

@@ -169,9 +169,10 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	default:
 		return nil, reading{}, err
 	}
+	gone := w.SessionGone(epicID)
 	mine := func(t *epic.Task) bool {
 		a := t.Last()
-		return t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
+		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
 	}
 	standing := stophook.StandingOf(p.State, w.App.Now(), mine, fingerprint(w, p.State))
 	return &standing, now, err

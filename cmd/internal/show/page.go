@@ -38,6 +38,9 @@ func (p page) text(now time.Time, all bool) string {
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
+	if why := epic.HeldPlaces(s, now); why != "" && p.Held {
+		fmt.Fprintf(&b, "  for a place: %s\n", why)
+	}
 	p.section(&b, "Waiting", now, func(t *epic.Task) (string, bool) { return p.waitingText(t, now) })
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
@@ -146,6 +149,9 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		switch {
 		case a.InSession:
+			if why := p.Workspace.SessionGone(p.State.Epic)(t, a); why != "" {
+				return body + fmt.Sprintf(", was in the hands of %s, which is gone: %s; the next run or orch next takes it up", a.Holder, why), true
+			}
 			body += ", in the hands of " + a.Holder.String()
 			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"

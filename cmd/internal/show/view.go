@@ -44,6 +44,7 @@ type View struct {
 
 	begun  bool
 	footer []string // what is drawn below the last permanent line
+	held   string   // which sessions have all places, as was said last
 	lines  bytes.Buffer
 }
 
@@ -96,6 +97,9 @@ func (v *View) show(footed bool) error {
 	}
 	if most := v.options.Recent; !v.begun && most > 0 && len(past) > most {
 		past = past[len(past)-most:]
+	}
+	if footed {
+		past = append(past, v.places(width))
 	}
 	body := strings.Join(past, "")
 	if v.terminal && !v.begun {
@@ -156,6 +160,26 @@ func (v *View) read(width int) (lines []string, err error) {
 		return nil
 	})
 	return lines, err
+}
+
+// places is the line that says which sessions have the places that ready tasks wait for, once; ""
+// for none.
+func (v *View) places(width int) string {
+	s, _ := v.watch.Snapshot()
+	why := epic.HeldPlaces(s, v.app.Now())
+	if s.Run.Number < v.options.Run || why == v.held {
+		return ""
+	}
+	if v.held = why; why == "" {
+		return ""
+	}
+	v.lines.Reset()
+	if v.terminal {
+		fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", cli.Span(v.app.Now().Sub(s.Run.Started)), "waits", "", "for a place: "+why), width-1))
+	} else {
+		v.plain.Warn("waits for a place: " + why)
+	}
+	return v.lines.String()
 }
 
 // log writes a line for a program to read.
