@@ -119,7 +119,7 @@ func (o *Orchestrator) closeStore(ctx context.Context) error {
 		}
 		o.left, events = append(o.left, l), append(events, e)
 	}
-	if o.journal == nil || o.loop.State.Run.Number == 0 || len(events) == 0 {
+	if o.journal == nil || !o.loop.State.Driven() || len(events) == 0 {
 		return nil
 	}
 	return o.append(events...)

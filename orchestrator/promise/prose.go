@@ -30,6 +30,10 @@ type scanner struct {
 	// so many backticks begins in it.
 	paragraph int
 	runs      map[int]int
+	// items are the columns at which the contents of the open list items begin, the outermost
+	// first; flowing says that the line before goes on with a paragraph.
+	items   []int
+	flowing bool
 }
 
 // skip blanks everything up to end.
@@ -41,18 +45,23 @@ func (s *scanner) skip(end int) {
 	}
 }
 
-// block passes over a block quote's line or a fenced block that begins here.
+// block passes over a block quote's line, an indented line of code, or a fenced block that begins here.
 func (s *scanner) block() bool {
 	if s.at > 0 && s.text[s.at-1] != '\n' {
 		return false
 	}
 	line := lineAt(s.text, s.at)
-	if isQuote(line) {
+	flowed := s.flowing
+	s.flowing = false
+	if strings.TrimSpace(line) == "" {
+		return false
+	}
+	if isQuote(line) || s.indented(line, flowed) {
 		s.skip(s.at + len(line))
 		return true
 	}
 	fence := fenceOf(line)
-	if fence == "" {
+	if s.flowing = fence == ""; s.flowing {
 		return false
 	}
 	end := s.at + len(line)
@@ -65,6 +74,44 @@ func (s *scanner) block() bool {
 	}
 	s.skip(end)
 	return true
+}
+
+// indented reports whether a line is code by its indent, four columns more than the list item that it
+// is in; a paragraph that flows on has no such lines. It follows the lists.
+func (s *scanner) indented(line string, flowed bool) bool {
+	text := strings.TrimLeft(line, " \t")
+	column := columns(0, line[:len(line)-len(text)])
+	mark := listMark().FindString(text)
+	if flowed && mark == "" {
+		return false
+	}
+	for len(s.items) > 0 && column < s.items[len(s.items)-1] {
+		s.items = s.items[:len(s.items)-1]
+	}
+	inner := 0
+	if n := len(s.items); n > 0 {
+		inner = s.items[n-1]
+	}
+	if column >= inner+4 {
+		return !flowed
+	}
+	for mark != "" {
+		column = columns(column, mark)
+		s.items = append(s.items, column)
+		text = text[len(mark):]
+		mark = listMark().FindString(text)
+	}
+	return false
+}
+
+// columns is the column behind text that begins at one.
+func columns(at int, text string) int {
+	for _, r := range text {
+		if at++; r == '\t' {
+			at += (4 - at%4) % 4
+		}
+	}
+	return at
 }
 
 // inline passes over a comment, inline code, or one byte.

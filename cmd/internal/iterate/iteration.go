@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -259,10 +260,19 @@ const stopped = "<promise>BLOCKED</promise>\nReason: the task was set to blocked
 // maxText bounds a text from a file, in bytes.
 const maxText = 4 << 20
 
+// errNoFile says that what was named is neither a file nor a folder: nobody knows when it ends.
+var errNoFile = errors.New("it is no plain file; - is standard input")
+
 // text is that of a file, of standard input for -, or none.
 func (a commands) text(file string) (string, error) {
 	if file == "" {
 		return "", nil
+	}
+	if file == "/dev/stdin" {
+		file = "-"
+	}
+	if info, err := os.Stat(file); err == nil && file != os.DevNull && !info.Mode().IsRegular() && !info.IsDir() {
+		return "", fmt.Errorf("%s: %w", file, errNoFile)
 	}
 	f, err := a.app.Open(file)
 	if err != nil {
