@@ -58,51 +58,51 @@ type server struct {
 	meanings document.Meanings // of the fields of results
 }
 
-// line is a command line.
-type line struct {
+// commandLine is a command line.
+type commandLine struct {
 	args  []string
 	stdin []byte
 }
 
 // flag adds a flag unless its value is empty.
-func (l *line) flag(name, value string) {
+func (l *commandLine) flag(name, value string) {
 	if value != "" {
 		l.args = append(l.args, "--"+name+"="+value)
 	}
 }
 
 // number adds a flag unless it is 0.
-func (l *line) number(name string, value int) {
+func (l *commandLine) number(name string, value int) {
 	if value != 0 {
 		l.flag(name, fmt.Sprint(value))
 	}
 }
 
-// all adds a flag for each value.
-func (l *line) all(name string, values []string) {
+// repeatFlag adds a flag for each value.
+func (l *commandLine) repeatFlag(name string, values []string) {
 	for _, v := range values {
 		l.flag(name, v)
 	}
 }
 
-// command is a line with its words; what a client has sent is behind a --, so that it is
-// never taken for an option.
-func command(words ...string) *line { return &line{args: words} }
+// newCommandLine is a command line with its words; operands from a client come after a --, so that
+// they are never taken for options.
+func newCommandLine(words ...string) *commandLine { return &commandLine{args: words} }
 
-// add makes a tool of a command. In says what a model may send.
-func add[In any](s server, t tool, fill func(In) (*line, []string)) {
-	answer[In](s, t, fill, func(doc []byte) ([]byte, error) { return doc, nil })
+// addTool makes a tool of a command. In is the type of a model's input.
+func addTool[In any](s server, t tool, fill func(In) (*commandLine, []string)) {
+	addView[In](s, t, fill, func(doc []byte) ([]byte, error) { return doc, nil })
 }
 
-// tool is what a client is told of a tool, and how its exit codes are read.
+// tool is how a tool is described to a client, and how its exit codes are read.
 type tool struct {
 	zero              cli.Document // an empty document of the kind that it answers with
 	name, description string
-	fine              []int // exit codes that are results, not errors
+	okExits           []int // exit codes that are results, not errors
 }
 
-// answer is add for a tool that answers with what view makes of the printed document.
-func answer[In any](s server, t tool, fill func(In) (*line, []string), view func(document []byte) ([]byte, error)) {
+// addView is addTool for a tool whose result is what view makes of the printed document.
+func addView[In any](s server, t tool, fill func(In) (*commandLine, []string), view func(document []byte) ([]byte, error)) {
 	mcp.AddTool(s.Server, &mcp.Tool{Name: t.name, Description: t.description, OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
 		l, operands := fill(in)
 		for _, o := range operands {
@@ -112,7 +112,7 @@ func answer[In any](s server, t tool, fill func(In) (*line, []string), view func
 		}
 		args := append(append(append([]string{}, l.args...), "--json", "--"), operands...)
 		printed, exit := s.call(ctx, args, l.stdin)
-		if err := failure(printed, exit, t.fine); err != nil {
+		if err := toolError(printed, exit, t.okExits); err != nil {
 			return nil, nil, err
 		}
 		out, err := view(printed)
@@ -123,8 +123,8 @@ func answer[In any](s server, t tool, fill func(In) (*line, []string), view func
 	})
 }
 
-// failure is the error that a command printed; nil where it went well.
-func failure(printed []byte, exit int, fine []int) error {
+// toolError is the error that a command printed; nil where it succeeded.
+func toolError(printed []byte, exit int, fine []int) error {
 	if exit == 0 {
 		return nil
 	}

@@ -24,7 +24,7 @@ func schemaOf(zero cli.Document, meanings document.Meanings) *jsonschema.Schema 
 	s.Properties["schema"] = &jsonschema.Schema{Type: "string", Const: &tag, Description: "The kind of the document."}
 	s.PropertyOrder = append([]string{"schema"}, s.PropertyOrder...)
 	s.Required = append([]string{"schema"}, s.Required...)
-	describe(s, t, meanings)
+	describeType(s, t, meanings)
 	return s
 }
 
@@ -45,18 +45,18 @@ func ownSchemas() map[reflect.Type]*jsonschema.Schema {
 	}
 }
 
-// describe puts the meanings of fields into the schema of their type, and takes what a nil
+// describeType puts the meanings of fields into the schema of their type, and takes what a nil
 // embedded pointer leaves out from what is required.
-func describe(s *jsonschema.Schema, t reflect.Type, meanings document.Meanings) {
+func describeType(s *jsonschema.Schema, t reflect.Type, meanings document.Meanings) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
 	switch {
 	case s == nil:
 	case t.Kind() == reflect.Slice:
-		describe(s.Items, t.Elem(), meanings)
+		describeType(s.Items, t.Elem(), meanings)
 	case t.Kind() == reflect.Map:
-		describe(s.AdditionalProperties, t.Elem(), meanings)
+		describeType(s.AdditionalProperties, t.Elem(), meanings)
 	case t.Kind() == reflect.Struct:
 		if t.Implements(reflect.TypeFor[json.Marshaler]()) {
 			s.AdditionalProperties = nil // a record of the tracker, with what orch does not name
@@ -70,7 +70,7 @@ func describe(s *jsonschema.Schema, t reflect.Type, meanings document.Meanings) 
 			if f.Optional {
 				s.Required = slices.DeleteFunc(s.Required, func(name string) bool { return name == f.Name })
 			}
-			describe(p, f.Type, meanings)
+			describeType(p, f.Type, meanings)
 		}
 	}
 }

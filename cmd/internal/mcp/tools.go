@@ -43,8 +43,8 @@ type loopIn struct {
 func (in loopIn) task() []string { return []string{cmp.Or(in.TaskID, in.IterationID)} }
 
 func addTasks(s server) {
-	add[anyIn](s, tool{zero: document.Task{}, name: "task_get", description: "Read one task: title, description, design, acceptance, status, dependencies."}, func(in anyIn) (*line, []string) {
-		return command("task", "get"), in.task()
+	addTool[anyIn](s, tool{zero: document.Task{}, name: "task_get", description: "Read one task: title, description, design, acceptance, status, dependencies."}, func(in anyIn) (*commandLine, []string) {
+		return newCommandLine("task", "get"), in.task()
 	})
 	type updateIn struct {
 		anyIn
@@ -52,8 +52,8 @@ func addTasks(s server) {
 		Note    string `json:"note,omitempty" jsonschema:"why, or how far it is"`
 		Blocked string `json:"blockedReason,omitempty" jsonschema:"for blocked: what a person has to do"`
 	}
-	add[updateIn](s, tool{zero: document.TaskUpdated{}, name: "task_update", description: "Say where a task stands."}, func(in updateIn) (*line, []string) {
-		l := command("task", "update", "--status="+in.Status)
+	addTool[updateIn](s, tool{zero: document.TaskUpdated{}, name: "task_update", description: "Say where a task stands."}, func(in updateIn) (*commandLine, []string) {
+		l := newCommandLine("task", "update", "--status="+in.Status)
 		l.flag("note", strings.TrimSpace(in.Blocked+"\n"+in.Note))
 		return l, in.task()
 	})
@@ -63,8 +63,8 @@ func addTasks(s server) {
 		Title   string `json:"title,omitempty" jsonschema:"a title"`
 		Content string `json:"content" jsonschema:"the whole text"`
 	}
-	add[storeIn](s, tool{zero: document.Product{}, name: "work_product_store", description: "Keep a work product of a task beside its commits: a report, a review, a plan."}, func(in storeIn) (*line, []string) {
-		l := command("task", "store", "--file=-")
+	addTool[storeIn](s, tool{zero: document.Product{}, name: "work_product_store", description: "Keep a work product of a task beside its commits: a report, a review, a plan."}, func(in storeIn) (*commandLine, []string) {
+		l := newCommandLine("task", "store", "--file=-")
 		l.flag("type", in.Type)
 		l.flag("title", in.Title)
 		l.stdin = []byte(in.Content)
@@ -80,11 +80,11 @@ func addIterations(s server) {
 		Rules     []rule   `json:"validationRules,omitempty" jsonschema:"in place of the rules of the repository's gate"`
 		Threshold int      `json:"circuitBreakerThreshold,omitempty" jsonschema:"after how many red validations in a row it ends; 3 by default"`
 	}
-	add[startIn](s, tool{zero: document.Iteration{}, name: "iteration_start", description: "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it."}, func(in startIn) (*line, []string) {
-		l := command("iteration", "start")
+	addTool[startIn](s, tool{zero: document.Iteration{}, name: "iteration_start", description: "Begin a loop on a task: validate, feedback, again, until it passes or a guard ends it."}, func(in startIn) (*commandLine, []string) {
+		l := newCommandLine("iteration", "start")
 		l.number("max-iterations", in.Max)
 		l.number("circuit-breaker", in.Threshold)
-		l.all("promise", in.Promises)
+		l.repeatFlag("promise", in.Promises)
 		if len(in.Rules) > 0 {
 			l.flag("rules", "-")
 			l.stdin = rulesOf(in.Rules)
@@ -95,8 +95,8 @@ func addIterations(s server) {
 		loopIn
 		Output string `json:"agentOutput,omitempty" jsonschema:"what you have said, with the promise in it if there is one; by default what you have stored for the task in this iteration"`
 	}
-	add[validateIn](s, tool{zero: document.Validate{}, name: "iteration_validate", description: "Run the rules on the work, find the promise, and say what comes next.", fine: []int{exitNeedsYou}}, func(in validateIn) (*line, []string) {
-		l := command("iteration", "validate")
+	addTool[validateIn](s, tool{zero: document.Validate{}, name: "iteration_validate", description: "Run the rules on the work, find the promise, and say what comes next.", okExits: []int{exitNeedsYou}}, func(in validateIn) (*commandLine, []string) {
+		l := newCommandLine("iteration", "validate")
 		if in.Output != "" {
 			l.flag("output", "-")
 			l.stdin = []byte(in.Output)
@@ -107,8 +107,8 @@ func addIterations(s server) {
 		loopIn
 		Notes string `json:"notes,omitempty" jsonschema:"what to know of the iteration that ends"`
 	}
-	add[nextIn](s, tool{zero: document.Iteration{}, name: "iteration_next", description: "Go on to the next iteration. Refused past the maximum."}, func(in nextIn) (*line, []string) {
-		l := command("iteration", "next")
+	addTool[nextIn](s, tool{zero: document.Iteration{}, name: "iteration_next", description: "Go on to the next iteration. Refused past the maximum."}, func(in nextIn) (*commandLine, []string) {
+		l := newCommandLine("iteration", "next")
 		l.flag("notes", in.Notes)
 		return l, in.task()
 	})
@@ -116,10 +116,10 @@ func addIterations(s server) {
 		loopIn
 		Promise string `json:"completionPromise,omitempty" jsonschema:"what you have promised; the last validation decides"`
 	}
-	add[completeIn](s, tool{zero: document.Iteration{}, name: "iteration_complete", description: "End the loop: as complete, or given up where a guard or you have ended it."}, func(in completeIn) (*line, []string) {
-		return command("iteration", "complete"), in.task()
+	addTool[completeIn](s, tool{zero: document.Iteration{}, name: "iteration_complete", description: "End the loop: as complete, or given up where a guard or you have ended it."}, func(in completeIn) (*commandLine, []string) {
+		return newCommandLine("iteration", "complete"), in.task()
 	})
-	add[loopIn](s, tool{zero: document.Iteration{}, name: "iteration_status", description: "How the loop stands, with its history."}, func(in loopIn) (*line, []string) { return command("iteration", "status"), in.task() })
+	addTool[loopIn](s, tool{zero: document.Iteration{}, name: "iteration_status", description: "How the loop stands, with its history."}, func(in loopIn) (*commandLine, []string) { return newCommandLine("iteration", "status"), in.task() })
 }
 
 func addCheckpoints(s server) {
@@ -133,12 +133,12 @@ func addCheckpoints(s server) {
 		Draft   string   `json:"draftContent,omitempty" jsonschema:"a draft that is in no file yet"`
 		Kind    string   `json:"draftType,omitempty" jsonschema:"what kind of draft that is"`
 	}
-	add[createIn](s, tool{zero: document.CheckpointCreated{}, name: "checkpoint_create", description: "Make a checkpoint that you, or a fresh session, can go on from."}, func(in createIn) (*line, []string) {
-		l := command("checkpoint", "create")
+	addTool[createIn](s, tool{zero: document.CheckpointCreated{}, name: "checkpoint_create", description: "Make a checkpoint that you, or a fresh session, can go on from."}, func(in createIn) (*commandLine, []string) {
+		l := newCommandLine("checkpoint", "create")
 		l.flag("trigger", in.Trigger)
 		l.flag("phase", in.Phase)
 		l.number("step", in.Step)
-		l.all("file", in.Files)
+		l.repeatFlag("file", in.Files)
 		l.flag("draft-type", in.Kind)
 		if in.Context != nil {
 			if text, err := json.Marshal(in.Context); err == nil { // it came as JSON
@@ -155,18 +155,20 @@ func addCheckpoints(s server) {
 		TaskID       string `json:"taskId" jsonschema:"the task's id in the tracker"`
 		CheckpointID string `json:"checkpointId,omitempty" jsonschema:"another one than the newest"`
 	}
-	add[resumeIn](s, tool{zero: document.Resume{}, name: "checkpoint_resume", description: "What to go on with, from the newest checkpoint that has not expired."}, func(in resumeIn) (*line, []string) {
-		l := command("checkpoint", "resume")
+	addTool[resumeIn](s, tool{zero: document.Resume{}, name: "checkpoint_resume", description: "What to go on with, from the newest checkpoint that has not expired."}, func(in resumeIn) (*commandLine, []string) {
+		l := newCommandLine("checkpoint", "resume")
 		l.flag("checkpoint", in.CheckpointID)
 		return l, []string{in.TaskID}
 	})
-	add[taskIn](s, tool{zero: document.Checkpoints{}, name: "checkpoint_list", description: "All checkpoints of a task, oldest first."}, func(in taskIn) (*line, []string) { return command("checkpoint", "list"), []string{in.TaskID} })
+	addTool[taskIn](s, tool{zero: document.Checkpoints{}, name: "checkpoint_list", description: "All checkpoints of a task, oldest first."}, func(in taskIn) (*commandLine, []string) {
+		return newCommandLine("checkpoint", "list"), []string{in.TaskID}
+	})
 	type cleanupIn struct {
 		TaskID string `json:"taskId" jsonschema:"the task's id in the tracker"`
 		Keep   int    `json:"keep,omitempty" jsonschema:"how many stay; 5 by default"`
 	}
-	add[cleanupIn](s, tool{zero: document.CheckpointsRemoved{}, name: "checkpoint_cleanup", description: "Forget what has expired, and all but the newest."}, func(in cleanupIn) (*line, []string) {
-		l := command("checkpoint", "cleanup")
+	addTool[cleanupIn](s, tool{zero: document.CheckpointsRemoved{}, name: "checkpoint_cleanup", description: "Forget what has expired, and all but the newest."}, func(in cleanupIn) (*commandLine, []string) {
+		l := newCommandLine("checkpoint", "cleanup")
 		l.number("keep", in.Keep)
 		return l, []string{in.TaskID}
 	})
@@ -179,8 +181,8 @@ func addHooks(s server) {
 		Max      int            `json:"maxIterations,omitempty" jsonschema:"for max-iterations"`
 		Metadata map[string]any `json:"metadata,omitempty" jsonschema:"anything, by name"`
 	}
-	add[registerIn](s, tool{zero: document.HookRegistered{}, name: "hook_register", description: "Add a hook that decides after each iteration of a task."}, func(in registerIn) (*line, []string) {
-		l := command("hook", "register")
+	addTool[registerIn](s, tool{zero: document.HookRegistered{}, name: "hook_register", description: "Add a hook that decides after each iteration of a task."}, func(in registerIn) (*commandLine, []string) {
+		l := newCommandLine("hook", "register")
 		l.flag("type", in.Type)
 		l.number("max", in.Max)
 		for _, name := range slices.Sorted(maps.Keys(in.Metadata)) {
@@ -199,8 +201,8 @@ func addHooks(s server) {
 		Draft      string           `json:"draftContent,omitempty"`
 		Kind       string           `json:"draftType,omitempty"`
 	}
-	add[evaluateIn](s, tool{zero: document.HookEvaluated{}, name: "hook_evaluate", description: "Have a task's hooks decide by what an iteration came to."}, func(in evaluateIn) (*line, []string) {
-		l := command("hook", "evaluate")
+	addTool[evaluateIn](s, tool{zero: document.HookEvaluated{}, name: "hook_evaluate", description: "Have a task's hooks decide by what an iteration came to."}, func(in evaluateIn) (*commandLine, []string) {
+		l := newCommandLine("hook", "evaluate")
 		text, err := json.Marshal(in)
 		if err != nil {
 			text = []byte(fmt.Sprintf("%q", err.Error())) // it came as JSON; what is none is refused
@@ -208,8 +210,8 @@ func addHooks(s server) {
 		l.stdin = text
 		return l, in.task()
 	})
-	add[taskIn](s, tool{zero: document.HookList{}, name: "hook_list", description: "The hooks of a task, in their order."}, func(in taskIn) (*line, []string) { return command("hook", "list"), []string{in.TaskID} })
-	add[taskIn](s, tool{zero: document.HooksCleared{}, name: "hook_clear", description: "Take all hooks of a task away."}, func(in taskIn) (*line, []string) { return command("hook", "clear"), []string{in.TaskID} })
+	addTool[taskIn](s, tool{zero: document.HookList{}, name: "hook_list", description: "The hooks of a task, in their order."}, func(in taskIn) (*commandLine, []string) { return newCommandLine("hook", "list"), []string{in.TaskID} })
+	addTool[taskIn](s, tool{zero: document.HooksCleared{}, name: "hook_clear", description: "Take all hooks of a task away."}, func(in taskIn) (*commandLine, []string) { return newCommandLine("hook", "clear"), []string{in.TaskID} })
 }
 
 func addEpics(s server) {
@@ -223,15 +225,15 @@ func addEpics(s server) {
 		Epic     string `json:"epic" jsonschema:"the epic's id in the tracker"`
 		Parallel int    `json:"maxParallel,omitempty" jsonschema:"tasks under way at the same time"`
 	}
-	add[nextIn](s, tool{zero: document.Next{}, name: "epic_next", description: "Claim the next ready tasks of an epic, with a worktree and a brief for each.", fine: []int{exitWaiting}}, func(in nextIn) (*line, []string) {
-		l := command("next", toolWait)
+	addTool[nextIn](s, tool{zero: document.Next{}, name: "epic_next", description: "Claim the next ready tasks of an epic, with a worktree and a brief for each.", okExits: []int{exitWaiting}}, func(in nextIn) (*commandLine, []string) {
+		l := newCommandLine("next", toolWait)
 		l.number("max-parallel", in.Parallel)
 		return l, []string{in.Epic}
 	})
-	add[taskIn](s, tool{zero: document.Land{}, name: "epic_land", description: "Check what was done for a task, land it and close it; or say what must be mended.", fine: []int{exitNeedsYou, exitWaiting}}, func(in taskIn) (*line, []string) { return command("land", toolWait), []string{in.TaskID} })
-	add[epicIn](s, tool{zero: document.Status{}, name: "epic_status", description: "What is done, what is stuck, why, and what to do."}, func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) })
+	addTool[taskIn](s, tool{zero: document.Land{}, name: "epic_land", description: "Check what was done for a task, land it and close it; or say what must be mended.", okExits: []int{exitNeedsYou, exitWaiting}}, func(in taskIn) (*commandLine, []string) { return newCommandLine("land", toolWait), []string{in.TaskID} })
+	addTool[epicIn](s, tool{zero: document.Status{}, name: "epic_status", description: "What is done, what is stuck, why, and what to do."}, func(in epicIn) (*commandLine, []string) { return newCommandLine("status"), operand(in.Epic) })
 	progress := tool{zero: document.Progress{}, name: "progress_summary", description: "How far an epic is: counts, time, cost, and how each task has iterated."}
-	answer[epicIn](s, progress, func(in epicIn) (*line, []string) { return command("status"), operand(in.Epic) }, func(printed []byte) ([]byte, error) {
+	addView[epicIn](s, progress, func(in epicIn) (*commandLine, []string) { return newCommandLine("status"), operand(in.Epic) }, func(printed []byte) ([]byte, error) {
 		var status document.Status
 		if err := json.Unmarshal(printed, &status); err != nil {
 			return nil, err
@@ -241,8 +243,8 @@ func addEpics(s server) {
 	type statsIn struct {
 		Agent string `json:"agentId,omitempty" jsonschema:"only this agent, such as me"`
 	}
-	add[statsIn](s, tool{zero: document.Stats{}, name: "agent_performance_get", description: "What each agent needed in all runs: iterations, time, tokens, and what failed."}, func(in statsIn) (*line, []string) {
-		l := command("stats")
+	addTool[statsIn](s, tool{zero: document.Stats{}, name: "agent_performance_get", description: "What each agent needed in all runs: iterations, time, tokens, and what failed."}, func(in statsIn) (*commandLine, []string) {
+		l := newCommandLine("stats")
 		l.flag("agent", in.Agent)
 		return l, nil
 	})
