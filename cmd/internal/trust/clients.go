@@ -112,8 +112,8 @@ func fileIn(root *os.Root, name string, d fs.DirEntry) (plan.Item, error) {
 	return clientItem(name, text), err
 }
 
-// unread is err where what git could not read may well be there: a plan without it would be of something else.
-func unread(err error) error {
+// unreadError is err where what git could not read may exist: a plan without it would be incomplete.
+func unreadError(err error) error {
 	if _, damaged := fault.Damaged(err); damaged {
 		return err
 	}
@@ -124,10 +124,10 @@ func unread(err error) error {
 func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.Item, err error) {
 	commit, err := w.Repo.Resolve(ctx, rev)
 	if err != nil {
-		return nil, unread(err) // else whoever needs it says so
+		return nil, unreadError(err) // else whoever needs it says so
 	}
 	if _, err := w.Repo.Tree(ctx, commit); err != nil {
-		return nil, unread(err) // a broken reference; likewise
+		return nil, unreadError(err) // a broken reference; likewise
 	}
 	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, clientFiles()...)...)
 	if err != nil {
@@ -169,15 +169,15 @@ func clientItem(name string, text []byte) plan.Item {
 		i.Text = strings.Join(commandsIn(doc, ""), "\n")
 	}
 	if path.Ext(name) == ".toml" {
-		i.Text = strings.Join(telling(text), "\n")
+		i.Text = strings.Join(runningLines(text), "\n")
 	}
 	sum := sha256.Sum256(text)
 	i.Detail = "sha256 " + hex.EncodeToString(sum[:])
 	return i
 }
 
-// runs are the keys of clients' JSON whose text a client runs, loads or connects to.
-func runs(key string) bool {
+// runsText reports whether a client runs, loads or connects to the text of a key in its JSON.
+func runsText(key string) bool {
 	switch strings.ToLower(key) {
 	case "command", "bash", "powershell", "url", "httpurl", "apikeyhelper", "awsauthrefresh", "awscredentialexport", "otelheadershelper", "plugin", "defaultmode":
 		return true
@@ -193,14 +193,14 @@ func commandsIn(doc any, at string) (out []string) {
 			where := strings.TrimPrefix(at+"."+key, ".")
 			program, isText := v[key].(string)
 			switch {
-			case isText && runs(key):
+			case isText && runsText(key):
 				if args, ok := v["args"].([]any); ok {
-					program = cmp.Or(strings.TrimSpace(program+" "+text.ShellWords(texts(args))), program)
+					program = cmp.Or(strings.TrimSpace(program+" "+text.ShellWords(stringsOf(args))), program)
 				}
 				out = append(out, where+": "+program)
 			case key == "allow" || key == "command" || key == "plugin":
 				if list, ok := v[key].([]any); ok {
-					out = append(out, where+": "+text.ShellWords(texts(list)))
+					out = append(out, where+": "+text.ShellWords(stringsOf(list)))
 					continue
 				}
 				fallthrough
@@ -216,15 +216,15 @@ func commandsIn(doc any, at string) (out []string) {
 	return out
 }
 
-func texts(list []any) (out []string) {
+func stringsOf(list []any) (out []string) {
 	for _, item := range list {
 		out = append(out, fmt.Sprint(item))
 	}
 	return out
 }
 
-// telling are the lines of a TOML file that name what is run.
-func telling(text []byte) (out []string) {
+// runningLines are the lines of a TOML file that name what is run.
+func runningLines(text []byte) (out []string) {
 	for line := range bytes.Lines(text) {
 		line := strings.TrimSpace(string(line))
 		key, _, set := strings.Cut(line, "=")

@@ -35,7 +35,7 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 		Example: "  orch trust\n  orch trust --show\n  orch trust 3f9a2c81d07e\n  orch trust --revoke",
 		Args:    cli.AtMost(1, "at most one digest"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return command(c.Context(), app, args, f)
+			return runCommand(c.Context(), app, args, f)
 		},
 	}
 	c.Flags().BoolVar(&f.show, "show", false, "only show it")
@@ -44,9 +44,9 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 	return c
 }
 
-// question is the one of the place that a command was called in.
-// Where all is to be forgotten, it does not matter what would run.
-func question(ctx context.Context, app *cli.App, f flags) (*Question, error) {
+// questionHere is the question about the project in the current folder. When all answers are to be
+// forgotten, it does not matter what would run.
+func questionHere(ctx context.Context, app *cli.App, f flags) (*Question, error) {
 	open := project.Open
 	if f.revoke {
 		open = project.Read
@@ -61,14 +61,14 @@ func question(ctx context.Context, app *cli.App, f flags) (*Question, error) {
 	return Ask(ctx, w, f.base)
 }
 
-func command(ctx context.Context, app *cli.App, args []string, f flags) error {
+func runCommand(ctx context.Context, app *cli.App, args []string, f flags) error {
 	if !f.show && app.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not say what is trusted", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}
 	if f.show && f.revoke {
 		return cli.Usage("--show and --revoke do not go together")
 	}
-	q, err := question(ctx, app, f)
+	q, err := questionHere(ctx, app, f)
 	if err != nil {
 		return err
 	}

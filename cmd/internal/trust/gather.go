@@ -22,10 +22,10 @@ import (
 	"github.com/beadsorch/orch/stophook/registry"
 )
 
-// gather makes the plan of a project: of its settings, of what clients would run by the
+// gatherPlan makes the plan of a project: of its settings, of what clients would run by the
 // files in its main work tree and in HEAD, of git's own configuration, of the hooks of its
 // tasks, and of the loop in the work tree. It fails where one of these cannot be read.
-func gather(ctx context.Context, w *project.Project) (plan.Plan, error) {
+func gatherPlan(ctx context.Context, w *project.Project) (plan.Plan, error) {
 	items := slices.Concat(gateItems(w.Config, w.Origins), agentItems(w.Config, w.Origins), pathItems(w.Config, w.Origins))
 	files, err := clientItems(ctx, w)
 	if err != nil {
@@ -201,10 +201,10 @@ func LoopItem(name, command string) plan.Item {
 	return plan.Item{Part: plan.Loop, Kind: "command of loop criterion", Name: name, Text: command}
 }
 
-// identity names a repository by what it is, not by where it is or what it says of itself:
+// identityOf names a repository by what it is, not by where it is or what it says of itself:
 // the ids of its first commits. One without commits, and a folder that is none, are named by
 // their place.
-func identity(ctx context.Context, repo *git.Repo, dir string) (string, error) {
+func identityOf(ctx context.Context, repo *git.Repo, dir string) (string, error) {
 	if repo == nil {
 		return "folder " + dir, nil
 	}

@@ -69,7 +69,7 @@ func (s store) open(make bool) (*os.Root, error) {
 		if err != nil {
 			break
 		}
-		root, err = enter(root, name, make)
+		root, err = openFolder(root, name, make)
 	}
 	if errors.Is(err, fs.ErrNotExist) && !make {
 		return nil, nil
@@ -80,8 +80,8 @@ func (s store) open(make bool) (*os.Root, error) {
 	return root, nil
 }
 
-// enter opens a folder below root, and closes root.
-func enter(root *os.Root, name string, make bool) (*os.Root, error) {
+// openFolder opens a folder below root, and closes root.
+func openFolder(root *os.Root, name string, make bool) (*os.Root, error) {
 	defer root.Close()
 	if make {
 		if err := root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -92,7 +92,7 @@ func enter(root *os.Root, name string, make bool) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() || !private(info) {
+	if !info.IsDir() || !isPrivate(info) {
 		return nil, fmt.Errorf("%s: %w", name, errUnsafe)
 	}
 	below, err := root.OpenRoot(name)
@@ -106,8 +106,8 @@ func enter(root *os.Root, name string, make bool) (*os.Root, error) {
 	return below, nil
 }
 
-// private reports whether a file or folder is this user's, and nobody else may write it.
-func private(info fs.FileInfo) bool {
+// isPrivate reports whether a file or folder is this user's, and no one else may write it.
+func isPrivate(info fs.FileInfo) bool {
 	sys, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(sys.Uid) == os.Geteuid() && info.Mode().Perm()&0o022 == 0
 }
@@ -144,7 +144,7 @@ func (s store) read(root *os.Root, name string) (r record, ok bool) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || !info.Mode().IsRegular() || !private(info) || info.Size() > maxRecord {
+	if err != nil || !info.Mode().IsRegular() || !isPrivate(info) || info.Size() > maxRecord {
 		return r, false
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxRecord))

@@ -45,7 +45,7 @@ type Question struct {
 // tree and in HEAD count, and those in base, the revision that agents start from, as far as
 // they were never confirmed. It fails where the plan or the answers cannot be read.
 func Ask(ctx context.Context, w *project.Project, base string) (*Question, error) {
-	id, err := identity(ctx, w.Repo, w.Root)
+	id, err := identityOf(ctx, w.Repo, w.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +53,7 @@ func Ask(ctx context.Context, w *project.Project, base string) (*Question, error
 	if err != nil {
 		return nil, err
 	}
-	if q.Plan, err = gather(ctx, w); err != nil || base == "HEAD" {
+	if q.Plan, err = gatherPlan(ctx, w); err != nil || base == "HEAD" {
 		return q, err
 	}
 	items, err := filesOf(ctx, w, base)
@@ -109,7 +109,7 @@ func Flag(c *cobra.Command, word *string) {
 // AskFolder makes the question of a folder that is no repository: only a loop can be there.
 // It fails as Ask does.
 func AskFolder(app *cli.App, dir string) (*Question, error) {
-	id, err := identity(context.Background(), nil, dir)
+	id, err := identityOf(context.Background(), nil, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -279,7 +279,7 @@ func (q *Question) refusal(state State, word string) error {
 // Answer keeps what a person has said of the plan. It fails where that cannot be written.
 func (q *Question) Answer(yes bool) error {
 	version, _ := cli.Version()
-	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: person(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan}
+	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: personName(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan}
 	if last := len(q.records) - 1; last >= 0 && !r.At.After(q.records[last].At) {
 		r.At = q.records[last].At.Add(time.Nanosecond) // the newest answer is the last one
 	}
@@ -311,8 +311,8 @@ func (q *Question) Revoke() (int, error) {
 	return q.store.forget(func(record) bool { return true })
 }
 
-// person is who answers, as far as the environment tells.
-func person(p cli.Process) string {
+// personName is who answers, as far as the environment says.
+func personName(p cli.Process) string {
 	return cmp.Or(p.Getenv("SUDO_USER"), p.Getenv("USER"), p.Getenv("LOGNAME"), "uid "+fmt.Sprint(os.Getuid()))
 }
 

@@ -42,13 +42,13 @@ type Item struct {
 	Own bool `json:"-"`
 }
 
-// compare orders items.
-func compare(a, b Item) int {
+// compareItems orders items.
+func compareItems(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Detail, b.Detail))
 }
 
-// same reports whether two items would run the same.
-func same(a, b Item) bool { return compare(a, b) == 0 }
+// sameItem reports whether two items would run the same.
+func sameItem(a, b Item) bool { return compareItems(a, b) == 0 }
 
 // Plan is a set of items, in order.
 type Plan []Item
@@ -57,7 +57,7 @@ type Plan []Item
 func New(items ...Item) Plan {
 	p := slices.Clone(items)
 	slices.SortFunc(p, func(a, b Item) int {
-		if c := compare(a, b); c != 0 || a.Own == b.Own {
+		if c := compareItems(a, b); c != 0 || a.Own == b.Own {
 			return c
 		}
 		if a.Own {
@@ -65,7 +65,7 @@ func New(items ...Item) Plan {
 		}
 		return -1
 	})
-	return slices.CompactFunc(p, same)
+	return slices.CompactFunc(p, sameItem)
 }
 
 // digestVersion goes into every digest, so that one of another version never matches.
@@ -98,17 +98,17 @@ func Short(digest string) string {
 
 // Matches reports whether word names a digest: in full, or by its first digits, 12 or more.
 func Matches(digest, word string) bool {
-	return IsDigest(word) && strings.HasPrefix(strings.TrimPrefix(digest, digestPrefix), digits(word))
+	return IsDigest(word) && strings.HasPrefix(strings.TrimPrefix(digest, digestPrefix), hexDigits(word))
 }
 
 // IsDigest reports whether a word can name a plan at all.
 func IsDigest(word string) bool {
-	d := digits(word)
+	d := hexDigits(word)
 	return len(d) >= MinDigits && len(d) <= MaxDigits && strings.Trim(d, "0123456789abcdef") == ""
 }
 
-// digits are those of a digest as a person writes it.
-func digits(word string) string {
+// hexDigits are those of a digest as a person writes it.
+func hexDigits(word string) string {
 	return strings.TrimPrefix(strings.ToLower(strings.TrimSpace(word)), digestPrefix)
 }
 
@@ -124,14 +124,14 @@ func (p Plan) Of(parts ...Part) (out Plan) {
 
 // Has reports whether the plan has an item.
 func (p Plan) Has(item Item) bool {
-	return slices.ContainsFunc(p, func(i Item) bool { return same(i, item) })
+	return slices.ContainsFunc(p, func(i Item) bool { return sameItem(i, item) })
 }
 
 // Named reports whether the repository names any of it.
 func (p Plan) Named() bool { return slices.ContainsFunc(p, func(i Item) bool { return !i.Own }) }
 
 // equal reports whether two plans have the same items.
-func (p Plan) equal(other Plan) bool { return slices.EqualFunc(p, other, same) }
+func (p Plan) equal(other Plan) bool { return slices.EqualFunc(p, other, sameItem) }
 
 // Covered reports whether the parts of p are trusted, by plans that a person has confirmed.
 // Settings have to be as they were in one of these, as a whole; settings of which the

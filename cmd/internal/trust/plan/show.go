@@ -48,13 +48,13 @@ func (i Item) body(b *strings.Builder, indent string) {
 			continue
 		}
 		for line := range strings.SplitSeq(text, "\n") {
-			wrap(b, indent, Visible(line))
+			wrapLine(b, indent, Visible(line))
 		}
 	}
 }
 
-// wrap prints a line, as several where it is long; nothing of it is left out.
-func wrap(b *strings.Builder, indent, line string) {
+// wrapLine prints a line, as several where it is long; nothing of it is left out.
+func wrapLine(b *strings.Builder, indent, line string) {
 	runes := []rune(line)
 	for first := true; first || len(runes) > 0; first = false {
 		n := min(len(runes), width)
@@ -76,7 +76,7 @@ func Visible(s string) string {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			fmt.Fprintf(&b, "<0x%02X>", s[0])
-		case r == ' ', unicode.IsGraphic(r) && !unicode.Is(unicode.Zs, r) && !hidden(r):
+		case r == ' ', unicode.IsGraphic(r) && !unicode.Is(unicode.Zs, r) && !isInvisible(r):
 			b.WriteRune(r)
 		default:
 			fmt.Fprintf(&b, "<U+%04X>", r)
@@ -86,7 +86,7 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// hidden reports whether a character that counts as graphic is shown as nothing.
-func hidden(r rune) bool {
+// isInvisible reports whether a character that counts as graphic is shown as nothing.
+func isInvisible(r rune) bool {
 	return unicode.Is(unicode.Variation_Selector, r) || unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
 }
