@@ -57,7 +57,7 @@ func (f AgentFile) parts() (head, body []byte) {
 // says nothing, since clients read such heads too.
 func (c *Config) define(f AgentFile, named map[string][]string) error {
 	name, head := f.name(), f.head()
-	root, err := parse(f.Path, head)
+	root, err := parseDocument(f.Path, head)
 	if err != nil || root == nil || root.Kind != yaml.MappingNode || !agentName().MatchString(name) {
 		return nil
 	}
@@ -69,7 +69,7 @@ func (c *Config) define(f AgentFile, named map[string][]string) error {
 		if !known {
 			d = Definition{Enabled: true, MaxIterations: c.Agents["me"].MaxIterations}
 		}
-		if fault := d.settings().record(root.Content[i+1], "iteration", nowhere); fault != nil {
+		if fault := d.settings().record(root.Content[i+1], "iteration", noKey); fault != nil {
 			return fault.inFile(f.Path, head)
 		}
 		named[name], d.ValidationRules = d.ValidationRules, nil

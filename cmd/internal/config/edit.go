@@ -45,7 +45,7 @@ func AddGate(path string, data []byte, rules []validation.Rule) (out []byte, ok 
 // gatePlace finds the line behind which a gate may stand, and how far it is indented; line
 // 0 is the end of the file, with a key workflow of its own.
 func gatePlace(path string, data []byte) (line, indent int, ok bool) {
-	root, err := parse(path, data)
+	root, err := parseDocument(path, data)
 	if err != nil {
 		return 0, 0, false
 	}

@@ -58,7 +58,7 @@ type fault struct {
 func (f *fault) inFile(path string, data []byte) *Error {
 	return &Error{
 		File: path, Line: f.node.Line, Column: f.node.Column, Key: printable(f.key), What: printable(f.what), Fix: printable(f.fix),
-		Snippet: snippet(data, f.node.Line, f.node.Column),
+		Snippet: excerpt(data, f.node.Line, f.node.Column),
 	}
 }
 
@@ -71,8 +71,8 @@ func (f *fault) inVariable(name string) *Error {
 	return &Error{Key: printable(key), What: printable(f.what), Fix: printable(f.fix)}
 }
 
-// snippet is a line with a mark below the column, at most 100 characters around it.
-func snippet(data []byte, line, column int) string {
+// excerpt is a line with a mark below the column, at most 100 characters around it.
+func excerpt(data []byte, line, column int) string {
 	text := nthLine(data, line)
 	if text == "" || column < 1 {
 		return printable(text)
@@ -106,19 +106,19 @@ func printable(s string) string {
 	}, s)
 }
 
-// nearest is the word of known that a person may have meant, or "".
-func nearest(word string, known []string) string {
+// nearestWord is the word of known that a person may have meant, or "".
+func nearestWord(word string, known []string) string {
 	best, least := "", len(word)/3+2
 	for _, k := range known {
-		if d := Distance(plain(word), plain(k)); d < least {
+		if d := Distance(normalize(word), normalize(k)); d < least {
 			best, least = k, d
 		}
 	}
 	return best
 }
 
-// plain is a word without what people mix up: maxParallel, max-parallel, MAX_PARALLEL.
-func plain(s string) string {
+// normalize is a word without what people mix up: maxParallel, max-parallel, MAX_PARALLEL.
+func normalize(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
 }
 
@@ -145,9 +145,9 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// meant is the advice for a word that is not known.
-func meant(word string, known []string) string {
-	if k := nearest(word, known); k != "" {
+// suggest is the advice for a word that is not known.
+func suggest(word string, known []string) string {
+	if k := nearestWord(word, known); k != "" {
 		return "did you mean " + k + "?"
 	}
 	return "known here: " + strings.Join(known, ", ")

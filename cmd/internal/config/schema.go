@@ -64,8 +64,8 @@ func schema(c *Config) settings {
 	}
 }
 
-// nowhere is for mappings whose keys are not settings of their own.
-func nowhere(*yaml.Node) string { return "" }
+// noKey is for mappings whose keys are not settings of their own.
+func noKey(*yaml.Node) string { return "" }
 
 // rules reads a list of validation rules.
 func rules(name string, at *[]validation.Rule) *setting {
@@ -82,7 +82,7 @@ func rules(name string, at *[]validation.Rule) *setting {
 		},
 		read: func(n *yaml.Node, key string) *fault {
 			out := []validation.Rule{}
-			f := each(n, key, func(item *yaml.Node, key string) *fault {
+			f := eachItem(n, key, func(item *yaml.Node, key string) *fault {
 				r, f := rule(item, key)
 				if f == nil && slices.ContainsFunc(out, func(other validation.Rule) bool { return other.Name == r.Name }) {
 					f = &fault{item, key + ".name", "is the same as that of a rule before", "give each rule a name of its own"}
@@ -101,7 +101,7 @@ func rules(name string, at *[]validation.Rule) *setting {
 // Rules reads a list of rules, as workflow.gate has them, in YAML or JSON; path is for
 // errors. It fails with an [*Error].
 func Rules(path string, data []byte) (out []validation.Rule, err error) {
-	root, err := parse(path, data)
+	root, err := parseDocument(path, data)
 	if err != nil || root == nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func rule(n *yaml.Node, key string) (r validation.Rule, f *fault) {
 		number("min", &r.Min, 100), duration("timeout", &r.Timeout, 1),
 		word("dir", &r.Dir), boolean("parallel", &r.Parallel), boolean("enabled", &enabled),
 	}
-	if f := fields.record(n, key, nowhere); f != nil {
+	if f := fields.record(n, key, noKey); f != nil {
 		return r, f
 	}
 	r.Off = !enabled
@@ -161,7 +161,7 @@ func definitions(name string, at map[string]Definition) *setting {
 			return "{" + strings.TrimPrefix(b.String(), ", ") + "}"
 		},
 		read: func(n *yaml.Node, key string) *fault {
-			return pairs(n, key, func(name string, k, v *yaml.Node) *fault {
+			return eachPair(n, key, func(name string, k, v *yaml.Node) *fault {
 				if !agentName().MatchString(name) {
 					return &fault{k, key + "." + name, "is no name for an agent", "use letters, digits, . _ and -"}
 				}
@@ -169,7 +169,7 @@ func definitions(name string, at map[string]Definition) *setting {
 				if !known {
 					d = Definition{Enabled: true, MaxIterations: at["me"].MaxIterations}
 				}
-				f := d.settings().record(v, key+"."+name, nowhere)
+				f := d.settings().record(v, key+"."+name, noKey)
 				at[name] = d
 				return f
 			})
@@ -219,7 +219,7 @@ func (s settings) check(c Config) error {
 		for _, name := range c.Agents[agent].ValidationRules {
 			if !slices.Contains(names, name) {
 				return s.named("agents").fault("workflow.agents."+agent+".validationRules",
-					fmt.Sprintf("has %s, which is no rule of the gate", text.Quote(name, 40)), meant(name, names))
+					fmt.Sprintf("has %s, which is no rule of the gate", text.Quote(name, 40)), suggest(name, names))
 			}
 		}
 	}

@@ -89,7 +89,7 @@ func (s settings) names() (out []string) {
 // textTag marks a scalar that comes from a variable, where all is text.
 const textTag = "!variable"
 
-func has(n *yaml.Node, tags ...string) bool {
+func hasTag(n *yaml.Node, tags ...string) bool {
 	tag := n.ShortTag()
 	return tag == textTag || slices.Contains(tags, tag)
 }
@@ -103,15 +103,15 @@ func scalar(n *yaml.Node, key, want string, tags ...string) (string, *fault) {
 		return "", &fault{n, key, "has no value", "give it " + want + ", or leave it out"}
 	case n.Kind != yaml.ScalarNode:
 		return "", &fault{n, key, "is not " + want, ""}
-	case has(n, tags...):
+	case hasTag(n, tags...):
 		return n.Value, nil
 	case slices.Contains(tags, "!!str"):
 		return "", &fault{n, key, "is not " + want, "quote it: " + strconv.Quote(n.Value)}
 	}
-	return "", wrong(n, key, n.Value, want)
+	return "", wrongValue(n, key, n.Value, want)
 }
 
-func wrong(n *yaml.Node, key, value, want string) *fault {
+func wrongValue(n *yaml.Node, key, value, want string) *fault {
 	return &fault{n, key, fmt.Sprintf("is %s, not %s", text.Quote(value, 40), want), ""}
 }
 
@@ -124,7 +124,7 @@ func boolean(name string, at *bool) *setting {
 		}
 		v, err := strconv.ParseBool(strings.ToLower(text))
 		if err != nil {
-			return wrong(n, key, text, want)
+			return wrongValue(n, key, text, want)
 		}
 		*at = v
 		return nil
@@ -140,7 +140,7 @@ func whole[T int | int64](name string, at *T, least, most int64) *setting {
 		}
 		v, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || v < least || v > most {
-			return wrong(n, key, text, want)
+			return wrongValue(n, key, text, want)
 		}
 		*at = T(v)
 		return nil
@@ -156,7 +156,7 @@ func number(name string, at *float64, most float64) *setting {
 		}
 		v, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(v >= 0 && v <= most) {
-			return wrong(n, key, text, want)
+			return wrongValue(n, key, text, want)
 		}
 		*at = v
 		return nil
@@ -175,7 +175,7 @@ func duration(name string, at *time.Duration, least time.Duration) *setting {
 		}
 		v, err := time.ParseDuration(text)
 		if err != nil || v < least {
-			return wrong(n, key, text, want)
+			return wrongValue(n, key, text, want)
 		}
 		*at = v
 		return nil
@@ -196,10 +196,10 @@ func shortTime(d time.Duration) string {
 
 // word is text; one of the known, if there are some.
 func word(name string, at *string, known ...string) *setting {
-	return &setting{name: name, show: func() string { return shown(*at) }, read: func(n *yaml.Node, key string) *fault {
+	return &setting{name: name, show: func() string { return quoteValue(*at) }, read: func(n *yaml.Node, key string) *fault {
 		text, f := scalar(n, key, "text", "!!str")
 		if f == nil {
-			f = unknown(n, key, text, known)
+			f = unknownWord(n, key, text, known)
 		}
 		if f == nil {
 			*at = text
@@ -208,31 +208,31 @@ func word(name string, at *string, known ...string) *setting {
 	}}
 }
 
-func shown(s string) string {
+func quoteValue(s string) string {
 	if s == "" {
 		return `""`
 	}
 	return s
 }
 
-func unknown(n *yaml.Node, key, word string, known []string) *fault {
+func unknownWord(n *yaml.Node, key, word string, known []string) *fault {
 	if len(known) == 0 || slices.Contains(known, word) {
 		return nil
 	}
-	return &fault{n, key, fmt.Sprintf("is %s, not one of %s", text.Quote(word, 40), strings.Join(known, ", ")), meant(word, known)}
+	return &fault{n, key, fmt.Sprintf("is %s, not one of %s", text.Quote(word, 40), strings.Join(known, ", ")), suggest(word, known)}
 }
 
 // list is a sequence of texts, none of them empty; of the known, if there are some.
 func list(name string, at *[]string, known ...string) *setting {
 	return &setting{name: name, form: asList, show: func() string { return shownList(*at) }, read: func(n *yaml.Node, key string) *fault {
 		out := []string{}
-		f := each(n, key, func(item *yaml.Node, key string) *fault {
+		f := eachItem(n, key, func(item *yaml.Node, key string) *fault {
 			text, f := scalar(item, key, "text", "!!str")
 			if f == nil && strings.TrimSpace(text) == "" {
 				f = &fault{item, key, "is empty", "leave it out"}
 			}
 			if f == nil {
-				f = unknown(item, key, text, known)
+				f = unknownWord(item, key, text, known)
 			}
 			out = append(out, text)
 			return f
@@ -248,7 +248,7 @@ func list(name string, at *[]string, known ...string) *setting {
 func globs(name string, at *[]string) *setting {
 	return &setting{name: name, form: asList, adds: true, show: func() string { return shownList(*at) }, read: func(n *yaml.Node, key string) *fault {
 		out := slices.Clone(*at)
-		f := each(n, key, func(item *yaml.Node, key string) *fault {
+		f := eachItem(n, key, func(item *yaml.Node, key string) *fault {
 			text, f := scalar(item, key, "text", "!!str")
 			if f != nil {
 				return f
@@ -277,8 +277,8 @@ func shownList(list []string) string {
 	return string(text)
 }
 
-// each calls fn for the items of a sequence, until one faults.
-func each(n *yaml.Node, key string, fn func(item *yaml.Node, key string) *fault) *fault {
+// eachItem calls fn for the items of a sequence, until one faults.
+func eachItem(n *yaml.Node, key string, fn func(item *yaml.Node, key string) *fault) *fault {
 	if n.Kind == yaml.AliasNode {
 		return &fault{n, key, "is an alias, which is not read here", "write the list itself"}
 	}
@@ -293,9 +293,9 @@ func each(n *yaml.Node, key string, fn func(item *yaml.Node, key string) *fault)
 	return nil
 }
 
-// pairs calls fn for the keys of a mapping, until one faults. Nothing at all counts as an
+// eachPair calls fn for the keys of a mapping, until one faults. Nothing at all counts as an
 // empty mapping, so that a section may stand there with its keys commented out.
-func pairs(n *yaml.Node, key string, fn func(name string, k, v *yaml.Node) *fault) *fault {
+func eachPair(n *yaml.Node, key string, fn func(name string, k, v *yaml.Node) *fault) *fault {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null":
 		return nil
@@ -323,7 +323,7 @@ func pairs(n *yaml.Node, key string, fn func(name string, k, v *yaml.Node) *faul
 
 // record reads a mapping whose keys are these; from says where they come from.
 func (s settings) record(n *yaml.Node, key string, from func(*yaml.Node) string) *fault {
-	return pairs(n, key, func(name string, k, v *yaml.Node) *fault {
+	return eachPair(n, key, func(name string, k, v *yaml.Node) *fault {
 		one := s.named(name)
 		if one == nil {
 			return &fault{k, key + "." + name, "is not a setting", s.advice(name)}
@@ -342,12 +342,12 @@ func (s settings) record(n *yaml.Node, key string, from func(*yaml.Node) string)
 
 // advice is for a key that is not known here: one like it, or the place where it is known.
 func (s settings) advice(name string) string {
-	if nearest(name, s.names()) == "" {
+	if nearestWord(name, s.names()) == "" {
 		for _, section := range s {
-			if near := nearest(name, section.within.names()); near != "" {
+			if near := nearestWord(name, section.within.names()); near != "" {
 				return "did you mean " + section.name + "." + near + "?"
 			}
 		}
 	}
-	return meant(name, s.names())
+	return suggest(name, s.names())
 }

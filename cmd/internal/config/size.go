@@ -29,7 +29,7 @@ func size(name string, at *int64) *setting {
 		}
 		v, ok := parseSize(text)
 		if !ok {
-			return wrong(n, key, text, want)
+			return wrongValue(n, key, text, want)
 		}
 		*at = v
 		return nil

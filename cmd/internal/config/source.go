@@ -34,11 +34,11 @@ func (s settings) readFile(file File, repo bool) error {
 	if len(data) > maxFileBytes {
 		return &Error{File: path, What: fmt.Sprintf("has %d bytes; settings have at most %d", len(data), maxFileBytes)}
 	}
-	root, err := parse(path, data)
+	root, err := parseDocument(path, data)
 	if err != nil || root == nil {
 		return err
 	}
-	f := workflow(root, func(n *yaml.Node) *fault {
+	f := readWorkflow(root, func(n *yaml.Node) *fault {
 		return s.record(n, topKey, func(k *yaml.Node) string { return fmt.Sprintf("%s:%d", cmp.Or(file.Name, filepath.Base(path)), k.Line) })
 	})
 	if f != nil {
@@ -52,8 +52,8 @@ func (s settings) readFile(file File, repo bool) error {
 	return nil
 }
 
-// parse gives the outermost node of the only document, nil when there is none.
-func parse(path string, data []byte) (*yaml.Node, error) {
+// parseDocument gives the outermost node of the only document, nil when there is none.
+func parseDocument(path string, data []byte) (*yaml.Node, error) {
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, more yaml.Node
 	if err := d.Decode(&doc); errors.Is(err, io.EOF) {
@@ -88,15 +88,15 @@ func syntaxError(path string, data []byte, err error) error {
 	}
 	text := nthLine(data, line)
 	e.Line, e.Column = line, 1+len(text)-len(strings.TrimLeft(text, " \t"))
-	e.What, e.Snippet = "is no YAML: "+printable(m[2]), snippet(data, e.Line, e.Column)
+	e.What, e.Snippet = "is no YAML: "+printable(m[2]), excerpt(data, e.Line, e.Column)
 	if strings.Contains(text, "\t") {
 		e.Fix = "indent with spaces, not with tabs"
 	}
 	return e
 }
 
-// workflow reads the one key of the file that is ours.
-func workflow(root *yaml.Node, read func(*yaml.Node) *fault) *fault {
+// readWorkflow reads the one key of the file that is ours.
+func readWorkflow(root *yaml.Node, read func(*yaml.Node) *fault) *fault {
 	if root.Kind == yaml.ScalarNode && root.ShortTag() == "!!null" {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (s settings) readEnv(env []string) error {
 		if values[name] == "" {
 			continue
 		}
-		n, err := variable(values[name], one.form)
+		n, err := variableNode(values[name], one.form)
 		if err != nil {
 			return &Error{Key: name, What: "is no YAML: " + printable(strings.TrimPrefix(err.Error(), "yaml: "))}
 		}
@@ -144,8 +144,8 @@ func (s settings) readEnv(env []string) error {
 	return nil
 }
 
-// variable makes a node of a variable's text. It fails for what is to be YAML and is not.
-func variable(value string, f form) (*yaml.Node, error) {
+// variableNode makes a node of a variable's text. It fails for what is to be YAML and is not.
+func variableNode(value string, f form) (*yaml.Node, error) {
 	if f == asText {
 		return scalarNode(value), nil
 	}
