@@ -27,7 +27,7 @@ func Checks(script string) (out []string) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		for _, command := range commands(line) {
+		for _, command := range splitCommands(line) {
 			if check().MatchString(command) && !slices.Contains(out, command) {
 				out = append(out, command)
 			}
@@ -44,8 +44,8 @@ var (
 	redirect = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\s*(?:\d?>{1,2}\s*\S+|\d?>&\d|&>\s*\S+|<\s*\S+)`) })
 )
 
-// commands takes a line of a shell script apart, as far as that is needed here.
-func commands(line string) (out []string) {
+// splitCommands splits a line of a shell script into commands, as far as that is needed here.
+func splitCommands(line string) (out []string) {
 	for _, part := range separator().Split(line, -1) {
 		part = keyword().ReplaceAllString(strings.TrimSpace(part), "")
 		part = redirect().ReplaceAllString(part, "")

@@ -59,21 +59,21 @@ func Client(c client.Client) []Want {
 		wants = append(wants, Whole(path, c.Files[path]))
 	}
 	for _, path := range slices.Sorted(maps.Keys(c.Append)) {
-		wants = append(wants, appended(path, c.Append[path]))
+		wants = append(wants, withAppended(path, c.Append[path]))
 	}
 	if c.Servers == "" {
 		return wants
 	}
 	tools := Want{Path: c.Servers, Text: putTools, Take: dropTools}
 	if c.Servers == c.Settings {
-		wants[0].Text, wants[0].Take = both(wants[0].Text, putTools), both(wants[0].Take, dropTools)
+		wants[0].Text, wants[0].Take = chain(wants[0].Text, putTools), chain(wants[0].Take, dropTools)
 		return wants
 	}
 	return append(wants, tools)
 }
 
-// appended is a file with a text of orch's at its end, once.
-func appended(path, text string) Want {
+// withAppended is a file with a text of orch's at its end, once.
+func withAppended(path, text string) Want {
 	return Want{Path: path, Text: func(before []byte) ([]byte, error) {
 		switch {
 		case bytes.Contains(before, []byte(text)):
@@ -94,8 +94,8 @@ func putTools(before []byte) ([]byte, error) {
 
 func dropTools(now []byte) ([]byte, error) { return settings.Drop(now, "mcpServers", "orch") }
 
-// both does one thing to a text after another.
-func both(first, second func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
+// chain applies two edits to a text, one after the other.
+func chain(first, second func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(text []byte) ([]byte, error) {
 		text, err := first(text)
 		if err != nil {
@@ -138,13 +138,13 @@ func (e *FileError) Unwrap() error { return e.Err }
 // Edits are what has to change for the files to be as they are wanted; none when they are.
 // It fails with a [FileError].
 func Edits(root, record string, wants []Want) ([]Edit, error) {
-	kept, err := load(record)
+	kept, err := loadRecord(record)
 	if err != nil {
 		return nil, err
 	}
 	var edits []Edit
 	for _, w := range wants {
-		before, err := read(filepath.Join(root, w.Path))
+		before, err := readFile(filepath.Join(root, w.Path))
 		if err != nil {
 			return nil, &FileError{w.Path, err}
 		}
@@ -155,7 +155,7 @@ func Edits(root, record string, wants []Want) ([]Edit, error) {
 		if bytes.Equal(before, text) {
 			continue
 		}
-		if before != nil && w.Take == nil && !w.Over && !ours(kept, w.Path, before) {
+		if before != nil && w.Take == nil && !w.Over && !isOurs(kept, w.Path, before) {
 			if w.Yields {
 				continue
 			}
@@ -166,15 +166,15 @@ func Edits(root, record string, wants []Want) ([]Edit, error) {
 	return edits, nil
 }
 
-// ours reports whether a file is as an earlier version of orch has written it.
-func ours(kept []Edit, path string, now []byte) bool {
+// isOurs reports whether a file is as an earlier version of orch has written it.
+func isOurs(kept []Edit, path string, now []byte) bool {
 	return slices.ContainsFunc(kept, func(k Edit) bool { return k.Path == path && k.After == digest(now) })
 }
 
 // Write carries edits out, after writing down in the file record what was there. What an
 // earlier edit wrote over stays what taking out gives back.
 func Write(root, record string, edits []Edit) error {
-	kept, err := load(record)
+	kept, err := loadRecord(record)
 	if err != nil {
 		return err
 	}
@@ -193,12 +193,12 @@ func Write(root, record string, edits []Edit) error {
 		}
 		kept = append(kept, e)
 	}
-	if err := save(record, kept); err != nil {
+	if err := saveRecord(record, kept); err != nil {
 		return err
 	}
 	for _, e := range edits {
 		path := filepath.Join(root, e.Path)
-		if err := replace(path, e.Text); err != nil {
+		if err := replaceFile(path, e.Text); err != nil {
 			return err
 		}
 		if e.program && e.Before == nil {
@@ -213,7 +213,7 @@ func Write(root, record string, edits []Edit) error {
 // Undo gives the files back as they were, those of all wants, and forgets them. It names
 // the files that it gave back, and those that were changed since.
 func Undo(root, record string, wants []Want) (back, changed []string, err error) {
-	kept, err := load(record)
+	kept, err := loadRecord(record)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -224,7 +224,7 @@ func Undo(root, record string, wants []Want) (back, changed []string, err error)
 			rest = append(rest, e)
 			continue
 		}
-		same, err := undo(root, e, wants[at].Take)
+		same, err := undoEdit(root, e, wants[at].Take)
 		if err != nil {
 			return back, changed, err
 		}
@@ -233,13 +233,13 @@ func Undo(root, record string, wants []Want) (back, changed []string, err error)
 			changed = append(changed, e.Path)
 		}
 	}
-	return back, changed, save(record, rest)
+	return back, changed, saveRecord(record, rest)
 }
 
-// undo gives one file back; same says that nobody had changed it.
-func undo(root string, e Edit, take func([]byte) ([]byte, error)) (same bool, err error) {
+// undoEdit restores one file; same is false when it had been changed since.
+func undoEdit(root string, e Edit, take func([]byte) ([]byte, error)) (same bool, err error) {
 	path := filepath.Join(root, e.Path)
-	now, err := read(path)
+	now, err := readFile(path)
 	if err != nil || now == nil {
 		return true, err
 	}
@@ -251,7 +251,7 @@ func undo(root string, e Edit, take func([]byte) ([]byte, error)) (same bool, er
 		removeDirs(filepath.Dir(path), e.Dirs)
 		return true, nil
 	case digest(now) == e.After:
-		return true, replace(path, e.Before)
+		return true, replaceFile(path, e.Before)
 	case take == nil:
 		return false, nil
 	}
@@ -259,7 +259,7 @@ func undo(root string, e Edit, take func([]byte) ([]byte, error)) (same bool, er
 	if err != nil {
 		return false, &FileError{e.Path, fmt.Errorf("%w: %w", ErrSettings, err)}
 	}
-	return false, replace(path, rest)
+	return false, replaceFile(path, rest)
 }
 
 // removeDirs removes the folders that were made for a file, as far as they are empty.
@@ -269,8 +269,8 @@ func removeDirs(dir string, n int) {
 	}
 }
 
-func load(record string) (kept []Edit, err error) {
-	text, err := read(record)
+func loadRecord(record string) (kept []Edit, err error) {
+	text, err := readFile(record)
 	if err == nil && text != nil {
 		err = json.Unmarshal(text, &kept)
 	}
@@ -280,8 +280,8 @@ func load(record string) (kept []Edit, err error) {
 	return kept, nil
 }
 
-// save writes down what the files were; with nothing to say there is no record.
-func save(record string, kept []Edit) error {
+// saveRecord records what the files were; without edits there is no record.
+func saveRecord(record string, kept []Edit) error {
 	if len(kept) == 0 {
 		if err := os.Remove(record); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return fmt.Errorf("forgetting what was there: %w", err)
@@ -295,11 +295,11 @@ func save(record string, kept []Edit) error {
 	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
 		return fmt.Errorf("keeping what was there: %w", err)
 	}
-	return replace(record, text)
+	return replaceFile(record, text)
 }
 
-// read is the content of a file; nil where there is none.
-func read(path string) ([]byte, error) {
+// readFile is the content of a file; nil where there is none.
+func readFile(path string) ([]byte, error) {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -310,9 +310,9 @@ func read(path string) ([]byte, error) {
 	return append([]byte{}, b...), nil
 }
 
-// replace replaces a file as a whole; one that is there keeps its mode, and its place
+// replaceFile replaces a file as a whole; one that is there keeps its mode, and its place
 // behind a link.
-func replace(path string, text []byte) error {
+func replaceFile(path string, text []byte) error {
 	if to, err := filepath.EvalSymlinks(path); err == nil {
 		path = to
 	}

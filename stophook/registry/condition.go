@@ -59,7 +59,7 @@ func (c Condition) holds(x Context) bool {
 	case "phase":
 		return (x.ExecutionPhase == c.value) == (c.op == "==")
 	case "passed":
-		return len(failed(x, []string{c.value})) == 0
+		return len(failedRules(x, []string{c.value})) == 0
 	case "failed":
 		return slices.ContainsFunc(x.ValidationResults, func(v Validation) bool { return v.RuleName == c.value && !v.Passed })
 	}

@@ -130,7 +130,7 @@ func Evaluate(ctx context.Context, hooks []Hook, c Context, run Runner, now func
 			continue
 		}
 		began := now()
-		r, err := ask(ctx, h.Spec, c, run)
+		r, err := runHook(ctx, h.Spec, c, run)
 		if err != nil {
 			r = Result{Action: Escalate, Reason: "Hook evaluation failed: " + err.Error(), Metadata: map[string]any{"error": err.Error()}}
 		}
@@ -144,8 +144,8 @@ func Evaluate(ctx context.Context, hooks []Hook, c Context, run Runner, now func
 	return decided, after
 }
 
-// ask has one hook decide; a bug in one is that hook's failure.
-func ask(ctx context.Context, s Spec, c Context, run Runner) (r Result, err error) {
+// runHook runs one hook; a panic in it is that hook's failure.
+func runHook(ctx context.Context, s Spec, c Context, run Runner) (r Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("a bug in the hook: %v", p)

@@ -153,7 +153,7 @@ func promiseOf(c Context) string {
 func byPromise(c Context) Result {
 	switch p := promiseOf(c); p {
 	case "COMPLETE":
-		if red := failed(c, nil); len(red) > 0 { // a claim that the rules deny
+		if red := failedRules(c, nil); len(red) > 0 { // a claim that the rules deny
 			return Result{Action: Continue, Reason: "Agent signaled completion, but these fail: " + strings.Join(red, ", "), NextPrompt: feedback(c, red)}
 		}
 		return Result{Action: Complete, Reason: "Agent signaled completion via <promise>COMPLETE</promise>"}
@@ -167,22 +167,22 @@ func byValidation(c Context) Result {
 	if len(c.ValidationResults) == 0 {
 		return Result{Action: Continue, Reason: "No validation rules"}
 	}
-	if red := failed(c, nil); len(red) > 0 {
+	if red := failedRules(c, nil); len(red) > 0 {
 		return Result{Action: Continue, Reason: fmt.Sprintf("%d of %d validation rules fail", len(red), len(c.ValidationResults)), NextPrompt: feedback(c, red)}
 	}
 	return Result{Action: Complete, Reason: "All validation rules pass"}
 }
 
 func byRules(c Context, rules []string, done, next string) Result {
-	if red := failed(c, rules); len(red) > 0 {
+	if red := failedRules(c, rules); len(red) > 0 {
 		return Result{Action: Continue, Reason: "Not passed yet: " + strings.Join(red, ", "), NextPrompt: next}
 	}
 	return Result{Action: Complete, Reason: done}
 }
 
-// failed lists the rules that did not pass: of those named, where one that has no result
+// failedRules lists the rules that did not pass: of those named, where one that has no result
 // has not passed; else of all.
-func failed(c Context, rules []string) (red []string) {
+func failedRules(c Context, rules []string) (red []string) {
 	passed := map[string]bool{}
 	for _, v := range c.ValidationResults {
 		passed[v.RuleName] = v.Passed

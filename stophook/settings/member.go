@@ -15,13 +15,13 @@ func Put(settings []byte, section, name string, value any) ([]byte, error) {
 	if at, there, err := locate(settings, section); err != nil {
 		return nil, err
 	} else if there {
-		return insert(settings, at, name, value, 1)
+		return insertValue(settings, at, name, value, 1)
 	}
 	at, _, err := locate(settings)
 	if err != nil {
 		return nil, err
 	}
-	return insert(settings, at, section, map[string]any{name: value}, 0)
+	return insertValue(settings, at, section, map[string]any{name: value}, 0)
 }
 
 // Drop takes section.name out again, and the section when nothing else is in it. It fails
@@ -40,7 +40,7 @@ func Drop(settings []byte, section, name string) ([]byte, error) {
 	case n < 0:
 		return settings, nil
 	case len(all) > 1:
-		return cut(settings, at, all, n), nil
+		return removeMember(settings, at, all, n), nil
 	}
 	root, _, err := locate(settings)
 	if err != nil {
@@ -50,5 +50,5 @@ func Drop(settings []byte, section, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cut(settings, root, sections, slices.IndexFunc(sections, func(m member) bool { return m.key == section })), nil
+	return removeMember(settings, root, sections, slices.IndexFunc(sections, func(m member) bool { return m.key == section })), nil
 }

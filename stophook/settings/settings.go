@@ -44,7 +44,7 @@ func Install(settings []byte, hooks []Hook) ([]byte, error) {
 		if slices.ContainsFunc(there, h.Is) {
 			continue
 		}
-		if settings, err = add(settings, h); err != nil {
+		if settings, err = addHook(settings, h); err != nil {
 			return nil, err
 		}
 	}
@@ -82,8 +82,8 @@ func Commands(settings []byte, event string) (out []string, err error) {
 	return out, nil
 }
 
-// add puts a hook behind those of its event.
-func add(settings []byte, h Hook) ([]byte, error) {
+// addHook appends a hook to those of its event.
+func addHook(settings []byte, h Hook) ([]byte, error) {
 	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
 	group := []any{map[string]any{"hooks": []any{entry}}}
 	for depth, path := range [][]string{{"hooks", h.Event}, {"hooks"}, {}} {
@@ -96,11 +96,11 @@ func add(settings []byte, h Hook) ([]byte, error) {
 		}
 		switch depth {
 		case 0:
-			return insert(settings, at, "", group[0], len(path))
+			return insertValue(settings, at, "", group[0], len(path))
 		case 1:
-			return insert(settings, at, h.Event, group, len(path))
+			return insertValue(settings, at, h.Event, group, len(path))
 		}
-		return insert(settings, at, "hooks", map[string]any{h.Event: group}, len(path))
+		return insertValue(settings, at, "hooks", map[string]any{h.Event: group}, len(path))
 	}
 	return nil, fmt.Errorf("%w: not an object", ErrSettings)
 }
@@ -124,7 +124,7 @@ func locate(text []byte, path ...string) (at span, ok bool, err error) {
 		return at, false, fmt.Errorf("%w: not JSON", ErrSettings)
 	}
 	for n, key := range path {
-		if kind(text, at) != '{' {
+		if firstByte(text, at) != '{' {
 			return at, false, fmt.Errorf("%w: %q is not an object", ErrSettings, strings.Join(path[:n], "."))
 		}
 		all, err := members(text, at)
@@ -140,8 +140,8 @@ func locate(text []byte, path ...string) (at span, ok bool, err error) {
 	return at, true, nil
 }
 
-// kind is the first byte of the value at a place.
-func kind(text []byte, at span) byte {
+// firstByte is the first byte of the value at a place.
+func firstByte(text []byte, at span) byte {
 	value := bytes.TrimSpace(at.of(text))
 	if len(value) == 0 {
 		return 0
@@ -176,10 +176,9 @@ func members(text []byte, at span) (out []member, err error) {
 	return out, nil
 }
 
-// insert puts a value behind the last one in the object or array at a place, in the
-// file's own indentation.
-func insert(text []byte, at span, key string, value any, depth int) ([]byte, error) {
-	if want := map[bool]byte{true: '{', false: '['}[key != ""]; kind(text, at) != want {
+// insertValue appends a value to the object or array at a place, in the file's own indentation.
+func insertValue(text []byte, at span, key string, value any, depth int) ([]byte, error) {
+	if want := map[bool]byte{true: '{', false: '['}[key != ""]; firstByte(text, at) != want {
 		return nil, fmt.Errorf("%w: a value where it has to be %c", ErrSettings, want)
 	}
 	all, err := members(text, at)
@@ -271,9 +270,9 @@ func removeOne(settings []byte, h Hook) (out []byte, found bool, err error) {
 			}
 			switch {
 			case len(entries) > 1:
-				return cut(settings, list, entries, i), true, nil
+				return removeMember(settings, list, entries, i), true, nil
 			case len(groups) > 1:
-				return cut(settings, at, groups, n), true, nil
+				return removeMember(settings, at, groups, n), true, nil
 			}
 			return cutKey(settings, h.Event)
 		}
@@ -299,13 +298,13 @@ func cutKey(settings []byte, event string) ([]byte, bool, error) {
 			continue // hooks holds nothing else
 		}
 		i := slices.IndexFunc(all, func(m member) bool { return m.key == key })
-		return cut(settings, at, all, i), true, nil
+		return removeMember(settings, at, all, i), true, nil
 	}
 	return settings, false, nil
 }
 
-// cut removes a member with the comma that goes with it.
-func cut(text []byte, in span, all []member, i int) []byte {
+// removeMember removes a member with the comma that goes with it.
+func removeMember(text []byte, in span, all []member, i int) []byte {
 	raw := in.of(text)
 	from := in.start + bytes.IndexAny(raw, "{[") + 1
 	if i > 0 {
