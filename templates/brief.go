@@ -117,7 +117,7 @@ const (
 // Brief renders the prompt of an agent: the same text for the same data, at most
 // MaxBriefBytes. It fails only when the template is broken.
 func Brief(d BriefData) (string, error) {
-	t, err := template.New("brief.md.tmpl").Funcs(template.FuncMap{"fence": fence, "code": code}).ParseFS(files, "brief.md.tmpl")
+	t, err := template.New("brief.md.tmpl").Funcs(template.FuncMap{"fence": fenceFor, "code": inlineCode}).ParseFS(files, "brief.md.tmpl")
 	if err != nil {
 		return "", fmt.Errorf("reading the brief's template: %w", err)
 	}
@@ -131,12 +131,12 @@ func Brief(d BriefData) (string, error) {
 func newPage(d BriefData) page {
 	p := page{BriefData: d}
 	p.Promise = cmp.Or(oneLine(d.Promise), "COMPLETE")
-	p.Title = head(oneLine(d.Title), maxTitle)
-	p.Role = head(clean(d.Role), maxRole)
-	p.Description = head(clean(d.Description), maxDescription)
-	p.Design = head(clean(d.Design), maxSection)
-	p.Acceptance = head(clean(d.Acceptance), maxSection)
-	p.Notes = tail(clean(d.Notes), maxNotes)
+	p.Title = firstBytes(oneLine(d.Title), maxTitle)
+	p.Role = firstBytes(cleanText(d.Role), maxRole)
+	p.Description = firstBytes(cleanText(d.Description), maxDescription)
+	p.Design = firstBytes(cleanText(d.Design), maxSection)
+	p.Acceptance = firstBytes(cleanText(d.Acceptance), maxSection)
+	p.Notes = lastBytes(cleanText(d.Notes), maxNotes)
 	p.Gate = lines(d.Gate)
 	p.Landed = landedLines(d.Landed)
 	if len(d.ConflictFiles) > 0 && d.ConflictWith != "" {
@@ -144,13 +144,13 @@ func newPage(d BriefData) page {
 	}
 	p.Hints = nil
 	for _, hint := range newest(d.Hints, maxHints) {
-		if hint = head(clean(hint), maxHint); hint != "" {
+		if hint = firstBytes(cleanText(hint), maxHint); hint != "" {
 			p.Hints = append(p.Hints, hint)
 		}
 	}
 	p.Feedback = nil
 	for _, f := range newest(d.Feedback, maxFeedbacks) {
-		if f.Text = head(clean(f.Text), maxFeedback); f.Text != "" {
+		if f.Text = firstBytes(cleanText(f.Text), maxFeedback); f.Text != "" {
 			p.Feedback = append(p.Feedback, f)
 		}
 	}
@@ -163,21 +163,21 @@ func newest[T any](all []T, n int) []T { return all[max(0, len(all)-n):] }
 func lines(items []string) string {
 	var out []string
 	for _, item := range items[:min(len(items), maxItems)] {
-		if item = name(item); item != "" {
+		if item = nameLine(item); item != "" {
 			out = append(out, item)
 		}
 	}
 	if more := len(items) - maxItems; more > 0 {
 		out = append(out, fmt.Sprintf("and %d more", more))
 	}
-	return head(strings.Join(out, "\n"), maxList)
+	return firstBytes(strings.Join(out, "\n"), maxList)
 }
 
 func landedLines(tasks []LandedTask) string {
 	var out []string
 	for _, t := range tasks {
 		commit := t.Commit[:min(len(t.Commit), 12)]
-		line := strings.Join(strings.Fields(name(t.Task)+" "+name(commit)+" "+name(t.Title)), " ")
+		line := strings.Join(strings.Fields(nameLine(t.Task)+" "+nameLine(commit)+" "+nameLine(t.Title)), " ")
 		if len(t.Files) > 0 {
 			line += " (" + strings.ReplaceAll(lines(t.Files), "\n", ", ") + ")"
 		}

@@ -10,10 +10,10 @@ import (
 // to anyone, and would make its fence as long.
 const maxTicks = 40
 
-// clean makes text from outside harmless to read: valid UTF-8, lines ended by "\n",
+// cleanText makes text from outside harmless to read: valid UTF-8, lines ended by "\n",
 // without control characters and without what a reader does not see (bidirectional
 // controls, tag characters, byte order marks).
-func clean(s string) string {
+func cleanText(s string) string {
 	var b strings.Builder
 	ticks := 0
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "?"), "\r\n", "\n")
@@ -36,18 +36,18 @@ func clean(s string) string {
 }
 
 // oneLine is clean text on one line.
-func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+func oneLine(s string) string { return strings.Join(strings.Fields(cleanText(s)), " ") }
 
-// name is something short on one line.
-func name(s string) string {
+// nameLine is something short on one line.
+func nameLine(s string) string {
 	if len(s) > 4*maxName {
 		s = s[:4*maxName]
 	}
-	return head(oneLine(s), maxName)
+	return firstBytes(oneLine(s), maxName)
 }
 
-// head is the beginning of a clean text, at most n bytes and a note of what is gone.
-func head(s string, n int) string {
+// firstBytes is the beginning of a clean text, at most n bytes and a note of what is gone.
+func firstBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -55,8 +55,8 @@ func head(s string, n int) string {
 	return kept + fmt.Sprintf(" […%d bytes are cut here]", len(s)-len(kept))
 }
 
-// tail is the end of a clean text, at most n bytes and a note of what is gone.
-func tail(s string, n int) string {
+// lastBytes is the end of a clean text, at most n bytes and a note of what is gone.
+func lastBytes(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
@@ -64,15 +64,15 @@ func tail(s string, n int) string {
 	return fmt.Sprintf("[%d bytes are cut here…] ", len(s)-len(kept)) + kept
 }
 
-// fence puts clean text between fences that are longer than any run of backticks in it.
-func fence(s string) string {
+// fenceFor puts clean text between fences that are longer than any run of backticks in it.
+func fenceFor(s string) string {
 	mark := strings.Repeat("`", max(3, longestRun(s)+1))
 	return mark + "text\n" + s + "\n" + mark
 }
 
-// code is a name from outside as inline code on one line, at most a few hundred bytes.
-func code(s string) string {
-	s = name(s)
+// inlineCode is a name from outside as inline code on one line, at most a few hundred bytes.
+func inlineCode(s string) string {
+	s = nameLine(s)
 	mark := strings.Repeat("`", longestRun(s)+1)
 	if s == "" || strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "

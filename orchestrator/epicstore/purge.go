@@ -79,7 +79,7 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	}
 	defer root.Close()
 	remove := func(path string, count *int) {
-		n, there := size(root, path)
+		n, there := sizeOf(root, path)
 		if !there {
 			return
 		}
@@ -152,8 +152,8 @@ func (p Purge) texts(records []journal.Record) (hashes []string, inline int, err
 	return slices.DeleteFunc(slices.Compact(hashes), func(hash string) bool { return stay[hash] }), inline, nil
 }
 
-// size is how many bytes are below a path.
-func size(root *os.Root, path string) (n int64, there bool) {
+// sizeOf is how many bytes are below a path.
+func sizeOf(root *os.Root, path string) (n int64, there bool) {
 	if _, err := root.Lstat(path); err != nil {
 		return 0, false
 	}

@@ -56,7 +56,7 @@ func (c *chain) next(line []byte) (Record, error) {
 		return Record{}, c.begin(line)
 	}
 	var e entry
-	sum, err := unseal(line, &e)
+	sum, err := unsealLine(line, &e)
 	switch {
 	case err != nil:
 		return Record{}, err
@@ -78,7 +78,7 @@ func (c *chain) next(line []byte) (Record, error) {
 func (c *chain) copies(data []byte) (n int, rest []byte) {
 	for {
 		line, more, whole := bytes.Cut(data, []byte("\n"))
-		if sum, err := unseal(line, new(json.RawMessage)); !whole || err != nil || sum != c.sum {
+		if sum, err := unsealLine(line, new(json.RawMessage)); !whole || err != nil || sum != c.sum {
 			return n, data
 		}
 		n, data = n+1, more
@@ -94,7 +94,7 @@ func beginsHeader(data []byte) bool {
 
 func (c *chain) begin(line []byte) error {
 	var h header
-	sum, err := unseal(line, &h)
+	sum, err := unsealLine(line, &h)
 	switch {
 	case err != nil:
 		return err

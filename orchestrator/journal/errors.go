@@ -12,7 +12,7 @@ var (
 	ErrCorrupt = errors.New("journal is damaged")
 	// ErrVersion says that a newer orch wrote the journal; only that one may go on with it.
 	ErrVersion = errors.New("journal was written by a newer version of orch")
-	// ErrBroken says that a write or an fsync has failed, so that nobody knows what is on
+	// ErrBroken says that a write or an fsync has failed, so that it is unknown what is on
 	// disk. The journal takes no more records; opening it again finds out.
 	ErrBroken = errors.New("journal is not writable any more")
 	// ErrUnsafe says that the journal's directory or file is not the user's own and private.
@@ -20,7 +20,7 @@ var (
 	// ErrHeld says that another process has the journal open for append.
 	ErrHeld = errors.New("another process writes the journal")
 	// ErrFenced says that the journal was taken away from this process while it had it open:
-	// somebody removed, replaced or changed its file. Nothing was written since.
+	// another process removed, replaced or changed its file. Nothing was written since.
 	ErrFenced = errors.New("the journal was taken away")
 )
 

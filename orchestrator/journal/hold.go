@@ -15,9 +15,9 @@ const (
 	holdEvery    = 20 * time.Millisecond
 )
 
-// hold takes the lock on the file itself, so that nobody who came to it by another lock
-// writes it too. It fails with ErrHeld.
-func hold(f *os.File) error {
+// lockFile locks the file itself, so that no process that reached it by another lock file writes
+// it too. It fails with ErrHeld.
+func lockFile(f *os.File) error {
 	for until := time.Now().Add(holdPatience); ; time.Sleep(holdEvery) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {

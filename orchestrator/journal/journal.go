@@ -66,7 +66,7 @@ func Open(dir string, now func() time.Time) (*Journal, Recovery, error) {
 		return nil, Recovery{}, fmt.Errorf("opening the journal: %w", err)
 	}
 	j := &Journal{file: f, now: now}
-	if err := hold(f); err != nil {
+	if err := lockFile(f); err != nil {
 		return nil, Recovery{}, errors.Join(fmt.Errorf("opening the journal: %w", err), f.Close())
 	}
 	rec, err := j.recover(dir)
@@ -83,7 +83,7 @@ func (j *Journal) recover(dir string) (rec Recovery, err error) {
 	}
 	tail, err := j.chain.extend(data, rec.add)
 	if err != nil {
-		return rec, in(j.file.Name(), err)
+		return rec, withFile(j.file.Name(), err)
 	}
 	if rec.found(j.chain, tail); rec.TornBytes > 0 {
 		if err := j.cut(dir, tail); err != nil {
@@ -102,8 +102,8 @@ func (j *Journal) recover(dir string) (rec Recovery, err error) {
 	return rec, nil
 }
 
-// in tells a *CorruptError which file it is about.
-func in(path string, err error) error {
+// withFile sets the file of a *CorruptError.
+func withFile(path string, err error) error {
 	var corrupt *CorruptError
 	if errors.As(err, &corrupt) {
 		corrupt.Path = path
@@ -125,7 +125,7 @@ func (j *Journal) cut(dir string, tail []byte) error {
 }
 
 func (j *Journal) writeHeader() error {
-	line, sum, err := seal(header{Format: format, V: version, Created: j.now().UTC()})
+	line, sum, err := sealLine(header{Format: format, V: version, Created: j.now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -177,12 +177,12 @@ func (j *Journal) AppendAll(events ...any) ([]Record, error) {
 
 // add makes the next line of the chain. When it fails, c is as before.
 func (c *chain) add(event any, at time.Time) (Record, []byte, error) {
-	data, err := encode(event)
+	data, err := encodeJSON(event)
 	if err != nil {
 		return Record{}, nil, err
 	}
 	e := entry{V: version, Seq: c.seq + 1, At: at.UTC().Round(0), Prev: c.sum, Event: data}
-	line, sum, err := seal(e)
+	line, sum, err := sealLine(e)
 	if err != nil {
 		return Record{}, nil, err
 	}
@@ -311,7 +311,7 @@ func Read(dir string) (Recovery, error) {
 	)
 	tail, err := c.extend(data, rec.add)
 	if err != nil {
-		return Recovery{}, in(path, err)
+		return Recovery{}, withFile(path, err)
 	}
 	rec.found(c, tail)
 	return rec, nil

@@ -38,10 +38,10 @@ type entry struct {
 	Event json.RawMessage `json:"event"`
 }
 
-// seal makes a line, newline included, of a header or an entry, and gives its sum. It
-// fails when v is not to be had as JSON.
-func seal(v any) (line []byte, sum string, err error) {
-	body, err := encode(v)
+// sealLine makes a line, newline included, of a header or an entry, and gives its sum. It
+// fails when v cannot be encoded as JSON.
+func sealLine(v any) (line []byte, sum string, err error) {
+	body, err := encodeJSON(v)
 	if err != nil {
 		return nil, "", err
 	}
@@ -50,8 +50,8 @@ func seal(v any) (line []byte, sum string, err error) {
 	return fmt.Appendf(body, "%s%s\"}\n", sumKey, sum), sum, nil
 }
 
-// encode is compact JSON in which <promise> can be read.
-func encode(v any) ([]byte, error) {
+// encodeJSON is compact JSON in which <promise> can be read.
+func encodeJSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
@@ -72,9 +72,9 @@ var (
 	errLineEnd = errors.New("its end was converted to CR LF")
 )
 
-// unseal reads a line, without its newline, into a header or an entry. It fails when the
+// unsealLine reads a line, without its newline, into a header or an entry. It fails when the
 // sum is not that of the line.
-func unseal(line []byte, v any) (sum string, err error) {
+func unsealLine(line []byte, v any) (sum string, err error) {
 	n := len(line) - sumTail
 	if n < 0 {
 		return "", errSum
@@ -82,7 +82,7 @@ func unseal(line []byte, v any) (sum string, err error) {
 	body, sum := line[:n], sumOf(line[:n])
 	if string(line[n:]) != sumKey+sum+`"}` {
 		if unix, dos := bytes.CutSuffix(line, []byte("\r")); dos {
-			if _, err := unseal(unix, v); err == nil {
+			if _, err := unsealLine(unix, v); err == nil {
 				return "", errLineEnd
 			}
 		}
@@ -105,7 +105,7 @@ func holdsRecord(data []byte) bool {
 			if i < 0 {
 				break
 			}
-			if _, err := unseal(line[i:], new(entry)); err == nil {
+			if _, err := unsealLine(line[i:], new(entry)); err == nil {
 				return true
 			}
 			line = line[i+len(recordStart):]

@@ -11,15 +11,15 @@ import (
 func TestNoVersionBelowOne(t *testing.T) {
 	t.Parallel()
 	for _, v := range []int{0, -1} {
-		line, _, err := seal(header{Format: format, V: v, Created: time.Unix(0, 0).UTC()})
+		line, _, err := sealLine(header{Format: format, V: v, Created: time.Unix(0, 0).UTC()})
 		require.NoError(t, err)
 		_, err = new(chain).extend(line, nil)
 		require.ErrorIs(t, err, ErrCorrupt)
 		require.ErrorContains(t, err, "version")
 
-		head, sum, err := seal(header{Format: format, V: version, Created: time.Unix(0, 0).UTC()})
+		head, sum, err := sealLine(header{Format: format, V: version, Created: time.Unix(0, 0).UTC()})
 		require.NoError(t, err)
-		line, _, err = seal(entry{V: v, Seq: 1, Prev: sum, Event: []byte("{}")})
+		line, _, err = sealLine(entry{V: v, Seq: 1, Prev: sum, Event: []byte("{}")})
 		require.NoError(t, err)
 		_, err = new(chain).extend(append(head, line...), func(Record) error { return nil })
 		require.ErrorIs(t, err, ErrCorrupt)

@@ -26,7 +26,7 @@ func (m *Mended) did(format string, args ...any) { m.Did = append(m.Did, fmt.Spr
 // Mend makes the journal in dir one that [Open] takes, or takes it away where nothing of it can
 // be kept. What it changes it keeps first, in a file journal.damaged-<time>… beside it. makesSense
 // says how many of the records, from the first, can be believed; the rest is cut as well. The
-// caller sees to it that nobody has the journal open. A dry one changes nothing, and says what it
+// caller makes sure that no process has the journal open. A dry one changes nothing, and says what it
 // would do. It fails with [ErrHeld], with [ErrVersion], for which another program is the cure, and
 // when the file system does.
 func Mend(dir string, makesSense func([]Record) int, now func() time.Time, dry bool) (Mended, error) {

@@ -64,7 +64,7 @@ func (r *Reader) Read(fn func(Record) error) error {
 	if r.head == "" && r.chain.line > 0 {
 		r.head = headOf(f)
 	}
-	return in(r.path, err)
+	return withFile(r.path, err)
 }
 
 // Last is the number of the last record that was read; 0 before the first.

@@ -30,7 +30,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
 			continue
 		}
-		out = append(out, mended(filepath.Base(dir), m, err)...)
+		out = append(out, mendFindings(filepath.Base(dir), m, err)...)
 		for _, loop := range loopDirs(dir) {
 			out = append(out, w.mendLoop(loop)...)
 		}
@@ -54,10 +54,10 @@ func (w doctor) mendLoop(dir string) []finding {
 		return nil
 	}
 	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.workspace.App.Now, false)
-	return mended(dir, m, err)
+	return mendFindings(dir, m, err)
 }
 
-func mended(name string, m journal.Mended, err error) (out []finding) {
+func mendFindings(name string, m journal.Mended, err error) (out []finding) {
 	if err != nil {
 		u := explain.Error(err)
 		return []finding{{"journal", false, name + ": " + u.What, strings.Join(u.Fix, "; ")}}

@@ -30,13 +30,13 @@ func GC(a *cli.App) *cobra.Command {
 		Use:   "gc [EPIC]",
 		Short: "remove worktrees, branches and logs of what is finished; work that landed nowhere stays reachable",
 		Args:  cli.AtMost(1, "at most one epic"),
-		RunE:  func(c *cobra.Command, args []string) error { return collect(c.Context(), a, args, dry) },
+		RunE:  func(c *cobra.Command, args []string) error { return collectGarbage(c.Context(), a, args, dry) },
 	}
 	c.Flags().BoolVarP(&dry, "dry-run", "n", false, "only say what would be removed")
 	return c
 }
 
-func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
+func collectGarbage(ctx context.Context, a *cli.App, args []string, dry bool) error {
 	p, _, err := workspace.Look(ctx, a, args)
 	if err == nil && !dry {
 		err = p.Workspace.Broken // how large what is kept of a worktree may be is in the settings
@@ -122,7 +122,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			return err
 		}
 	}
-	report(a, p.State.Epic, dry, said, kept)
+	printReport(a, p.State.Epic, dry, said, kept)
 	return nil
 }
 
@@ -141,12 +141,12 @@ func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
 	if err != nil {
 		return err
 	}
-	report(a, "", dry, said, nil)
+	printReport(a, "", dry, said, nil)
 	return nil
 }
 
-// report says what was removed, and what could not be.
-func report(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []document.KeptPath) {
+// printReport says what was removed, and what could not be.
+func printReport(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []document.KeptPath) {
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, document.GC{Epic: epicID, DryRun: dry, Removed: said, Kept: kept})
 		return
