@@ -34,7 +34,7 @@ func pair(b *testing.B, dir string, env []string, metric, command, than string) 
 	b.ReportMetric(a.Seconds()/z.Seconds(), metric)
 }
 
-// BenchmarkStopHook prints what a stop costs: of a session that is nobody's, beside git
+// BenchmarkStopHook prints what a stop costs: of an unbound session, beside git
 // --version; of a bound one, beside one reading of the tracker; and of the naive script.
 func BenchmarkStopHook(b *testing.B) {
 	if _, err := exec.LookPath("bd"); err != nil {

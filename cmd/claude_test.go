@@ -163,7 +163,7 @@ func TestStopHookKeepsASessionAtWork(t *testing.T) {
 	require.Empty(t, f.must("git", "status", "--porcelain", "--", "."+string(filepath.Separator)+"*.txt"))
 }
 
-// TestStopHookLetsOthersBe: another session in the same repository is not felt, while
+// TestStopHookLetsOthersBe: another session in the same repository is left alone, while
 // one is bound to an epic with work left.
 func TestStopHookLetsOthersBe(t *testing.T) {
 	t.Parallel()

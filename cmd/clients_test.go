@@ -167,7 +167,7 @@ func sessionArgs(name, prompt string) []string {
 
 // TestStopHookKeepsEachClientAtWork: the model of each client tries to leave after each
 // task. The hook sends it back until the epic is closed; then the session ends by itself.
-// A session of the same client that nobody has bound is not felt.
+// The hook takes no effect for an unbound session of the same client.
 func TestStopHookKeepsEachClientAtWork(t *testing.T) {
 	t.Parallel()
 	for _, k := range workspace.ClientsWithHooks() {

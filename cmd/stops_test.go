@@ -67,7 +67,7 @@ func TestStopsAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, ok)
 	require.Positive(t, blocks)
-	require.Equal(t, blocks, s.Cycles, "blocks that were counted")
+	require.Equal(t, blocks, s.Blocks, "blocks that were counted")
 	require.LessOrEqual(t, blocks, 4, "a session that gets nowhere")
 }
 

@@ -12,46 +12,46 @@ import (
 	"github.com/beadsorch/orch/stophook/session"
 )
 
-// Verdict is one word for why a stop is allowed or not.
-type Verdict string
+// Cause is one word for why a stop is allowed or not.
+type Cause string
 
-// The verdicts; each is a row of the table in docs/stop-hook.md.
+// The causes; each is a row of the table in docs/stop-hook.md.
 const (
-	NotBound   Verdict = "NOT_BOUND"   // this session is nobody's business
-	Attempt    Verdict = "ATTEMPT"     // orch started this agent, and judges it itself
-	Disabled   Verdict = "DISABLED"    // the settings say so
-	Cancelled  Verdict = "CANCELLED"   // a person let the session go
-	Background Verdict = "BACKGROUND"  // the client wakes the agent itself
-	Done       Verdict = "DONE"        // nothing is left
-	AllBlocked Verdict = "ALL_BLOCKED" // only a person can go on
-	Failed     Verdict = "LOOP_ERROR"  // what the epic rests on is out of reach
-	Elsewhere  Verdict = "ELSEWHERE"   // what is in progress is in other hands
-	Fresh      Verdict = "CHECKPOINT"  // the context is full: a fresh session goes on
-	MaxCycles  Verdict = "MAX_CYCLES"  // blocked often enough
-	ClientCap  Verdict = "CLIENT_CAP"  // the client would not send it back again
-	NoTasks    Verdict = "NO_TASKS"    // the epic has none, or has none any more
-	NoProgress Verdict = "NO_PROGRESS" // several stops in a row, and nothing has moved
-	Unknown    Verdict = "UNKNOWN"     // the state cannot be read
-	Untrusted  Verdict = "UNTRUSTED"   // what it would have to run, nobody has allowed
-	WorkLeft   Verdict = "WORK_LEFT"   // there is something to do
-	Unmet      Verdict = "UNMET"       // a criterion is not true yet
+	NotBound   Cause = "NOT_BOUND"   // the session is bound to no epic
+	Attempt    Cause = "ATTEMPT"     // orch started this agent, and judges it itself
+	Disabled   Cause = "DISABLED"    // the settings say so
+	Cancelled  Cause = "CANCELLED"   // a person released the session
+	Background Cause = "BACKGROUND"  // the client wakes the agent itself
+	Done       Cause = "DONE"        // nothing is left
+	AllBlocked Cause = "ALL_BLOCKED" // only a person can go on
+	Failed     Cause = "LOOP_ERROR"  // what the epic depends on cannot be reached
+	Elsewhere  Cause = "ELSEWHERE"   // what is in progress is in other hands
+	Checkpoint Cause = "CHECKPOINT"  // the context is full: a fresh session goes on
+	MaxCycles  Cause = "MAX_CYCLES"  // blocked as often as the settings allow
+	ClientCap  Cause = "CLIENT_CAP"  // the client would not go on working again
+	NoTasks    Cause = "NO_TASKS"    // the epic has none, or has none any more
+	NoProgress Cause = "NO_PROGRESS" // several stops in a row, and nothing has moved
+	Unknown    Cause = "UNKNOWN"     // the state cannot be read
+	Untrusted  Cause = "UNTRUSTED"   // no person has allowed what it would have to run
+	WorkLeft   Cause = "WORK_LEFT"   // there is something to do
+	Unmet      Cause = "UNMET"       // a criterion is not true yet
 )
 
 // The bounds on blocks without progress.
 const (
-	maxStill   = 3 // blocks in a row with the same state
-	maxUnknown = 2 // blocks in a row without any state
+	maxNoProgress = 3 // blocks in a row with the same state
+	maxUnreadable = 2 // blocks in a row without any state
 )
 
-// Patience is how long a stop hook takes at most; a client's own limit is 30 s or more.
-const Patience = 2 * time.Second
+// Timeout is how long a stop hook takes at most; a client's own limit is 30 s or more.
+const Timeout = 2 * time.Second
 
 // Settings are the settings that the decision reads, workflow.stop_hook.
 type Settings struct {
 	Enabled         bool     // false lets every session end
 	CheckReady      bool     // ready tasks keep a session
 	CheckInProgress bool     // and so do tasks in progress
-	MaxCycles       int      // how often a session is sent back in all
+	MaxCycles       int      // how often a session is blocked in all
 	AllowExitOn     []string // all_complete, all_blocked, context_checkpoint
 	Promises        []string // texts that count as a promise of completion
 }
@@ -59,61 +59,61 @@ type Settings struct {
 // allows reports whether a state is one that a session may end on.
 func (s Settings) allows(state string) bool { return slices.Contains(s.AllowExitOn, state) }
 
-// Facts is all that a decision about an epic's session rests on.
+// Facts is all that a decision about an epic's session depends on.
 type Facts struct {
 	Input    session.Input   // what the client said
 	Settings Settings        // workflow.stop_hook
-	Session  session.Session // what is kept of it
+	Session  session.Session // the state that is kept of it
 	Epic     *Standing       // nil when neither the tracker nor a snapshot can be read
-	Client   Limits          // of the client
+	Caps     ClientCaps      // of the client
 }
 
-// Limits is what a client cannot do, or can do besides.
-type Limits struct {
-	MaxBlocks int  // how often it sends a session back for one prompt; 0: as often as asked
-	Fresh     bool // it can drop the conversation when it does
+// ClientCaps are a client's limits and abilities.
+type ClientCaps struct {
+	MaxBlocks  int  // how often it lets a session be blocked for one prompt; 0: without limit
+	NewSession bool // it can drop the conversation when a stop is blocked
 }
 
-// Answer is a decision.
-type Answer struct {
-	Block   bool            // it is sent back to work
-	Fresh   bool            // and begins with a context of its own
-	Verdict Verdict         // why, in a word
-	Why     string          // a clause for a person
-	Session session.Session // as it is to be kept
+// Decision is whether a session may stop, and why.
+type Decision struct {
+	Block      bool            // it goes on working
+	NewSession bool            // and does so in a new context
+	Cause      Cause           // why, in a word
+	Why        string          // a clause for a person
+	Session    session.Session // its state to keep
 }
 
 // Decide says whether a session that works on an epic may stop. It is a function of
 // its arguments alone; the first row that fits counts. However the tracker, the
-// model or the client behaves, it blocks at most maxStill times in a row without
-// progress, maxUnknown times without a state, and MaxCycles times in all.
-func Decide(f Facts) Answer {
+// model or the client behaves, it blocks at most maxNoProgress times in a row without
+// progress, maxUnreadable times without a state, and MaxCycles times in all.
+func Decide(f Facts) Decision {
 	s, set := f.Session, f.Settings
-	if !f.Input.Again {
-		s.Row = 0
+	if !f.Input.StopHookActive {
+		s.BlocksThisPrompt = 0
 	}
-	allow := func(v Verdict, why string) Answer {
-		s.Held = s.Held && v == Background
-		return Answer{Verdict: v, Why: why, Session: s}
+	allow := func(v Cause, why string) Decision {
+		s.Blocked = s.Blocked && v == Background
+		return Decision{Cause: v, Why: why, Session: s}
 	}
 	switch {
 	case !set.Enabled:
 		return allow(Disabled, "workflow.stop_hook.enabled is false")
 	case s.Cancelled:
-		return allow(Cancelled, "the session was let go")
-	case f.Input.Waiting > 0:
+		return allow(Cancelled, "the session was released")
+	case f.Input.BackgroundTasks > 0:
 		return allow(Background, "background tasks run; the client goes on by itself when they end")
-	case f.Client.MaxBlocks > 0 && s.Row >= f.Client.MaxBlocks:
-		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Client.MaxBlocks, s.Epic, s.Epic))
+	case f.Caps.MaxBlocks > 0 && s.BlocksThisPrompt >= f.Caps.MaxBlocks:
+		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Caps.MaxBlocks, s.Epic, s.Epic))
 	case f.Epic == nil:
-		return decideUnknown(s, set, "the tracker does not answer")
+		return decideUnreadable(s, set, "the tracker does not answer")
 	case f.Epic.Unread != "":
-		return decideUnknown(s, set, f.Epic.Unread)
+		return decideUnreadable(s, set, f.Epic.Unread)
 	}
-	s.Unknown = 0
+	s.Unreadable = 0
 	w := *f.Epic
-	if s.Still++; w.Fingerprint != s.Print {
-		s.Still, s.Print = 0, w.Fingerprint
+	if s.NoProgress++; w.Fingerprint != s.Fingerprint {
+		s.NoProgress, s.Fingerprint = 0, w.Fingerprint
 	}
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	said, _ := promise.Find(f.Input.LastMessage, set.Promises...)
@@ -121,7 +121,7 @@ func Decide(f Facts) Answer {
 	case w.Left() == 0 && w.Done == 0:
 		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Promise == epic.LoopDone:
-		s.Cycles, s.Still = 0, 0
+		s.Blocks, s.NoProgress = 0, 0
 		return allow(Done, "all tasks are closed")
 	case w.Promise == epic.LoopError:
 		return allow(Failed, w.because())
@@ -131,15 +131,15 @@ func Decide(f Facts) Answer {
 		return allow(AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
 	case w.Elsewhere:
 		return allow(Elsewhere, "all that is left is in other hands, or waits for them: "+w.Work.String())
-	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Client.Fresh:
-		s.Fresh = true
-		return allow(Fresh, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
-	case s.Cycles >= set.MaxCycles:
+	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Caps.NewSession:
+		s.NewSession = true
+		return allow(Checkpoint, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
+	case s.Blocks >= set.MaxCycles:
 		return allow(MaxCycles, "sent back to work max_cycles times; /run-tasks "+s.Epic+" goes on")
-	case s.Still >= maxStill:
+	case s.NoProgress >= maxNoProgress:
 		return allow(NoProgress, "several stops in a row and nothing has moved: "+w.Work.String())
 	}
-	return block(WorkLeft, w.Work.String(), s, f.Client.Fresh)
+	return blockFor(WorkLeft, w.Work.String(), s, f.Caps.NewSession)
 }
 
 // because says why only a person can go on.
@@ -150,21 +150,21 @@ func (s Standing) because() string {
 	return fmt.Sprintf("[%s] %s; %s", s.Code, s.Reason, s.Work)
 }
 
-// block sends a session back, and counts it.
-func block(v Verdict, why string, s session.Session, fresh bool) Answer {
-	s.Cycles++
-	s.Row++
-	s.Held = true
-	return Answer{Block: true, Fresh: fresh, Verdict: v, Why: why, Session: s}
+// blockFor blocks a stop, and counts it.
+func blockFor(v Cause, why string, s session.Session, fresh bool) Decision {
+	s.Blocks++
+	s.BlocksThisPrompt++
+	s.Blocked = true
+	return Decision{Block: true, NewSession: fresh, Cause: v, Why: why, Session: s}
 }
 
-// decideUnknown is for a tracker that cannot be read: the session is asked to look
-// for itself, not for ever.
-func decideUnknown(s session.Session, set Settings, why string) Answer {
-	if s.Unknown >= maxUnknown || s.Cycles >= set.MaxCycles {
-		s.Held = false
-		return Answer{Verdict: Unknown, Why: why, Session: s}
+// decideUnreadable is the decision while the tracker cannot be read: the session is blocked to look
+// for itself, a few times.
+func decideUnreadable(s session.Session, set Settings, why string) Decision {
+	if s.Unreadable >= maxUnreadable || s.Blocks >= set.MaxCycles {
+		s.Blocked = false
+		return Decision{Cause: Unknown, Why: why, Session: s}
 	}
-	s.Unknown++
-	return block(Unknown, why, s, false)
+	s.Unreadable++
+	return blockFor(Unknown, why, s, false)
 }

@@ -40,20 +40,20 @@ func TestDecide(t *testing.T) {
 		name    string
 		facts   stophook.Facts
 		block   bool
-		verdict stophook.Verdict
+		verdict stophook.Cause
 	}{
 		{"switched off", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Enabled = false }), Session: bound, Epic: ready}, false, stophook.Disabled},
-		{"let go by a person", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Cancelled: true}, Epic: ready}, false, stophook.Cancelled},
-		{"background tasks run", stophook.Facts{Settings: settings(), Input: session.Input{Waiting: 1}, Session: bound, Epic: ready}, false, stophook.Background},
+		{"released by a person", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Cancelled: true}, Epic: ready}, false, stophook.Cancelled},
+		{"background tasks run", stophook.Facts{Settings: settings(), Input: session.Input{BackgroundTasks: 1}, Session: bound, Epic: ready}, false, stophook.Background},
 		{"nothing is left", stophook.Facts{Settings: settings(), Session: bound, Epic: standing("p", epic.Work{Done: 3})}, false, stophook.Done},
 		{"all that is left is blocked", stophook.Facts{Settings: settings(), Session: bound, Epic: standing("p", epic.Work{Done: 3, Blocked: 2})}, false, stophook.AllBlocked},
 		{"blocked, and the settings say to go on", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.AllowExitOn = nil }), Session: bound, Epic: standing("p", epic.Work{Blocked: 2})}, true, stophook.WorkLeft},
-		{"the context is full", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready}, false, stophook.Fresh},
+		{"the context is full", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready}, false, stophook.Checkpoint},
 		{"full, and the settings say to go on", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.AllowExitOn = []string{"all_blocked"} }), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
-		{"sent back too often", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Cycles: 50}, Epic: ready}, false, stophook.MaxCycles},
-		{"the third stop without progress", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Still: 2, Print: "p"}, Epic: ready}, false, stophook.NoProgress},
-		{"the second", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Still: 1, Print: "p"}, Epic: ready}, true, stophook.WorkLeft},
-		{"progress since", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Still: 2, Print: "q"}, Epic: ready}, true, stophook.WorkLeft},
+		{"sent back too often", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Blocks: 50}, Epic: ready}, false, stophook.MaxCycles},
+		{"the third stop without progress", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", NoProgress: 2, Fingerprint: "p"}, Epic: ready}, false, stophook.NoProgress},
+		{"the second", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", NoProgress: 1, Fingerprint: "p"}, Epic: ready}, true, stophook.WorkLeft},
+		{"progress since", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", NoProgress: 2, Fingerprint: "q"}, Epic: ready}, true, stophook.WorkLeft},
 		{"something is ready", stophook.Facts{Settings: settings(), Session: bound, Epic: ready}, true, stophook.WorkLeft},
 		{"something is in progress", stophook.Facts{Settings: settings(), Session: bound, Epic: standing("p", epic.Work{InProgress: 1})}, true, stophook.WorkLeft},
 		{"ready tasks are not asked about", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckReady = false }), Session: bound, Epic: ready}, false, stophook.AllBlocked},
@@ -61,19 +61,19 @@ func TestDecide(t *testing.T) {
 		{"it says done while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>EPIC COMPLETE</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
 		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
 		{"the tracker does not answer", stophook.Facts{Settings: settings(), Session: bound}, true, stophook.Unknown},
-		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: session.Input{Again: true}, Session: session.Session{Epic: "e", Row: 8}, Epic: ready, Client: stophook.Limits{MaxBlocks: 8}}, false, stophook.ClientCap},
-		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Row: 8}, Epic: ready, Client: stophook.Limits{MaxBlocks: 8}}, true, stophook.WorkLeft},
-		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready, Client: stophook.Limits{Fresh: true}}, true, stophook.WorkLeft},
+		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: session.Input{StopHookActive: true}, Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, false, stophook.ClientCap},
+		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, true, stophook.WorkLeft},
+		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready, Caps: stophook.ClientCaps{NewSession: true}}, true, stophook.WorkLeft},
 		{"a limit was reached", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopBlocked, Code: epic.RunIterations}}}, false, stophook.AllBlocked},
 		{"the tracker was out of reach", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: epic.TrackerDown}}}, false, stophook.Failed},
 		{"others are at what is left", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Elsewhere: true}}, false, stophook.Elsewhere},
-		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unknown: 2}}, false, stophook.Unknown},
+		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unreadable: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := stophook.Decide(tt.facts)
-			require.Equal(t, tt.verdict, got.Verdict, got.Why)
+			require.Equal(t, tt.verdict, got.Cause, got.Why)
 			require.Equal(t, tt.block, got.Block)
 			require.NotEmpty(t, got.Why)
 			require.Equal(t, got, stophook.Decide(tt.facts), "the same facts, the same answer")
@@ -92,11 +92,11 @@ func TestBlocksAreBounded(t *testing.T) {
 		s := session.Session{ID: "s", Epic: "e"}
 		blocks, still, print := 0, 0, ""
 		for range 500 {
-			f := stophook.Facts{Settings: set, Session: s, Input: session.Input{Waiting: rnd.IntN(8) / 7, LastMessage: []string{"", "x", "<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}[rnd.IntN(4)]}}
+			f := stophook.Facts{Settings: set, Session: s, Input: session.Input{BackgroundTasks: rnd.IntN(8) / 7, LastMessage: []string{"", "x", "<promise>COMPLETE</promise>", "<promise>BLOCKED</promise>"}[rnd.IntN(4)]}}
 			if rnd.IntN(6) > 0 {
 				f.Epic = standing(fmt.Sprint(rnd.IntN(3)), epic.Work{Ready: rnd.IntN(2), InProgress: rnd.IntN(2), Blocked: 1})
 			}
-			if rnd.IntN(3) == 0 && s.Held { // its model binds it again
+			if rnd.IntN(3) == 0 && s.Blocked { // its model binds it again
 				s = s.Bind("s", "e")
 			}
 			a := stophook.Decide(f)
@@ -104,7 +104,7 @@ func TestBlocksAreBounded(t *testing.T) {
 			if a.Block {
 				blocks++
 			}
-			if f.Epic == nil || f.Input.Waiting > 0 {
+			if f.Epic == nil || f.Input.BackgroundTasks > 0 {
 				continue
 			}
 			if f.Epic.Fingerprint != print {
@@ -122,7 +122,7 @@ func TestBlocksAreBounded(t *testing.T) {
 // TestLetGo: a session that may end is no longer held; only a person begins it again.
 func TestLetGo(t *testing.T) {
 	t.Parallel()
-	held := session.Session{ID: "s", Epic: "e", Still: 2, Print: "p", Held: true}
-	require.False(t, stophook.Decide(stophook.Facts{Settings: settings(), Session: held, Epic: standing("p", epic.Work{Ready: 1})}).Session.Held)
-	require.True(t, stophook.Decide(stophook.Facts{Settings: settings(), Session: held, Input: session.Input{Waiting: 1}, Epic: standing("p", epic.Work{Ready: 1})}).Session.Held)
+	held := session.Session{ID: "s", Epic: "e", NoProgress: 2, Fingerprint: "p", Blocked: true}
+	require.False(t, stophook.Decide(stophook.Facts{Settings: settings(), Session: held, Epic: standing("p", epic.Work{Ready: 1})}).Session.Blocked)
+	require.True(t, stophook.Decide(stophook.Facts{Settings: settings(), Session: held, Input: session.Input{BackgroundTasks: 1}, Epic: standing("p", epic.Work{Ready: 1})}).Session.Blocked)
 }

@@ -19,15 +19,15 @@ const (
 )
 
 // maxStuck is how often the same criterion may come first of those unmet before the
-// loop is let go.
+// loop is released.
 const maxStuck = 5
 
 // maxSpec is how many bytes of what was asked for a session is reminded of.
 const maxSpec = 2 << 10
 
-// Loop is a session's own loop, which ends when its criteria hold: the file
+// CriteriaLoop is a session's own loop, which ends when its criteria hold: the file
 // .loop/state.json. Fields that are not named here are kept.
-type Loop struct {
+type CriteriaLoop struct {
 	Spec           string          `json:"spec"`           // what was asked for, verbatim
 	Criteria       []string        `json:"criteria"`       // in their order
 	CriteriaStatus map[string]bool `json:"criteriaStatus"` // by criterion; one that is not there is not true
@@ -47,9 +47,9 @@ type CircuitBreaker struct {
 	LastUnmet  string `json:"lastUnmet"`  // the first unmet criterion of the iteration before
 }
 
-// NewLoop is a loop at its start: nothing is true yet.
-func NewLoop(spec string, criteria, steps []string) Loop {
-	l := Loop{Spec: spec, Criteria: criteria, CriteriaStatus: map[string]bool{}, Steps: steps, CompletedSteps: []string{},
+// NewCriteriaLoop is a loop at its start: nothing is true yet.
+func NewCriteriaLoop(spec string, criteria, steps []string) CriteriaLoop {
+	l := CriteriaLoop{Spec: spec, Criteria: criteria, CriteriaStatus: map[string]bool{}, Steps: steps, CompletedSteps: []string{},
 		RemainingSteps: slices.Clone(steps), Status: LoopInProgress}
 	for _, c := range criteria {
 		l.CriteriaStatus[c] = false
@@ -57,27 +57,27 @@ func NewLoop(spec string, criteria, steps []string) Loop {
 	return l
 }
 
-// ReadLoop reads the file at path. It fails with fs.ErrNotExist, and with session.ErrState
+// ReadCriteriaLoop reads the file at path. It fails with fs.ErrNotExist, and with session.ErrState
 // when what is there is no loop; that is never replaced.
-func ReadLoop(path string) (Loop, error) {
+func ReadCriteriaLoop(path string) (CriteriaLoop, error) {
 	data, err := session.ReadState(path)
 	if err != nil {
-		return Loop{}, err
+		return CriteriaLoop{}, err
 	}
-	return ParseLoop(data)
+	return ParseCriteriaLoop(data)
 }
 
-// ParseLoop reads a loop's JSON. It fails with session.ErrState.
-func ParseLoop(data []byte) (Loop, error) {
-	var l Loop
+// ParseCriteriaLoop reads a loop's JSON. It fails with session.ErrState.
+func ParseCriteriaLoop(data []byte) (CriteriaLoop, error) {
+	var l CriteriaLoop
 	if err := json.Unmarshal(data, &l); err != nil {
-		return Loop{}, fmt.Errorf("%w: %w", session.ErrState, err)
+		return CriteriaLoop{}, fmt.Errorf("%w: %w", session.ErrState, err)
 	}
 	if err := json.Unmarshal(data, &l.extra); err != nil || l.extra == nil {
-		return Loop{}, fmt.Errorf("%w: not an object", session.ErrState)
+		return CriteriaLoop{}, fmt.Errorf("%w: not an object", session.ErrState)
 	}
 	if !slices.Contains([]string{LoopInProgress, LoopCompleted, LoopCancelled}, l.Status) {
-		return Loop{}, fmt.Errorf("%w: status %q is none of %s, %s, %s", session.ErrState, l.Status, LoopInProgress, LoopCompleted, LoopCancelled)
+		return CriteriaLoop{}, fmt.Errorf("%w: status %q is none of %s, %s, %s", session.ErrState, l.Status, LoopInProgress, LoopCompleted, LoopCancelled)
 	}
 	for _, name := range []string{"spec", "criteria", "criteriaStatus", "exit_signal", "steps", "completedSteps", "remainingSteps", "iteration", "status", "circuitBreaker"} {
 		delete(l.extra, name)
@@ -86,7 +86,7 @@ func ParseLoop(data []byte) (Loop, error) {
 }
 
 // Write replaces the file at path with the loop.
-func (l Loop) Write(path string) error {
+func (l CriteriaLoop) Write(path string) error {
 	data, err := json.MarshalIndent(l, "", "  ")
 	if err == nil && len(l.extra) > 0 {
 		var more []byte
@@ -101,7 +101,7 @@ func (l Loop) Write(path string) error {
 }
 
 // Unmet lists the criteria that are not true, in their order.
-func (l Loop) Unmet() (out []string) {
+func (l CriteriaLoop) Unmet() (out []string) {
 	for _, c := range l.Criteria {
 		if !l.CriteriaStatus[c] {
 			out = append(out, c)
@@ -113,8 +113,8 @@ func (l Loop) Unmet() (out []string) {
 // ErrNoSuch says that a loop has no criterion, or no step, of that name.
 var ErrNoSuch = errors.New("not in this loop")
 
-// Set says whether a criterion holds. It fails with ErrNoSuch.
-func (l *Loop) Set(criterion string, holds bool) error {
+// SetCriterion says whether a criterion holds. It fails with ErrNoSuch.
+func (l *CriteriaLoop) SetCriterion(criterion string, holds bool) error {
 	if !slices.Contains(l.Criteria, criterion) {
 		return fmt.Errorf("criterion %q: %w; it has %s", criterion, ErrNoSuch, strings.Join(l.Criteria, ", "))
 	}
@@ -125,8 +125,8 @@ func (l *Loop) Set(criterion string, holds bool) error {
 	return nil
 }
 
-// Step marks a step as done; "" is the first that remains. It fails with ErrNoSuch.
-func (l *Loop) Step(step string) error {
+// CompleteStep marks a step as done; "" is the first that remains. It fails with ErrNoSuch.
+func (l *CriteriaLoop) CompleteStep(step string) error {
 	if step == "" && len(l.RemainingSteps) > 0 {
 		step = l.RemainingSteps[0]
 	}
@@ -139,9 +139,9 @@ func (l *Loop) Step(step string) error {
 	return nil
 }
 
-// Iterate ends an iteration: the circuit breaker counts, and when all criteria hold
+// EndIteration ends an iteration: the circuit breaker counts, and when all criteria hold
 // the loop wants to end.
-func (l *Loop) Iterate() {
+func (l *CriteriaLoop) EndIteration() {
 	l.Iteration++
 	unmet := l.Unmet()
 	l.ExitSignal = len(unmet) == 0
@@ -158,55 +158,55 @@ func (l *Loop) Iterate() {
 
 // LoopFacts is all that a decision about a session's criteria loop rests on.
 type LoopFacts struct {
-	Input    session.Input   // what the client said
-	Settings Settings        // workflow.stop_hook
-	Session  session.Session // what is kept of it: the count of its stops
-	Loop     Loop            // how it stands
-	Print    string          // of the loop's file, so that one which nobody changes is let go
-	Client   Limits          // of the client
+	Input       session.Input   // what the client said
+	Settings    Settings        // workflow.stop_hook
+	Session     session.Session // what is kept of it: the count of its stops
+	Loop        CriteriaLoop    // how it stands
+	Fingerprint string          // of the loop's file, so that one which does not change is released
+	Caps        ClientCaps      // of the client
 }
 
 // DecideLoop says whether a session that runs a criteria loop may stop: only when all
 // criteria are true and the exit signal is.
-func DecideLoop(f LoopFacts) Answer {
-	in, set, s, l, client := f.Input, f.Settings, f.Session, f.Loop, f.Client
-	if !in.Again {
-		s.Row = 0
+func DecideLoop(f LoopFacts) Decision {
+	in, set, s, l, client := f.Input, f.Settings, f.Session, f.Loop, f.Caps
+	if !in.StopHookActive {
+		s.BlocksThisPrompt = 0
 	}
-	allow := func(v Verdict, why string) Answer { return Answer{Verdict: v, Why: why, Session: s} }
+	allow := func(v Cause, why string) Decision { return Decision{Cause: v, Why: why, Session: s} }
 	unmet := l.Unmet()
 	switch {
 	case !set.Enabled:
 		return allow(Disabled, "workflow.stop_hook.enabled is false")
 	case l.Status != LoopInProgress:
 		return allow(Done, "the loop is "+l.Status)
-	case in.Waiting > 0:
+	case in.BackgroundTasks > 0:
 		return allow(Background, "background tasks run; the client goes on by itself when they end")
-	case client.MaxBlocks > 0 && s.Row >= client.MaxBlocks:
+	case client.MaxBlocks > 0 && s.BlocksThisPrompt >= client.MaxBlocks:
 		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; prompt it again", client.MaxBlocks))
 	case l.CircuitBreaker.StuckCount >= maxStuck:
 		return allow(NoProgress, fmt.Sprintf("%q is unmet for %d iterations in a row", l.CircuitBreaker.LastUnmet, l.CircuitBreaker.StuckCount))
 	case len(unmet) == 0 && l.ExitSignal:
 		return allow(Done, "all criteria are true")
 	}
-	if s.Still++; f.Print != s.Print {
-		s.Still, s.Print = 0, f.Print
+	if s.NoProgress++; f.Fingerprint != s.Fingerprint {
+		s.NoProgress, s.Fingerprint = 0, f.Fingerprint
 	}
 	switch {
-	case s.Cycles >= set.MaxCycles:
+	case s.Blocks >= set.MaxCycles:
 		return allow(MaxCycles, "sent back to work max_cycles times")
-	case s.Still >= maxStuck:
+	case s.NoProgress >= maxStuck:
 		return allow(NoProgress, "several stops in a row, and .loop/state.json is the same")
 	}
 	why := "unmet criteria: " + strings.Join(unmet, ", ")
 	if len(unmet) == 0 {
 		why = "all criteria are true, and exit_signal is not: run orch loop verify"
 	}
-	return block(Unmet, why, s, false)
+	return blockFor(Unmet, why, s, false)
 }
 
 // Resume announces an active loop to a session that starts; "" when there is none.
-func (l Loop) Resume() string {
+func (l CriteriaLoop) Resume() string {
 	if l.Status != LoopInProgress {
 		return ""
 	}

@@ -31,31 +31,31 @@ const loopJSON = `{
 func TestDecideLoop(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		change  func(*stophook.Loop)
+		change  func(*stophook.CriteriaLoop)
 		session session.Session
 		block   bool
-		verdict stophook.Verdict
+		verdict stophook.Cause
 	}{
-		"criteria are unmet":          {func(*stophook.Loop) {}, session.Session{}, true, stophook.Unmet},
-		"all true without the signal": {func(l *stophook.Loop) { l.Criteria = nil }, session.Session{}, true, stophook.Unmet},
-		"the signal without all true": {func(l *stophook.Loop) { l.ExitSignal = true }, session.Session{}, true, stophook.Unmet},
-		"both":                        {func(l *stophook.Loop) { l.Criteria, l.ExitSignal = nil, true }, session.Session{}, false, stophook.Done},
-		"completed":                   {func(l *stophook.Loop) { l.Status = stophook.LoopCompleted }, session.Session{}, false, stophook.Done},
-		"cancelled":                   {func(l *stophook.Loop) { l.Status = stophook.LoopCancelled }, session.Session{}, false, stophook.Done},
-		"stuck":                       {func(l *stophook.Loop) { l.CircuitBreaker.StuckCount = 5 }, session.Session{}, false, stophook.NoProgress},
-		"nearly":                      {func(l *stophook.Loop) { l.CircuitBreaker.StuckCount = 4 }, session.Session{}, true, stophook.Unmet},
-		"nobody touches the file":     {func(*stophook.Loop) {}, session.Session{Still: 4, Print: "print"}, false, stophook.NoProgress},
-		"sent back too often":         {func(*stophook.Loop) {}, session.Session{Cycles: 50}, false, stophook.MaxCycles},
+		"criteria are unmet":          {func(*stophook.CriteriaLoop) {}, session.Session{}, true, stophook.Unmet},
+		"all true without the signal": {func(l *stophook.CriteriaLoop) { l.Criteria = nil }, session.Session{}, true, stophook.Unmet},
+		"the signal without all true": {func(l *stophook.CriteriaLoop) { l.ExitSignal = true }, session.Session{}, true, stophook.Unmet},
+		"both":                        {func(l *stophook.CriteriaLoop) { l.Criteria, l.ExitSignal = nil, true }, session.Session{}, false, stophook.Done},
+		"completed":                   {func(l *stophook.CriteriaLoop) { l.Status = stophook.LoopCompleted }, session.Session{}, false, stophook.Done},
+		"cancelled":                   {func(l *stophook.CriteriaLoop) { l.Status = stophook.LoopCancelled }, session.Session{}, false, stophook.Done},
+		"stuck":                       {func(l *stophook.CriteriaLoop) { l.CircuitBreaker.StuckCount = 5 }, session.Session{}, false, stophook.NoProgress},
+		"nearly":                      {func(l *stophook.CriteriaLoop) { l.CircuitBreaker.StuckCount = 4 }, session.Session{}, true, stophook.Unmet},
+		"nobody touches the file":     {func(*stophook.CriteriaLoop) {}, session.Session{NoProgress: 4, Fingerprint: "print"}, false, stophook.NoProgress},
+		"sent back too often":         {func(*stophook.CriteriaLoop) {}, session.Session{Blocks: 50}, false, stophook.MaxCycles},
 	}
 	for name, tt := range tests {
-		l, err := stophook.ParseLoop([]byte(loopJSON))
+		l, err := stophook.ParseCriteriaLoop([]byte(loopJSON))
 		require.NoError(t, err)
 		tt.change(&l)
-		got := stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Session: tt.session, Loop: l, Print: "print"})
-		require.Equal(t, tt.verdict, got.Verdict, name)
+		got := stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Session: tt.session, Loop: l, Fingerprint: "print"})
+		require.Equal(t, tt.verdict, got.Cause, name)
 		require.Equal(t, tt.block, got.Block, name)
 	}
-	l, err := stophook.ParseLoop([]byte(loopJSON))
+	l, err := stophook.ParseCriteriaLoop([]byte(loopJSON))
 	require.NoError(t, err)
 	require.Equal(t, "unmet criteria: tests pass, no type errors", stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Loop: l}).Why)
 	require.Equal(t, "[LOOP RESUME] Active loop detected\nSpec: original user request verbatim\nProgress: 1/3 steps | Iteration: 2\nUnmet criteria: tests pass, no type errors\nNext: step2", l.Resume())
@@ -65,28 +65,28 @@ func TestDecideLoop(t *testing.T) {
 func TestLoopLifeCycle(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".loop", "state.json")
-	_, err := stophook.ReadLoop(path)
+	_, err := stophook.ReadCriteriaLoop(path)
 	require.ErrorIs(t, err, fs.ErrNotExist)
-	l := stophook.NewLoop("do it", []string{"a", "b"}, []string{"one", "two"})
+	l := stophook.NewCriteriaLoop("do it", []string{"a", "b"}, []string{"one", "two"})
 	require.NoError(t, l.Write(path))
-	l, err = stophook.ReadLoop(path)
+	l, err = stophook.ReadCriteriaLoop(path)
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, l.Unmet())
 	for n := range 3 {
-		l.Iterate()
+		l.EndIteration()
 		require.Equal(t, stophook.CircuitBreaker{StuckCount: n, LastUnmet: "a"}, l.CircuitBreaker)
 	}
-	require.NoError(t, l.Set("a", true))
-	l.Iterate()
+	require.NoError(t, l.SetCriterion("a", true))
+	l.EndIteration()
 	require.Equal(t, stophook.CircuitBreaker{LastUnmet: "b"}, l.CircuitBreaker, "another criterion starts to count anew")
-	require.NoError(t, l.Step(""))
-	require.NoError(t, l.Step("two"))
+	require.NoError(t, l.CompleteStep(""))
+	require.NoError(t, l.CompleteStep("two"))
 	require.Empty(t, l.RemainingSteps)
-	require.ErrorIs(t, l.Step("two"), stophook.ErrNoSuch)
-	require.ErrorIs(t, l.Set("c", true), stophook.ErrNoSuch)
+	require.ErrorIs(t, l.CompleteStep("two"), stophook.ErrNoSuch)
+	require.ErrorIs(t, l.SetCriterion("c", true), stophook.ErrNoSuch)
 	require.False(t, l.ExitSignal)
-	require.NoError(t, l.Set("b", true))
-	l.Iterate()
+	require.NoError(t, l.SetCriterion("b", true))
+	l.EndIteration()
 	require.True(t, l.ExitSignal)
 	require.NoError(t, l.Write(path))
 	b, err := os.ReadFile(path)
@@ -100,15 +100,15 @@ func TestLoopLifeCycle(t *testing.T) {
 func TestLoopKeepsOtherFields(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "state.json")
-	l, err := stophook.ParseLoop([]byte(loopJSON))
+	l, err := stophook.ParseCriteriaLoop([]byte(loopJSON))
 	require.NoError(t, err)
-	l.Iterate()
+	l.EndIteration()
 	require.NoError(t, l.Write(path))
 	b, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Contains(t, string(b), `"mine"`)
 	require.Contains(t, string(b), `2.50`)
-	again, err := stophook.ReadLoop(path)
+	again, err := stophook.ReadCriteriaLoop(path)
 	require.NoError(t, err)
 	require.Equal(t, l.Unmet(), again.Unmet())
 	require.Equal(t, l.CircuitBreaker, again.CircuitBreaker)
@@ -121,7 +121,7 @@ func TestLoopKeepsOtherFields(t *testing.T) {
 func FuzzParseLoop(f *testing.F) {
 	f.Add([]byte(loopJSON))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		l, err := stophook.ParseLoop(data)
+		l, err := stophook.ParseCriteriaLoop(data)
 		if err != nil {
 			if !errors.Is(err, session.ErrState) {
 				t.Fatal(err)
@@ -130,10 +130,10 @@ func FuzzParseLoop(f *testing.F) {
 		}
 		stophook.DecideLoop(stophook.LoopFacts{Settings: settings(), Loop: l})
 		l.Resume()
-		l.Iterate()
+		l.EndIteration()
 		path := filepath.Join(t.TempDir(), "state.json")
 		require.NoError(t, l.Write(path))
-		again, err := stophook.ReadLoop(path)
+		again, err := stophook.ReadCriteriaLoop(path)
 		if info, _ := os.Stat(path); info != nil && info.Size() < 1<<20 {
 			require.NoError(t, err)
 			require.Equal(t, l.Unmet(), again.Unmet())

@@ -23,7 +23,7 @@ type Standing struct {
 }
 
 // StandingOf looks an epic over for a session. mine reports whether a task that is in progress is
-// the session's, or nobody's.
+// the session's, or unassigned.
 func StandingOf(s epic.State, now time.Time, mine func(*epic.Task) bool, fingerprint string) Standing {
 	out := Standing{Work: epic.WorkOf(s, now), Outlook: epic.PromiseOf(s, now), Unread: s.TrackerLost(), Fingerprint: fingerprint}
 	inProgress := func(t *epic.Task) bool {

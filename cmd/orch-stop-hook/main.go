@@ -1,5 +1,5 @@
 // Command orch-stop-hook is orch stop-hook for clients that ask it all day: a session that
-// is nobody's is let go at once, and any other question is handed to orch. It is a program
+// is unbound is released at once, and any other question is handed to orch. It is a program
 // of its own because starting orch takes longer than the answer.
 package main
 
@@ -38,14 +38,14 @@ func look() (input []byte, silent bool) {
 		return nil, false
 	}
 	var seen bytes.Buffer
-	felt := make(chan bool, 1)
+	mayApply := make(chan bool, 1)
 	go func() {
 		in, err := session.ReadInput(io.TeeReader(session.Clip(os.Stdin), &seen))
 		dir, dirErr := os.Getwd()
-		felt <- errors.Join(err, dirErr) != nil || session.Felt(in, session.Project(in, os.Getenv, dir))
+		mayApply <- errors.Join(err, dirErr) != nil || session.MayApply(in, session.Project(in, os.Getenv, dir))
 	}()
 	select {
-	case f := <-felt:
+	case f := <-mayApply:
 		return seen.Bytes(), !f
 	case <-time.After(patience):
 		fmt.Fprintln(os.Stderr, "orch-stop-hook: the client says nothing; the session may end")

@@ -14,7 +14,7 @@ import (
 )
 
 // TestAnswersAsOrchDoes: the two programs give the same answer to the same question, and
-// this one gives it without orch to a session that is nobody's.
+// this one gives it without orch to an unbound session.
 func TestAnswersAsOrchDoes(t *testing.T) {
 	t.Parallel()
 	bin, dir := t.TempDir(), t.TempDir()
@@ -50,7 +50,7 @@ func TestAnswersAsOrchDoes(t *testing.T) {
 		require.Contains(t, stderr, "the session may end")
 	}
 
-	// Without orch beside it or on PATH: for a session that is nobody's it needs none.
+	// Without orch beside it or on PATH: for an unbound session it needs none.
 	require.NoError(t, os.Remove(filepath.Join(bin, "orch")))
 	alone := []string{"PATH=/nowhere", "HOME=" + dir}
 	stdout, stderr := run(alone, strings.NewReader(`{"session_id":"other"}`), quick)
@@ -68,7 +68,7 @@ func TestAnswersAsOrchDoes(t *testing.T) {
 	require.Less(t, time.Since(began), 30*time.Second)
 	require.NoError(t, w.Close())
 
-	// A criteria loop is felt by whoever works in its project.
+	// A criteria loop applies to every session in its project.
 	require.NoError(t, os.MkdirAll(filepath.Join(dir, ".loop"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, ".loop", "state.json"), []byte(`{}`), 0o600))
 	_, stderr = run(alone, strings.NewReader(`{"session_id":"other"}`), quick)

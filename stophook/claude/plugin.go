@@ -46,6 +46,6 @@ func Plugin(version string) (map[string]string, error) {
 const pluginReadme = `# orch for Claude Code
 
 Type ` + "`/orch:run-tasks EPIC`" + ` to run an epic of tasks to the end. The plugin needs the
-program orch on PATH; it adds hooks for Stop, SessionStart and SessionEnd, which are felt only by
+program orch on PATH; it adds hooks for Stop, SessionStart and SessionEnd, which affect only
 sessions that run an epic or a loop.
 `

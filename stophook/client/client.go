@@ -35,7 +35,7 @@ type Client struct {
 	Start string
 	// Trust is what a person has to do before the client runs the hooks; "" for nothing.
 	Trust string
-	// MaxBlocks is how often the client lets a session be sent back for one prompt; 0 is
+	// MaxBlocks is how often the client lets a stop be blocked for one prompt; 0 is
 	// without such a bound.
 	MaxBlocks int
 	// Fresh says that the client can drop the conversation when it sends a session back.

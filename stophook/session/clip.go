@@ -126,7 +126,7 @@ func (c *clipper) end() {
 	}
 	tail := c.tail
 	if c.cut {
-		for len(tail) > 0 && !plain(tail[0]) { // the middle of a rune, or of an escape
+		for len(tail) > 0 && !isPlain(tail[0]) { // the middle of a rune, or of an escape
 			tail = tail[1:]
 		}
 		c.emit([]byte(`\n...\n`)...)
@@ -136,9 +136,11 @@ func (c *clipper) end() {
 	c.within = false
 }
 
-// plain is a byte that no escape and no rune goes on with: escapes go on with letters that
+// isPlain is a byte that no escape and no rune goes on with: escapes go on with letters that
 // are hexadecimal digits, or name a control character.
-func plain(b byte) bool { return b == ' ' || b == '.' || b >= 'G' && b <= 'Z' || b == '<' || b == '>' }
+func isPlain(b byte) bool {
+	return b == ' ' || b == '.' || b >= 'G' && b <= 'Z' || b == '<' || b == '>'
+}
 
 func (c *clipper) emit(piece ...byte) {
 	if c.left -= len(piece); c.left < 0 {

@@ -27,10 +27,10 @@ type Input struct {
 	// Transcript is the file in which the client keeps the conversation; "" when it does
 	// not say.
 	Transcript string
-	// Again says that the session was sent back before, for the same prompt.
-	Again bool
-	// Waiting counts background tasks and timers: the client wakes the agent itself.
-	Waiting int
+	// StopHookActive says that a stop was blocked before, for the same prompt.
+	StopHookActive bool
+	// BackgroundTasks counts background tasks and timers: the client wakes the agent itself.
+	BackgroundTasks int
 }
 
 // ErrInput says that what came is not the JSON object that a client sends.
@@ -78,7 +78,7 @@ func ReadInput(r io.Reader) (Input, error) {
 	return Input{
 		Session: text("session_id", "sessionId"), Dir: text("cwd"), Event: text("hook_event_name"), Source: text("source"),
 		LastMessage: text("last_assistant_message", "prompt_response"), Prompt: text("prompt"),
-		Transcript: text("transcript_path", "transcriptPath"), Again: again,
-		Waiting: count("background_tasks") + count("session_crons"),
+		Transcript: text("transcript_path", "transcriptPath"), StopHookActive: again,
+		BackgroundTasks: count("background_tasks") + count("session_crons"),
 	}, nil
 }

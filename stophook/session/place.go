@@ -18,7 +18,7 @@ func File(common, id string) string {
 }
 
 // Project is the folder of the session that a hook was called for: the client's variable
-// for it, what it told the hook, or where the hook was started.
+// for it, what it sent to the hook, or where the hook was started.
 func Project(in Input, env func(name string) string, dir string) string {
 	for _, name := range []string{"CLAUDE_PROJECT_DIR", "GEMINI_PROJECT_DIR", "COPILOT_PROJECT_DIR"} {
 		if project := env(name); project != "" {
@@ -46,7 +46,7 @@ func Repository(dir string) (root, common string) {
 		case err == nil && info.IsDir():
 			return dir, at
 		case err == nil && info.Mode().IsRegular():
-			return commonOf(at)
+			return gitDirOf(at)
 		}
 		if up := filepath.Dir(dir); up != dir {
 			dir = up
@@ -56,8 +56,8 @@ func Repository(dir string) (root, common string) {
 	}
 }
 
-// commonOf follows the .git file of a linked worktree.
-func commonOf(file string) (root, common string) {
+// gitDirOf follows the .git file of a linked worktree.
+func gitDirOf(file string) (root, common string) {
 	text, err := ReadState(file)
 	admin, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
 	if err != nil || !ok {
@@ -77,9 +77,9 @@ func commonOf(file string) (root, common string) {
 	return filepath.Dir(common), common
 }
 
-// Felt reports whether a hook may have anything to say to a session: it is bound to an
+// MayApply reports whether a hook may have anything to say to a session: it is bound to an
 // epic, or there is a criteria loop in its project. It reads neither.
-func Felt(in Input, project string) bool {
+func MayApply(in Input, project string) bool {
 	root, common := Repository(project)
 	if root == "" {
 		root = project

@@ -9,23 +9,23 @@ import (
 
 // Session is what is kept of a bound session between its stops.
 type Session struct {
-	ID        string `json:"session"`             // the client's
-	Epic      string `json:"epic"`                // that it is bound to; "" none
-	Cycles    int    `json:"cycles"`              // times that it was sent back to work
-	Still     int    `json:"still"`               // in a row, without progress
-	Unknown   int    `json:"unknown"`             // in a row, without a state
-	Print     string `json:"print,omitempty"`     // of the work at the last stop
-	Row       int    `json:"row,omitempty"`       // times that it was sent back for this prompt
-	Held      bool   `json:"held,omitempty"`      // sent back the last time, and not let go since
-	Cancelled bool   `json:"cancelled,omitempty"` // a person let it go
-	Fresh     bool   `json:"fresh,omitempty"`     // it asked for a fresh session
-	Ended     bool   `json:"ended,omitempty"`     // its client said that it is over
+	ID               string `json:"session"`             // the client's
+	Epic             string `json:"epic"`                // that it is bound to; "" for none
+	Blocks           int    `json:"cycles"`              // how often a stop was blocked
+	NoProgress       int    `json:"still"`               // in a row, without progress
+	Unreadable       int    `json:"unknown"`             // in a row, without a state
+	Fingerprint      string `json:"print,omitempty"`     // of the work, at the last stop
+	BlocksThisPrompt int    `json:"row,omitempty"`       // how often a stop was blocked for this prompt
+	Blocked          bool   `json:"held,omitempty"`      // the last stop was blocked, and it was not released since
+	Cancelled        bool   `json:"cancelled,omitempty"` // a person released it
+	NewSession       bool   `json:"fresh,omitempty"`     // it asked to go on in a new session
+	Ended            bool   `json:"ended,omitempty"`     // its client reported that it is over
 }
 
-// Bind is the session that works on an epic from now on. One that is being sent back to the
-// same epic keeps its counts: its model cannot begin them anew by binding it again.
+// Bind is the session that works on an epic from now on. One whose last stop was blocked for the
+// same epic keeps its counts: its model cannot reset them by binding it again.
 func (s Session) Bind(id, epic string) Session {
-	if s.ID == id && s.Epic == epic && s.Held && !s.Cancelled {
+	if s.ID == id && s.Epic == epic && s.Blocked && !s.Cancelled {
 		return s
 	}
 	return Session{ID: id, Epic: epic}

@@ -22,7 +22,7 @@ func (never) Read([]byte) (int, error) { select {} }
 
 func TestReadInput(t *testing.T) {
 	t.Parallel()
-	want := session.Input{Session: "s", Dir: "/repo", Event: "Stop", LastMessage: "bye", Again: true, Waiting: 2}
+	want := session.Input{Session: "s", Dir: "/repo", Event: "Stop", LastMessage: "bye", StopHookActive: true, BackgroundTasks: 2}
 	claude := `{"session_id":"s","cwd":"/repo","hook_event_name":"Stop","last_assistant_message":"bye","background_tasks":[{}],"session_crons":[{}],"effort":{"level":"x"},"stop_hook_active":true}`
 	tests := map[string]struct {
 		text string
@@ -55,7 +55,7 @@ func TestStateFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
-	s := session.Session{ID: "s", Epic: "e", Cycles: 3}
+	s := session.Session{ID: "s", Epic: "e", Blocks: 3}
 	require.NoError(t, session.Save(at("sub/ok.json"), s))
 	got, ok, err := session.Load(at("sub/ok.json"), "s")
 	require.NoError(t, err)
@@ -93,14 +93,14 @@ func FuzzReadInput(f *testing.F) {
 	})
 }
 
-// TestBind: a model that is sent back cannot begin its counts anew; a person who starts a
-// session again that was let go does.
+// TestBind: a model whose stop was blocked cannot reset its counts; a person who starts a released
+// session again does.
 func TestBind(t *testing.T) {
 	t.Parallel()
-	held := session.Session{ID: "s", Epic: "e", Cycles: 7, Still: 2, Held: true}
+	held := session.Session{ID: "s", Epic: "e", Blocks: 7, NoProgress: 2, Blocked: true}
 	require.Equal(t, held, held.Bind("s", "e"))
 	fresh := session.Session{ID: "s", Epic: "e"}
-	for _, s := range []session.Session{{}, {ID: "s", Epic: "e", Cycles: 7}, {ID: "s", Epic: "e", Held: true, Cancelled: true, Cycles: 7}, {ID: "t", Epic: "e", Held: true, Cycles: 7}} {
+	for _, s := range []session.Session{{}, {ID: "s", Epic: "e", Blocks: 7}, {ID: "s", Epic: "e", Blocked: true, Cancelled: true, Blocks: 7}, {ID: "t", Epic: "e", Blocked: true, Blocks: 7}} {
 		require.Equal(t, fresh, s.Bind("s", "e"))
 	}
 	require.Equal(t, session.Session{ID: "s", Epic: "f"}, held.Bind("s", "f"))
@@ -112,7 +112,7 @@ func TestEpicOf(t *testing.T) {
 		"/run-tasks e-1": "e-1", "$run-tasks e-1 please": "e-1", " /orch:run-tasks\te-1\nmore": "e-1", "<hook_context>x</hook_context>\n\n/run-tasks e-1\n": "e-1",
 		"": "", "run the tasks of e-1": "", "what does /run-tasks e-1 do?": "", "/run-tasks": "", "/run-tasks-now e-1": "", "You are running /run-tasks for epic e-1": "",
 	} {
-		got, ok := session.EpicOf(prompt)
+		got, ok := session.EpicInPrompt(prompt)
 		require.Equal(t, want, got, prompt)
 		require.Equal(t, want != "", ok, prompt)
 	}
@@ -135,17 +135,17 @@ func TestRecordings(t *testing.T) {
 	}
 	for path, want := range map[string]session.Input{
 		"claude/Stop.first":                             {Event: "Stop"},
-		"claude/Stop.after-block":                       {Event: "Stop", Again: true},
-		"claude/Stop.background-subagent":               {Event: "Stop", Waiting: 1},
+		"claude/Stop.after-block":                       {Event: "Stop", StopHookActive: true},
+		"claude/Stop.background-subagent":               {Event: "Stop", BackgroundTasks: 1},
 		"claude/Stop.no-last-message-json-schema":       {Event: "Stop"},
 		"codex/Stop":                                    {Event: "Stop", LastMessage: "reply 1"},
-		"codex/Stop.after-block":                        {Event: "Stop", LastMessage: "reply 2", Again: true},
+		"codex/Stop.after-block":                        {Event: "Stop", LastMessage: "reply 2", StopHookActive: true},
 		"gemini/AfterAgent":                             {Event: "AfterAgent", LastMessage: "reply 1", Prompt: "do the task"},
-		"gemini/AfterAgent.after-block":                 {Event: "AfterAgent", LastMessage: "reply 1\nreply 2", Prompt: "do the task", Again: true},
+		"gemini/AfterAgent.after-block":                 {Event: "AfterAgent", LastMessage: "reply 1\nreply 2", Prompt: "do the task", StopHookActive: true},
 		"copilot/agentStop":                             {},
-		"copilot/agentStop.after-block":                 {Again: true},
+		"copilot/agentStop.after-block":                 {StopHookActive: true},
 		"copilot/Stop.from-claude-settings":             {Event: "Stop"},
-		"copilot/Stop.from-claude-settings.after-block": {Event: "Stop", Again: true},
+		"copilot/Stop.from-claude-settings.after-block": {Event: "Stop", StopHookActive: true},
 		"copilot/userPromptSubmitted":                   {Prompt: "do the task"},
 	} {
 		text, err := os.ReadFile(filepath.Join("testdata", path+".json"))
@@ -155,7 +155,7 @@ func TestRecordings(t *testing.T) {
 		if strings.HasPrefix(path, "claude/") {
 			in.LastMessage = ""
 		}
-		require.Equal(t, want, session.Input{Event: in.Event, LastMessage: in.LastMessage, Prompt: in.Prompt, Again: in.Again, Waiting: in.Waiting}, path)
+		require.Equal(t, want, session.Input{Event: in.Event, LastMessage: in.LastMessage, Prompt: in.Prompt, StopHookActive: in.StopHookActive, BackgroundTasks: in.BackgroundTasks}, path)
 		require.Equal(t, strings.Contains(path, "Stop") || strings.Contains(path, "AfterAgent"), in.Transcript != "", path)
 	}
 }

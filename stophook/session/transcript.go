@@ -11,11 +11,11 @@ import (
 // maxTranscript is how much of the end of a transcript is read, in bytes.
 const maxTranscript = 256 << 10
 
-// LastSaid is the agent's last message in a transcript, for clients that do not send it:
+// LastAssistantMessage is the agent's last message in a transcript, for clients that do not send it:
 // the newest text of the agent's own since the last prompt; "" when there is none, or the
 // file cannot be read. It knows the transcripts of Claude Code and of Copilot CLI. It
 // follows no link, and never waits.
-func LastSaid(path string) string {
+func LastAssistantMessage(path string) string {
 	f, size, err := openState(path)
 	if err != nil {
 		return ""
@@ -25,7 +25,7 @@ func LastSaid(path string) string {
 	if err != nil {
 		return ""
 	}
-	return lastSaid(end)
+	return lastMessageIn(end)
 }
 
 // entry is a line of a transcript: the union of what is read of those that are known.
@@ -40,7 +40,7 @@ type entry struct {
 	} `json:"data"` // of Copilot CLI
 }
 
-func lastSaid(end []byte) string {
+func lastMessageIn(end []byte) string {
 	lines := bytes.Split(end, []byte("\n"))
 	for _, line := range slices.Backward(lines) {
 		var e entry
@@ -49,7 +49,7 @@ func lastSaid(end []byte) string {
 		}
 		switch e.Type {
 		case "assistant":
-			if text := textOf(e.Message.Content); text != "" {
+			if text := contentText(e.Message.Content); text != "" {
 				return text
 			}
 		case "assistant.message":
@@ -59,7 +59,7 @@ func lastSaid(end []byte) string {
 		case "user.message":
 			return ""
 		case "user":
-			if textOf(e.Message.Content) != "" { // a prompt; the output of a tool has none
+			if contentText(e.Message.Content) != "" { // a prompt; the output of a tool has none
 				return ""
 			}
 		}
@@ -67,8 +67,8 @@ func lastSaid(end []byte) string {
 	return ""
 }
 
-// textOf is the text of a message, which is a string or a list of blocks.
-func textOf(content json.RawMessage) string {
+// contentText is the text of a message, which is a string or a list of blocks.
+func contentText(content json.RawMessage) string {
 	var s string
 	if json.Unmarshal(content, &s) == nil {
 		return s

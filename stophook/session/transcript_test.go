@@ -33,13 +33,13 @@ func TestLastSaid(t *testing.T) {
 	path := filepath.Join(dir, "transcript.jsonl")
 	for text, want := range transcripts() {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		require.Equal(t, want, session.LastSaid(path), text[:min(len(text), 300)])
+		require.Equal(t, want, session.LastAssistantMessage(path), text[:min(len(text), 300)])
 	}
 	require.NoError(t, os.WriteFile(path, []byte(`{"type":"assistant.message","data":{"content":"x"}}`), 0o600))
 	require.NoError(t, os.Symlink(path, filepath.Join(dir, "link")))
 	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
 	for _, bad := range []string{"link", "fifo", "none", "."} {
-		require.Empty(t, session.LastSaid(filepath.Join(dir, bad)), bad)
+		require.Empty(t, session.LastAssistantMessage(filepath.Join(dir, bad)), bad)
 	}
 }
 
@@ -50,6 +50,6 @@ func FuzzLastSaid(f *testing.F) {
 	path := filepath.Join(f.TempDir(), "transcript.jsonl")
 	f.Fuzz(func(t *testing.T, text string) {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		require.True(t, utf8.ValidString(session.LastSaid(path)))
+		require.True(t, utf8.ValidString(session.LastAssistantMessage(path)))
 	})
 }

@@ -16,7 +16,7 @@ type Stop struct {
 	// Block says that it is sent back to work.
 	Block bool `json:"block"`
 	// Verdict is why, in a word of docs/stop-hook.md.
-	Verdict stophook.Verdict `json:"verdict"`
+	Verdict stophook.Cause `json:"verdict"`
 	// Why is the same in a clause.
 	Why string `json:"why"`
 	// Prompt is what a session that is sent back is told; "" else.
@@ -84,7 +84,7 @@ func (Sessions) Schema() string { return "orch.sessions/1" }
 // Loop is how a session's own loop stands.
 type Loop struct {
 	// Loop is what is kept of it.
-	Loop stophook.Loop `json:"loop"`
+	Loop stophook.CriteriaLoop `json:"loop"`
 	// Unmet are the criteria that are not true, in their order; null for none.
 	Unmet []string `json:"unmet"`
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/beadsorch/orch/stophook/session"
 )
 
-// What a client's session is told at its events, beside its stops. Each command is a hook,
+// What a client's session is sent at its events other than stops. Each command is a hook,
 // and fails open: whatever goes wrong, it says so on standard error, with exit 0.
 
 // SessionStart is the command orch session-start.
@@ -43,7 +43,7 @@ others at once. It prints nothing.`, "SessionEnd", a.ended)
 // ended notes that a session is over, where orch knows of it.
 func (a sessionCmd) ended(ctx context.Context, in session.Input, project string) (string, error) {
 	_, common := session.Repository(project)
-	if common == "" || in.Session == "" || !session.Felt(in, project) {
+	if common == "" || in.Session == "" || !session.MayApply(in, project) {
 		return "", nil
 	}
 	return "", changeSession(ctx, session.File(common, in.Session), in.Session, func(s session.Session, ok bool) (session.Session, error) {
@@ -64,7 +64,7 @@ and adds what the session has to do. For any other prompt it prints nothing.`, "
 func (a sessionCmd) event(use, short, long, event string, says func(context.Context, session.Input, string) (string, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
-		ctx, cancel := context.WithTimeout(c.Context(), stophook.Patience)
+		ctx, cancel := context.WithTimeout(c.Context(), stophook.Timeout)
 		defer cancel()
 		var k client.Client
 		var in session.Input
@@ -93,7 +93,7 @@ func (a sessionCmd) event(use, short, long, event string, says func(context.Cont
 	return c
 }
 
-// announcement is what a session that starts is told; "" for one that is nobody's.
+// announcement is the text for a session that starts; "" for an unbound one.
 func (a sessionCmd) announcement(ctx context.Context, in session.Input, project string) (string, error) {
 	root, common := session.Repository(project)
 	if common != "" && in.Session != "" {
@@ -111,7 +111,7 @@ func (a sessionCmd) announcement(ctx context.Context, in session.Input, project 
 		}
 	}
 	project = cmp.Or(root, project)
-	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
+	l, err := stophook.ReadCriteriaLoop(filepath.Join(project, session.LoopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -126,9 +126,9 @@ func (a sessionCmd) announcement(ctx context.Context, in session.Input, project 
 }
 
 // promptBinding binds a session whose prompt asks for it. What keeps it from being bound is
-// told to the session: a person waits there.
+// sent to the session: a person waits there.
 func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project string) (string, error) {
-	epicID, ok := session.EpicOf(in.Prompt)
+	epicID, ok := session.EpicInPrompt(in.Prompt)
 	root, common := session.Repository(project)
 	if !ok || in.Session == "" || common == "" {
 		return "", nil

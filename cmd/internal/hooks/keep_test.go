@@ -32,8 +32,8 @@ func TestAStopThatCannotBeCounted(t *testing.T) {
 		require.True(t, ok)
 		return kept
 	}
-	require.Equal(t, 1, of("two").Cycles)
-	require.Zero(t, of("one").Cycles, "who has the lock counts")
+	require.Equal(t, 1, of("two").Blocks)
+	require.Zero(t, of("one").Blocks, "who has the lock counts")
 	_, errs, code := s.call(nil, "session", "release", "--session", "two")
 	require.Zero(t, code, errs)
 	require.False(t, s.stops("two"))

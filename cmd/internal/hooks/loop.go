@@ -43,25 +43,25 @@ func Loop(app *cli.App) *cobra.Command {
 	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(startCommand(a), verifyCommand(a), takeCommand(a),
-		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.Loop, []string) error { return nil }),
-		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", 1, func(l *stophook.Loop, args []string) error { return l.Step(strings.Join(args, " ")) }),
-		loopVerb(a, "cancel", "end the loop; its progress is kept", 0, func(l *stophook.Loop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
+		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.CriteriaLoop, []string) error { return nil }),
+		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", 1, func(l *stophook.CriteriaLoop, args []string) error { return l.CompleteStep(strings.Join(args, " ")) }),
+		loopVerb(a, "cancel", "end the loop; its progress is kept", 0, func(l *stophook.CriteriaLoop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
 		loopVerb(a, "set CRITERION true|false", "say by hand whether a criterion holds", 2, setCriterion),
 	)
 	return c
 }
 
-func setCriterion(l *stophook.Loop, args []string) error {
+func setCriterion(l *stophook.CriteriaLoop, args []string) error {
 	if len(args) != 2 || args[1] != "true" && args[1] != "false" {
 		return cli.Usage("orch loop set takes a criterion, and true or false")
 	}
-	return l.Set(args[0], args[1] == "true")
+	return l.SetCriterion(args[0], args[1] == "true")
 }
 
 // loopVerb is a command that changes the loop and shows it.
-func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.Loop, []string) error) *cobra.Command {
+func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.CriteriaLoop, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: cli.AtMost(most, "less"), RunE: func(_ *cobra.Command, args []string) error {
-		return a.changeLoop(func(l *stophook.Loop) error { return change(l, args) }, use != "status")
+		return a.changeLoop(func(l *stophook.CriteriaLoop) error { return change(l, args) }, use != "status")
 	}}
 }
 
@@ -98,7 +98,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 		return cli.Usage("a loop has at least one --criterion")
 	}
 	path := filepath.Join(projectDir(a.app), session.LoopFile)
-	switch l, err := stophook.ReadLoop(path); {
+	switch l, err := stophook.ReadCriteriaLoop(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return loopError(err)
@@ -118,7 +118,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err != nil {
 		return fmt.Errorf("writing the loop's commands: %w", err)
 	}
-	l := stophook.NewLoop(a.app.Redact.String(spec), names, append([]string{}, steps...))
+	l := stophook.NewCriteriaLoop(a.app.Redact.String(spec), names, append([]string{}, steps...))
 	if err := l.Write(path); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func takeCommand(a loopCmd) *cobra.Command {
 		Short: "have the loop hold this session, in place of the one that began it",
 		Args:  cli.AtMost(0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			return a.changeLoop(func(*stophook.Loop) error { return a.takeLoop(f.of(a.app)) }, false)
+			return a.changeLoop(func(*stophook.CriteriaLoop) error { return a.takeLoop(f.of(a.app)) }, false)
 		},
 	}
 	c.Flags().StringVar(&f.id, "session", "", "the client's `id` of the session; by default the one that this is called from")
@@ -170,9 +170,9 @@ func loopError(err error) error {
 	return err
 }
 
-func (a loopCmd) changeLoop(change func(*stophook.Loop) error, write bool) error {
+func (a loopCmd) changeLoop(change func(*stophook.CriteriaLoop) error, write bool) error {
 	path := filepath.Join(projectDir(a.app), session.LoopFile)
-	l, err := stophook.ReadLoop(path)
+	l, err := stophook.ReadCriteriaLoop(path)
 	if err == nil {
 		err = change(&l)
 	}
@@ -194,12 +194,12 @@ writes down which hold. Criteria without a command stay as they were set. It end
 an iteration; when all hold the loop is completed.`,
 		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.changeLoop(func(l *stophook.Loop) error { return a.verifyLoop(c.Context(), l) }, true)
+			return a.changeLoop(func(l *stophook.CriteriaLoop) error { return a.verifyLoop(c.Context(), l) }, true)
 		},
 	}
 }
 
-func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
+func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.CriteriaLoop) error {
 	if l.Status != stophook.LoopInProgress {
 		return nil
 	}
@@ -232,14 +232,14 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 		if err != nil {
 			return err
 		}
-		if err := l.Set(name, v.Passed); err != nil {
+		if err := l.SetCriterion(name, v.Passed); err != nil {
 			return err
 		}
 		if !v.Passed && !a.app.JSON {
 			a.app.PrintVerdict(v)
 		}
 	}
-	l.Iterate()
+	l.EndIteration()
 	if l.ExitSignal {
 		l.Status = stophook.LoopCompleted
 	}
@@ -248,7 +248,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.Loop) error {
 
 // trusted lets the commands of criteria run that a person has confirmed. It fails with the
 // error UNTRUSTED.
-func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[string]string) error {
+func (a loopCmd) trusted(ctx context.Context, l *stophook.CriteriaLoop, commands map[string]string) error {
 	var items []plan.Item
 	for _, name := range l.Criteria {
 		if commands[name] != "" {
@@ -276,7 +276,7 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.Loop, commands map[str
 	return q.RequireItems(items)
 }
 
-func (a loopCmd) sayLoop(l stophook.Loop) error {
+func (a loopCmd) sayLoop(l stophook.CriteriaLoop) error {
 	if a.app.JSON {
 		cli.WriteJSON(a.app.Stdout, document.Loop{Loop: l, Unmet: l.Unmet()})
 		return nil

@@ -169,12 +169,12 @@ func (a sessionCmd) listSessions() error {
 		return nil
 	}
 	for _, s := range sessions {
-		state := fmt.Sprintf("sent back %d times", s.Cycles)
+		state := fmt.Sprintf("sent back %d times", s.Blocks)
 		switch {
 		case s.Ended:
 			state += ", has ended"
 		case s.Cancelled:
-			state = "let go"
+			state = "released"
 		}
 		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}

@@ -63,12 +63,12 @@ goes wrong, it lets the session end and says so on standard error.`,
 type stop struct {
 	in     session.Input
 	client client.Client
-	answer stophook.Answer
-	prompt string             // what a session that is blocked is told
+	answer stophook.Decision
+	prompt string             // the text for a session that is blocked
 	epic   *stophook.Standing // nil for a session that no epic is bound to, or whose epic cannot be read
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
-	settle func(context.Context) (stophook.Answer, error)
+	settle func(context.Context) (stophook.Decision, error)
 	// programs are registered to be run in the work that is left.
 	programs []plan.Item
 	// allowed fails with the error UNTRUSTED where nobody has allowed one of the programs.
@@ -99,7 +99,7 @@ func (s *stop) letGo(ctx context.Context) error {
 	if !errors.As(err, &refused) || refused.Code != string(epic.Untrusted) {
 		return err
 	}
-	s.answer.Block, s.answer.Fresh, s.answer.Verdict, s.settle = false, false, stophook.Untrusted, nil
+	s.answer.Block, s.answer.NewSession, s.answer.Cause, s.settle = false, false, stophook.Untrusted, nil
 	const named = 3
 	var names []string
 	for _, i := range s.programs[:min(len(s.programs), named)] {
@@ -113,7 +113,7 @@ func (s *stop) letGo(ctx context.Context) error {
 }
 
 func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
-	ctx, cancel := context.WithTimeout(ctx, stophook.Patience)
+	ctx, cancel := context.WithTimeout(ctx, stophook.Timeout)
 	defer cancel()
 	s, err := inTime(ctx, func() (stop, error) {
 		s, err := a.decideStop(ctx, name)
@@ -133,15 +133,15 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 		return nil
 	}
 	if s.answer.Block {
-		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.Fresh))
+		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.NewSession))
 	}
-	if s.answer.Verdict == stophook.Untrusted && s.client.Tell != nil {
+	if s.answer.Cause == stophook.Untrusted && s.client.Tell != nil {
 		if err := json.NewEncoder(a.app.Stdout).Encode(s.client.Tell("orch let the session end  [UNTRUSTED] " + s.answer.Why)); err != nil {
 			return fmt.Errorf("telling the person: %w", err)
 		}
 	}
-	if s.answer.Verdict != stophook.NotBound && s.answer.Verdict != stophook.Attempt {
-		fmt.Fprintf(a.app.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Verdict, s.answer.Why)
+	if s.answer.Cause != stophook.NotBound && s.answer.Cause != stophook.Attempt {
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: the session may end  [%s] %s\n", s.answer.Cause, s.answer.Why)
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 		return &cli.Error{Code: "HOOK_FAILS_OPEN", What: "the hook lets the session end, since it cannot decide", Why: err.Error(), Exit: cli.ExitFailed, Err: err, Fix: []string{"orch doctor"}}
 	}
 	if a.app.JSON {
-		doc := document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Verdict, Why: s.answer.Why,
+		doc := document.Stop{Session: s.in.Session, Block: s.answer.Block, Verdict: s.answer.Cause, Why: s.answer.Why,
 			Prompt: s.prompt, Counts: s.answer.Session}
 		if s.epic != nil {
 			doc.Promise = s.epic.Promise
@@ -190,9 +190,9 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 	if s.answer.Block {
 		word = "is sent back to work"
 	}
-	fmt.Fprintf(a.app.Stdout, "session %s %s  [%s] %s\n", cmp.Or(shownID(s.in.Session), "(none)"), word, s.answer.Verdict, text.Clause(s.answer.Why, 1000))
-	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
-		fmt.Fprintf(a.app.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(shownID(c.Epic), "-"), c.Cycles, c.Still)
+	fmt.Fprintf(a.app.Stdout, "session %s %s  [%s] %s\n", cmp.Or(shownID(s.in.Session), "(none)"), word, s.answer.Cause, text.Clause(s.answer.Why, 1000))
+	if c := s.answer.Session; c.Epic != "" || c.Blocks > 0 {
+		fmt.Fprintf(a.app.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(shownID(c.Epic), "-"), c.Blocks, c.NoProgress)
 	}
 	if s.answer.Block {
 		fmt.Fprintf(a.app.Stdout, "\n%s\n", s.prompt)
@@ -206,9 +206,9 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 	if err != nil {
 		return stop{}, err
 	}
-	s := stop{in: in, answer: stophook.Answer{Verdict: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
+	s := stop{in: in, answer: stophook.Decision{Cause: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
 	if a.app.Getenv("ORCH_ATTEMPT") != "" {
-		s.answer = stophook.Answer{Verdict: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
+		s.answer = stophook.Decision{Cause: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
 	project := session.Project(in, a.app.Getenv, a.app.Dir)
@@ -244,9 +244,9 @@ func (a sessionCmd) caller(name, project string) (k client.Client, ok bool, err 
 	return k, err == nil, err
 }
 
-// limits is what a client cannot do, or can besides.
-func limits(k client.Client) stophook.Limits {
-	return stophook.Limits{MaxBlocks: k.MaxBlocks, Fresh: k.Fresh}
+// limits are a client's limits and abilities.
+func limits(k client.Client) stophook.ClientCaps {
+	return stophook.ClientCaps{MaxBlocks: k.MaxBlocks, NewSession: k.Fresh}
 }
 
 // readInput reads the client's words, and gives up when they do not come.

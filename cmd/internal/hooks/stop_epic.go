@@ -43,19 +43,19 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s\n", text.Head(err.Error()))
 	}
 	if s.in.LastMessage == "" && s.in.Transcript != "" {
-		s.in.LastMessage = session.LastSaid(s.in.Transcript)
+		s.in.LastMessage = session.LastAssistantMessage(s.in.Transcript)
 	}
 	s.epic = standing
 	age := a.app.Now().Sub(read.At)
-	decide := func(bound session.Session) stophook.Answer {
-		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Client: limits(s.client)})
+	decide := func(bound session.Session) stophook.Decision {
+		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Caps: limits(s.client)})
 		if standing != nil && standing.Unread == "" && age > time.Second {
 			answer.Why += ", as of " + cli.Span(age) + " ago"
 		}
 		return answer
 	}
 	s.answer = decide(bound)
-	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {
+	s.settle = func(ctx context.Context) (answer stophook.Decision, err error) {
 		if err := read.save(); err != nil {
 			return answer, err
 		}
@@ -131,7 +131,7 @@ func (r reading) save() error {
 // newest reading of a run; without one, and without a journal, the standing is nil.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.App.Now()}, path: filepath.Join(w.Home, "tracker.json")}
-	read, cancel := context.WithTimeout(ctx, stophook.Patience*3/4) // so that a snapshot can be looked at still
+	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
 	p, journalErr := w.Epic(epicID)

@@ -22,7 +22,7 @@ import (
 const loopSession = ".loop/session.json"
 
 func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
-	l, err := stophook.ReadLoop(filepath.Join(project, session.LoopFile))
+	l, err := stophook.ReadCriteriaLoop(filepath.Join(project, session.LoopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
@@ -40,13 +40,13 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 		return s, err
 	}
 	sum := sha256.Sum256(print)
-	decide := func(bound session.Session) stophook.Answer {
+	decide := func(bound session.Session) stophook.Decision {
 		return stophook.DecideLoop(stophook.LoopFacts{
-			Input: s.in, Settings: hookSettings(cfg.StopHook), Session: bound, Loop: l, Print: hex.EncodeToString(sum[:12]), Client: limits(s.client),
+			Input: s.in, Settings: hookSettings(cfg.StopHook), Session: bound, Loop: l, Fingerprint: hex.EncodeToString(sum[:12]), Caps: limits(s.client),
 		})
 	}
 	s.answer = decide(bound)
-	s.settle = func(ctx context.Context) (answer stophook.Answer, err error) {
+	s.settle = func(ctx context.Context) (answer stophook.Decision, err error) {
 		return answer, changeSession(ctx, path, "", func(now session.Session, _ bool) (session.Session, error) {
 			if now.ID != "" && now.ID != s.in.Session {
 				return now, errors.New("another session has taken the loop meanwhile")
@@ -64,7 +64,7 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 }
 
 // loopPrograms are the commands of a loop's criteria.
-func loopPrograms(l stophook.Loop, project string) ([]plan.Item, error) {
+func loopPrograms(l stophook.CriteriaLoop, project string) ([]plan.Item, error) {
 	items, err := trust.LoopItems(project)
 	return slices.DeleteFunc(items, func(i plan.Item) bool { return !slices.Contains(l.Criteria, i.Name) }), err
 }
@@ -76,7 +76,7 @@ func readLoopSession(path string) (session.Session, error) {
 	return s, err
 }
 
-func loopPrompt(l stophook.Loop, why string) string {
+func loopPrompt(l stophook.CriteriaLoop, why string) string {
 	next := ""
 	if len(l.RemainingSteps) > 0 {
 		next = " Next step: " + l.RemainingSteps[0] + "."

@@ -119,12 +119,12 @@ func TestUnboundSessionsAreNeverBlocked(t *testing.T) {
 			_, err := s.tracker.Create(t.Context(), tracker.Issue{Title: fmt.Sprint("more ", n), Type: "task"}, "e")
 			require.NoError(t, err)
 			still = map[string]int{}
-		case what < 960 && bound[id]: // most stops are of sessions that are nobody's
+		case what < 960 && bound[id]: // most stops are of unbound sessions
 		default:
 			if !s.stops(id) {
 				continue
 			}
-			require.True(t, bound[id], "event %d: %s is nobody's", n, id)
+			require.True(t, bound[id], "event %d: %s is unbound", n, id)
 			blocked++
 			still[id]++
 			require.LessOrEqual(t, still[id], 3, "event %d: %s", n, id)
@@ -143,7 +143,7 @@ func TestHookNeverHangs(t *testing.T) {
 	require.Zero(t, code)
 	require.Empty(t, out)
 	require.Contains(t, errs, "the session may end")
-	require.Less(t, time.Since(began), 2*stophook.Patience)
+	require.Less(t, time.Since(began), 2*stophook.Timeout)
 
 	long := io.MultiReader(strings.NewReader(`{"session_id":"s","last_assistant_message":"`), strings.NewReader(strings.Repeat("x", 40<<20)))
 	out, errs, code = s.call(long, "stop-hook")

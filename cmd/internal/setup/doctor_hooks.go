@@ -176,7 +176,7 @@ func (w doctor) hooksOff() bool {
 // fire runs the hook as the client would, for a session that is nobody's: it has to say
 // nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Timeout)
 	defer cancel()
 	began := w.workspace.App.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Root, event)
