@@ -33,7 +33,7 @@ func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 		if known {
 			found.Reason = fmt.Sprintf("attempt %d at %s was over, and is removed now", e.Attempt, e.Task)
 		}
-		if err := o.fx.Store.Drop(ctx, e); err != nil {
+		if err := o.fx.Store.RemoveFound(ctx, e); err != nil {
 			found.Reason = fmt.Sprintf("%s: attempt %d at %s: %v", Unremoved, e.Attempt, e.Task, err)
 			if o.named[leftAt(found)] {
 				continue

@@ -85,7 +85,7 @@ func (e *ExitError) Error() string {
 }
 
 // QuietError says that a process was ended since it did nothing: see Cmd.Quiet. It waits for what does not come, as
-// from a pipe that nobody writes to, or from a file system whose server is gone.
+// from a pipe that has no writer, or from a file system whose server is gone.
 type QuietError struct {
 	// Argv is the command as it was asked for.
 	Argv []string

@@ -9,10 +9,10 @@ import (
 // blank stands for each byte that is not prose. It is in no promise.
 const blank = 0
 
-// prose is a Markdown message of the same length, in which code, block quotes and HTML
+// blankCode is a Markdown message, of the same length, in which code, block quotes and HTML
 // comments are blank. What is not closed goes on to the end, but for inline code, which
 // needs its end within the paragraph (CommonMark 0.31).
-func prose(message string) string {
+func blankCode(message string) string {
 	s := scanner{text: message, out: []byte(message)}
 	for s.at < len(s.text) {
 		if !s.block() {
@@ -68,7 +68,7 @@ func (s *scanner) block() bool {
 	for end < len(s.text) {
 		line := lineAt(s.text, end)
 		end += len(line)
-		if closes(line, fence) {
+		if closesFence(line, fence) {
 			break
 		}
 	}
@@ -187,8 +187,8 @@ func runLength(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "`"))
 }
 
-// content is a line without its indent and the marks of lists.
-func content(line string) string {
+// lineContent is a line without its indent and the marks of lists.
+func lineContent(line string) string {
 	line = strings.TrimLeft(line, " \t")
 	for {
 		n := len(listMark().FindString(line))
@@ -201,11 +201,11 @@ func content(line string) string {
 
 var listMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?:[-*+]|[0-9]{1,9}[.)])[ \t]+`) })
 
-func isQuote(line string) bool { return strings.HasPrefix(content(line), ">") }
+func isQuote(line string) bool { return strings.HasPrefix(lineContent(line), ">") }
 
 // fenceOf is the fence that a line opens, "" for none.
 func fenceOf(line string) string {
-	line = content(line)
+	line = lineContent(line)
 	for _, mark := range []string{"`", "~"} {
 		n := len(line) - len(strings.TrimLeft(line, mark))
 		if n >= 3 && !(mark == "`" && strings.Contains(line[n:], "`")) {
@@ -215,15 +215,15 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// closes reports whether a line ends a fenced block.
-func closes(line, fence string) bool {
+// closesFence reports whether a line ends a fenced block.
+func closesFence(line, fence string) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }
 
-// quoted reports whether message[from:to] is in quotation marks: directly, or somewhere
+// isQuoted reports whether message[from:to] is in quotation marks: directly, or somewhere
 // in its line.
-func quoted(message string, from, to int) bool {
+func isQuoted(message string, from, to int) bool {
 	begin := strings.LastIndexByte(message[:from], '\n') + 1
 	before, after := message[begin:from], strings.TrimSuffix(lineAt(message, to), "\n")
 	if to == len(message) {

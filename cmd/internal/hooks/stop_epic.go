@@ -220,7 +220,7 @@ func fingerprint(w *workspace.Workspace, s epic.State) string {
 			continue
 		}
 		n := worktree.NamesOf(root, string(s.Epic), string(t.ID), at.Number)
-		fmt.Fprintln(sum, refTip(common, n.Branch), worktree.Fingerprint(n.Dir), worktree.Fingerprint(checkpoint.In(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number))))
+		fmt.Fprintln(sum, refTip(common, n.Branch), worktree.Fingerprint(n.Dir), worktree.Fingerprint(checkpoint.Dir(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number))))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }

@@ -179,7 +179,7 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		if proc.Gone(h.PID, h.Born, h.Here) {
 			return fmt.Sprintf("its process, %d, has ended", h.PID)
 		}
-		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.In(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
+		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
 			if at := worktree.Changed(dir); at.After(seen) {
 				seen = at
 			}
