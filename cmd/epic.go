@@ -47,7 +47,7 @@ branch back, or take it as it is.`,
 // settle does what a person says of the epic branch, and tells the tracker. Nothing that the
 // settings name runs; the next run has the gate judge the branch.
 func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do func(*orchestrator.Orchestrator, context.Context) (epic.TipMove, error)) error {
-	p, task, err := workspace.Look(ctx, a.App, []string{string(epicID)})
+	p, task, err := workspace.LoadEpic(ctx, a.App, []string{string(epicID)})
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ to claim and nothing is under way, it says so.`,
 			if err := f.check(c); err != nil {
 				return err
 			}
-			return workspace.Promising(c.Context(), a.App, args[0], a.next(c.Context(), epic.TaskID(args[0]), f))
+			return workspace.WithPromise(c.Context(), a.App, args[0], a.next(c.Context(), epic.TaskID(args[0]), f))
 		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
@@ -77,7 +77,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return err
 	}
 	fresh := map[epic.TaskID]bool{}
-	if p, err := w.Epic(epicID); err == nil && p != nil && p.State.AtLimit() {
+	if p, err := w.ViewOf(epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
 			return a.sayNext(w, p.State, me, fresh, q.Needed(untrusted))
 		}
@@ -148,8 +148,8 @@ const atOnce = 5 * time.Second
 // askNext asks the run that drives an epic for a task, but for a session that has not been told yet
 // what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
 // none. It fails as askRun does.
-func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.Picture, given epic.TaskID, err error) {
-	if p, err = w.workspace.Epic(epicID); err != nil {
+func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.EpicView, given epic.TaskID, err error) {
+	if p, err = w.workspace.ViewOf(epicID); err != nil {
 		return nil, "", err
 	}
 	inHand := 0
@@ -178,7 +178,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if answer.Task != nil {
 		given = answer.Task.ID
 	}
-	p, err = w.workspace.Epic(epicID)
+	p, err = w.workspace.ViewOf(epicID)
 	return p, given, err
 }
 
@@ -252,7 +252,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		stop()
 	}
 	s := o.State()
-	if closeErr := w.workspace.GiveBack(ctx, o); err == nil {
+	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
 	sum := epic.Summarize(s, w.workspace.App.Now())
@@ -283,7 +283,7 @@ that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return workspace.Promising(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
+			return workspace.WithPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
 		},
 	}
 	f.base = "HEAD"
@@ -295,7 +295,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 }
 
 func (a *app) land(ctx context.Context, id string, f runFlags) error {
-	p, task, err := workspace.Look(ctx, a.App, []string{id})
+	p, task, err := workspace.LoadEpic(ctx, a.App, []string{id})
 	if err == nil {
 		err = p.Workspace.Broken // the gate is in the settings
 	}
@@ -343,7 +343,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Workspace.Epic(p.State.Epic)
+		now, err := p.Workspace.ViewOf(p.State.Epic)
 		if err != nil {
 			return err
 		}
@@ -360,13 +360,13 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 }
 
 // landHere lands a task in a run of its own.
-func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task *epic.Task, f runFlags) error {
+func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, task *epic.Task, f runFlags) error {
 	s, _, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		now := o.State().Task(task.ID)
 		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != epic.Orphaned {
 			return nil // a run had been asked, and has landed or judged it before it died
 		}
-		if err := a.mayLand(&workspace.Picture{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked, f); err != nil {
+		if err := a.mayLand(&workspace.EpicView{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked, f); err != nil {
 			return err // it was decided while this waited
 		}
 		if now.State == epic.Parked {
@@ -381,7 +381,7 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task
 }
 
 // mayLand says why the caller cannot land a task now; nil when it can.
-func (a *app) mayLand(p *workspace.Picture, t *epic.Task, accept bool, f runFlags) error {
+func (a *app) mayLand(p *workspace.EpicView, t *epic.Task, accept bool, f runFlags) error {
 	me, at := a.caller(), t.Last()
 	if lost := t.LostBy(me); lost.Number > 0 && !accept {
 		return lostAttempt(p, t, lost)
@@ -396,7 +396,7 @@ func (a *app) mayLand(p *workspace.Picture, t *epic.Task, accept bool, f runFlag
 }
 
 // inOtherHands says who has a task, and what others can do.
-func inOtherHands(p *workspace.Picture, t *epic.Task) error {
+func inOtherHands(p *workspace.EpicView, t *epic.Task) error {
 	at := t.Last()
 	e := &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, by(at)), Exit: cli.ExitHeld}
 	gone := ""
@@ -417,7 +417,7 @@ func inOtherHands(p *workspace.Picture, t *epic.Task) error {
 }
 
 // lostAttempt tells a session that was away too long what became of its attempt.
-func lostAttempt(p *workspace.Picture, t *epic.Task, lost epic.Attempt) error {
+func lostAttempt(p *workspace.EpicView, t *epic.Task, lost epic.Attempt) error {
 	e := &cli.Error{Code: "ATTEMPT_LOST", What: fmt.Sprintf("attempt %d at %s is no longer this session's: %s", lost.Number, t.ID, text.FirstLine(lost.Feedback, "it was gone")),
 		Exit: cli.ExitNeedsYou, Why: "it had made no commit", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
 	n := worktree.NamesOf(p.Workspace.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)

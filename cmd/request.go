@@ -168,7 +168,7 @@ func (r *request) leave() {
 // posted is the request that somebody has left for the same before, and that has not been
 // answered; "" for none.
 func (w driver) posted(dir string, e epic.Event) (id string, err error) {
-	p, err := w.workspace.Picture(dir)
+	p, err := w.workspace.ViewIn(dir)
 	if err != nil {
 		return "", err
 	}
@@ -189,7 +189,7 @@ func (w driver) posted(dir string, e epic.Event) (id string, err error) {
 }
 
 // postedNext is the request that this process has left for a task before, as a server does.
-func postedNext(p *workspace.Picture, f epic.NextRequested) string {
+func postedNext(p *workspace.EpicView, f epic.NextRequested) string {
 	same := func(asker epic.Process, by epic.SessionHolder) bool {
 		return asker == f.Asker && f.Asker != epic.Process{} && by.Same(f.Holder)
 	}

@@ -202,7 +202,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		return out, err
 	}
 	if err := acceptAllowed(o, s.allowed); err != nil {
-		return out, errors.Join(err, w.workspace.GiveBack(ctx, o))
+		return out, errors.Join(err, w.workspace.CloseEpic(ctx, o))
 	}
 	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.App.TakeSignals()
@@ -217,7 +217,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	} else {
 		_ = drive.Keep(dir, drive.Failed(held.Run, err)) // what is wrong may be the folder itself; err says so
 	}
-	if closeErr := w.workspace.GiveBack(ctx, o); err == nil && closeErr != nil {
+	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil && closeErr != nil {
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
 	}
 	if shown(); remark != nil { // said only now, since it may be that nobody reads it
@@ -467,7 +467,7 @@ func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary)
 func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 	sum := epic.Summarize(s, w.workspace.App.Now())
 	var tampered []epic.Event
-	if p, err := w.workspace.Picture(w.workspace.EpicDir(s.Epic)); err == nil {
+	if p, err := w.workspace.ViewIn(w.workspace.EpicDir(s.Epic)); err == nil {
 		tampered = p.Tampered()
 	} else {
 		fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))

@@ -73,7 +73,7 @@ without its work. orch retry takes it up again.`,
 
 // ask leaves a request about a task for the run that goes on, or the next one.
 func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) error {
-	p, task, err := workspace.Look(ctx, a.App, []string{id})
+	p, task, err := workspace.LoadEpic(ctx, a.App, []string{id})
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) err
 }
 
 // said confirms a request, and tells who takes it.
-func (a *app) said(p *workspace.Picture, what string) error {
+func (a *app) said(p *workspace.EpicView, what string) error {
 	then := "the run that goes on takes it now"
 	if !p.Held {
 		then = "go on: orch run " + cli.Quote(p.State.Epic)
@@ -145,7 +145,7 @@ func (a *app) stop(ctx context.Context, args []string, now bool) error {
 
 // tell leaves requests for the run of an epic that goes on.
 func (a *app) tell(ctx context.Context, args []string, what string, events ...epic.Event) error {
-	p, _, err := workspace.Look(ctx, a.App, args)
+	p, _, err := workspace.LoadEpic(ctx, a.App, args)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ nothing: what lands is judged again, on the tree that lands.`,
 }
 
 func (a *app) verify(ctx context.Context, id, word string) error {
-	p, t, attempt, err := workspace.AttemptOf(ctx, a.App, id, 0)
+	p, t, attempt, err := workspace.FindAttempt(ctx, a.App, id, 0)
 	if err == nil {
 		err = p.Workspace.Broken // the gate is in the settings
 	}

@@ -35,22 +35,22 @@ no run drives it shows the status, and how the newest run ended.`,
 
 // viewer shows the newest run of an epic that some other process drives.
 type viewer struct {
-	app     *app
-	picture *workspace.Picture
-	watch   *watch.Watch
-	view    *show.View // nil where events are printed for a program
-	run     int
+	app   *app
+	epic  *workspace.EpicView
+	watch *watch.Watch
+	view  *show.View // nil where events are printed for a program
+	run   int
 }
 
 func (a *app) watch(ctx context.Context, args []string) error {
-	p, task, err := workspace.Look(ctx, a.App, args)
+	p, task, err := workspace.LoadEpic(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
 	if task != nil {
 		return cli.Usage("%s is a task of %s; name the epic", task.ID, p.State.Epic)
 	}
-	v := &viewer{app: a, picture: p, watch: watch.Open(p.Folder, a.App.Now), run: p.State.Run.Number}
+	v := &viewer{app: a, epic: p, watch: watch.Open(p.Folder, a.App.Now), run: p.State.Run.Number}
 	if !p.Held && !a.App.JSON {
 		if err := show.Page(ctx, p); err != nil {
 			return err
@@ -83,8 +83,8 @@ func (a *app) watch(ctx context.Context, args []string) error {
 
 // show begins the view of the run that goes on.
 func (v *viewer) show() {
-	title := v.picture.State.Epic.String()
-	if t := v.picture.State.Task(v.picture.State.Epic); t != nil {
+	title := v.epic.State.Epic.String()
+	if t := v.epic.State.Task(v.epic.State.Epic); t != nil {
 		title = show.Title(t.ID, t.Title)
 	}
 	v.view = show.NewView(v.app.App, v.watch, show.ViewOptions{Run: v.run, Title: title, Foot: "q leaves; the run goes on", Recent: 10})
@@ -109,7 +109,7 @@ func (v *viewer) look() (over bool, err error) {
 	}
 	s, _ := v.watch.Snapshot()
 	v.run = max(v.run, s.Run.Number) // another run may have begun before this one was seen to end
-	_, kept := drive.Kept(v.picture.Folder, v.run)
+	_, kept := drive.Kept(v.epic.Folder, v.run)
 	ended := !s.Run.Ended.IsZero() && kept && !holder.Started.After(s.Run.Ended) // else the next run is about to begin
 	if held && !ended {
 		return false, nil
@@ -133,9 +133,9 @@ func (v *viewer) print(e watch.Event) error {
 func (v *viewer) ended() error {
 	s, _ := v.watch.Snapshot()
 	if s.Epic == "" { // nothing was read yet, or it is gone
-		s = v.picture.State
+		s = v.epic.State
 	}
-	out, kept := drive.Kept(v.picture.Folder, v.run)
+	out, kept := drive.Kept(v.epic.Folder, v.run)
 	if out.Exit == cli.ExitDone && s.Run.Promise != string(epic.LoopDone) { // the journal is what counts
 		kept = false
 	}
@@ -143,7 +143,7 @@ func (v *viewer) ended() error {
 	case kept && out.Error != nil: // which may have kept it from its end
 		return out.Say(v.app.App)
 	case s.Run.Ended.IsZero():
-		return cutOff(v.picture.State.Epic, v.run, "nobody drives it, and it has not ended")
+		return cutOff(v.epic.State.Epic, v.run, "nobody drives it, and it has not ended")
 	case v.app.App.JSON && kept:
 		return cli.ExitWith(out.Exit) // the events have told all
 	case kept:
@@ -167,8 +167,8 @@ func (v *viewer) left(sig os.Signal) error {
 		if err := v.view.End(); err != nil {
 			return cli.ExitWith(cli.ExitHangup)
 		}
-		id := cli.Quote(v.picture.State.Epic)
-		fmt.Fprintf(v.app.App.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.picture.State.Epic, id, id)
+		id := cli.Quote(v.epic.State.Epic)
+		fmt.Fprintf(v.app.App.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.epic.State.Epic, id, id)
 	}
 	return nil
 }

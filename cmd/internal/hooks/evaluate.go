@@ -77,7 +77,7 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	if in.Iteration != 0 {
 		return nil
 	}
-	at, err := w.WorkAt(in.TaskID)
+	at, err := w.FindWorkDir(in.TaskID)
 	if err != nil {
 		return err
 	}

@@ -102,12 +102,12 @@ func (a sessionCmd) announcement(ctx context.Context, in session.Input, project 
 			return "", err
 		}
 		if ok && s.Ended { // it was resumed
-			if err := Known(ctx, workspace.Glance(a.app, root, common), in.Session); err != nil {
+			if err := Known(ctx, workspace.OpenForHook(a.app, root, common), in.Session); err != nil {
 				return "", err
 			}
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
-			return runTasks(workspace.Glance(a.app, root, common), s.Epic)
+			return runTasks(workspace.OpenForHook(a.app, root, common), s.Epic)
 		}
 	}
 	project = cmp.Or(root, project)
@@ -133,7 +133,7 @@ func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project
 	if !ok || in.Session == "" || common == "" {
 		return "", nil
 	}
-	w := workspace.Glance(a.app, root, common)
+	w := workspace.OpenForHook(a.app, root, common)
 	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
 	if err != nil {
 		u := explain.Error(err)

@@ -190,13 +190,13 @@ func (a sessionCmd) listSessions() error {
 
 // tasksOf lists what sessions work on, in all epics whose journal can be read.
 func (a sessionCmd) tasksOf(root, common string) (tasks []document.SessionTask) {
-	w := workspace.Glance(a.app, root, common)
+	w := workspace.OpenForHook(a.app, root, common)
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil
 	}
 	for _, dir := range dirs {
-		p, err := w.Picture(dir)
+		p, err := w.ViewIn(dir)
 		if err != nil {
 			continue // orch status says why
 		}

@@ -224,7 +224,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 			return s, err
 		}
 		if ok && bound.Epic != "" {
-			return a.decideEpic(ctx, s, bound, workspace.Glance(a.app, root, common), path)
+			return a.decideEpic(ctx, s, bound, workspace.OpenForHook(a.app, root, common), path)
 		}
 	}
 	return a.decideLoop(s, cmp.Or(root, project))

@@ -134,15 +134,15 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
-	p, journalErr := w.Epic(epicID)
+	p, journalErr := w.ViewOf(epicID)
 	if journalErr != nil {
 		return nil, reading{}, journalErr
 	}
 	issues, err := w.Survey(read)
 	late := read.Err() != nil
-	if workspace.StandsIn(err) {
+	if workspace.MayUseEarlierReading(err) {
 		kept, none := beads.LoadSnapshot(now.path)
-		if none == nil && w.App.Now().Sub(kept.At) <= workspace.ReadingLife && (p == nil || kept.At.After(p.LastRead())) {
+		if none == nil && w.App.Now().Sub(kept.At) <= workspace.MaxReadingAge && (p == nil || kept.At.After(p.LastRead())) {
 			now.Snapshot, now.old = kept, true
 			issues, late = kept.Issues, false
 		}
@@ -156,7 +156,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	}
 	switch {
 	case p != nil:
-		p.Hear(now.Issues, unread, late)
+		p.ApplySurvey(now.Issues, unread, late)
 		if p.Read.IsZero() {
 			now.old, now.At = true, p.LastRead() // the tracker's word is that of a run, or none
 		}
@@ -165,7 +165,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
 			return nil, reading{}, err
 		}
-		p = w.FromIssues(epicID, now.Issues)
+		p = w.ViewFromIssues(epicID, now.Issues)
 	default:
 		return nil, reading{}, err
 	}
@@ -178,9 +178,9 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	return &standing, now, err
 }
 
-// lookAtBranch has the state of a picture know where the epic branch is. Git is asked only where the
+// lookAtBranch brings the state of a view up to date with the epic branch. Git is asked only where the
 // file of the branch does not have what the last landing left there.
-func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.Picture) error {
+func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
 	s := p.State
 	if p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip) {
 		return nil
@@ -193,7 +193,7 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 	}
 	at := *p
 	at.Workspace = whole
-	_, err = at.LookAtBranch(ctx)
+	_, err = at.RefreshBranch(ctx)
 	p.State = at.State
 	return err
 }

@@ -22,7 +22,7 @@ import (
 // loopRecorder has the steps of a loop recorded in the journal of an epic.
 type loopRecorder struct {
 	app     *cli.App
-	work    workspace.Work // at the task
+	work    workspace.WorkDir // at the task
 	epic    orchestrator.Settle
 	state   func() (epic.State, error) // of the epic as it is now
 	request string                     // the newest request; "" none
@@ -37,11 +37,11 @@ func (a commands) recorder(p place) *loopRecorder {
 	return &loopRecorder{app: a.app, work: p.work,
 		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.app.Redact, Now: a.app.Now},
 		state: func() (epic.State, error) {
-			picture, err := p.workspace.Picture(dir)
+			view, err := p.workspace.ViewIn(dir)
 			if err != nil {
 				return epic.State{}, err
 			}
-			return picture.State, nil
+			return view.State, nil
 		}}
 }
 

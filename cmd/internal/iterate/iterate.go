@@ -49,7 +49,7 @@ func (a commands) print(doc cli.Document, text string) error {
 // place is where a task's loop is kept, and where its work is.
 type place struct {
 	workspace *workspace.Workspace
-	work      workspace.Work
+	work      workspace.WorkDir
 }
 
 func (a commands) place(ctx context.Context, task string) (place, error) {
@@ -57,7 +57,7 @@ func (a commands) place(ctx context.Context, task string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	at, err := w.WorkAt(task)
+	at, err := w.FindWorkDir(task)
 	return place{w, at}, err
 }
 
@@ -164,7 +164,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 // requestLimit requests a limit of iterations from the run that drives a task; requested is false
 // where none does.
 func (a commands) requestLimit(ctx context.Context, task string, n int) (requested bool, err error) {
-	p, t, err := workspace.Look(ctx, a.app, []string{task})
+	p, t, err := workspace.LoadEpic(ctx, a.app, []string{task})
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}

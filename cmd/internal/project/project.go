@@ -111,10 +111,10 @@ func (p *Project) settle() {
 	}
 }
 
-// Glance is a project for a hook, which has no time to ask git: only the settings
+// OpenForHook is a project for a hook, which has no time to ask git: only the settings
 // can be read. Settings that cannot be read it does without, and says so on standard
 // error.
-func Glance(a *cli.App, root, common string) *Project {
+func OpenForHook(a *cli.App, root, common string) *Project {
 	p := &Project{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), Hasty: true}
 	p.settle()
 	p.warnBroken()

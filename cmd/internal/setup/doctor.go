@@ -180,7 +180,7 @@ func (w doctor) checkDisk() finding {
 }
 
 // checkBranch looks whether an epic's branch is where the last landing left it.
-func checkBranch(ctx context.Context, p *workspace.Picture) (out []finding) {
+func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 	id := cli.Quote(p.State.Epic)
 	b, err := p.Standing(ctx)
 	if err != nil {
@@ -203,8 +203,8 @@ func checkBranch(ctx context.Context, p *workspace.Picture) (out []finding) {
 }
 
 // checkKnown looks whether the tracker has still what the journal of an epic knows, and brings the
-// picture up to what it says: tasks may have been added since. Issues are nil where nobody could ask.
-func checkKnown(p *workspace.Picture, issues []tracker.Issue) (out []finding) {
+// view up to what it says: tasks may have been added since. Issues are nil where nobody could ask.
+func checkKnown(p *workspace.EpicView, issues []tracker.Issue) (out []finding) {
 	if issues == nil || p.Held || p.State.Epic == "" {
 		return nil
 	}
@@ -237,7 +237,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	emptied, err := w.workspace.Emptied(ctx)
+	emptied, err := w.workspace.EmptiedJournals(ctx)
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
@@ -247,7 +247,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	}
 	active := false
 	for _, dir := range dirs {
-		p, err := w.workspace.Picture(dir)
+		p, err := w.workspace.ViewIn(dir)
 		if err != nil {
 			u := explain.Error(err)
 			out = append(out, finding{"journal", false, filepath.Base(dir) + ": " + u.What, strings.Join(u.Fix, "; ")})

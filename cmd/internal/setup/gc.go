@@ -37,7 +37,7 @@ func GC(a *cli.App) *cobra.Command {
 }
 
 func collectGarbage(ctx context.Context, a *cli.App, args []string, dry bool) error {
-	p, _, err := workspace.Look(ctx, a, args)
+	p, _, err := workspace.LoadEpic(ctx, a, args)
 	if err == nil && !dry {
 		err = p.Workspace.Broken // how large what is kept of a worktree may be is in the settings
 	}
@@ -166,7 +166,7 @@ func printReport(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept [
 
 // dropTips removes the references that keep tips of an epic whose work is all done: each once a
 // branch of the person's has all of it, and where it stays, says why. It fails as git does.
-func dropTips(ctx context.Context, p *workspace.Picture, dry bool) (dropped []string, kept []document.KeptPath, err error) {
+func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []string, kept []document.KeptPath, err error) {
 	if !p.State.Ended() {
 		return nil, nil, nil
 	}

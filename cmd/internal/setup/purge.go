@@ -58,14 +58,14 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 	var folders []string
 	var w *workspace.Workspace
 	if p.task != "" {
-		picture, t, err := workspace.Look(ctx, a, []string{p.task})
+		view, t, err := workspace.LoadEpic(ctx, a, []string{p.task})
 		if err != nil {
 			return err
 		}
 		if t == nil {
 			return cli.Usage("%s is an epic; name a task of it", epic.TaskID(p.task))
 		}
-		what.Task, w, folders = t.ID, picture.Workspace, []string{picture.Folder}
+		what.Task, w, folders = t.ID, view.Workspace, []string{view.Folder}
 	} else {
 		if what.Before, err = dateOf(p.before); err != nil {
 			return cli.Usage("%q is no date; write one as 2006-01-31", p.before)

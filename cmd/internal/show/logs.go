@@ -55,12 +55,12 @@ func Logs(a *cli.App) *cobra.Command {
 }
 
 // logFiles are the logs of a kind that an attempt has left, and that are there still.
-func logFiles(p *workspace.Picture, id epic.TaskID, attempt int, kind string) ([]string, error) {
+func logFiles(p *workspace.EpicView, id epic.TaskID, attempt int, kind string) ([]string, error) {
 	return filepath.Glob(filepath.Join(epicdir.Attempt(p.Folder, id, attempt), kind+"*"))
 }
 
 func logs(ctx context.Context, a *cli.App, id string, number int, kind string) error {
-	p, t, attempt, err := workspace.AttemptOf(ctx, a, id, number)
+	p, t, attempt, err := workspace.FindAttempt(ctx, a, id, number)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func Diff(a *cli.App) *cobra.Command {
 }
 
 func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) error {
-	p, t, attempt, err := workspace.AttemptOf(ctx, a, id, number)
+	p, t, attempt, err := workspace.FindAttempt(ctx, a, id, number)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func Events(a *cli.App) *cobra.Command {
 }
 
 func events(ctx context.Context, a *cli.App, args []string, since int64, follow bool) error {
-	p, task, err := workspace.Look(ctx, a, args)
+	p, task, err := workspace.LoadEpic(ctx, a, args)
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
-// page is the picture of an epic as a person sees it.
+// page is the view of an epic as a person sees it.
 type page struct {
-	*workspace.Picture
+	*workspace.EpicView
 	branch workspace.Standing
 }
 
@@ -258,7 +258,7 @@ func (p page) nextFor(t *epic.Task) []next {
 		if strings.HasSuffix(n.Cmd, " --gate") {
 			kind = gateLog
 		}
-		files, err := logFiles(p.Picture, t.ID, t.Last().Number, kind)
+		files, err := logFiles(p.EpicView, t.ID, t.Last().Number, kind)
 		return err == nil && len(files) == 0
 	})
 }

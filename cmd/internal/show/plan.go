@@ -35,9 +35,9 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	}
 	found, err := w.FindEpic(ctx, epicID)
 	if err != nil {
-		return workspace.Promising(ctx, a, string(epicID), err)
+		return workspace.WithPromise(ctx, a, string(epicID), err)
 	}
-	p, err := w.PictureOf(ctx, epicID, found.Issues)
+	p, err := w.CurrentView(ctx, epicID, found.Issues)
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func stats(ctx context.Context, a *cli.App, only string) error {
 func performances(w *workspace.Workspace, dirs []string, only string) (all []*performance, unread error) {
 	agents := map[string]*performance{}
 	for _, dir := range dirs {
-		p, err := w.Picture(dir)
+		p, err := w.ViewIn(dir)
 		if err != nil {
 			unread = errors.Join(unread, err)
 			continue

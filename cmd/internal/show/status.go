@@ -67,17 +67,17 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 	return cli.ExitWith(cli.ExitNeedsYou)
 }
 
-// pageOf brings a picture up to what the tracker and git say now.
-func pageOf(ctx context.Context, seen *workspace.Picture) (page, error) {
-	p := page{Picture: seen}
+// pageOf brings a view up to date with the tracker and git.
+func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
+	p := page{EpicView: seen}
 	var err error
 	p.branch, err = seen.Update(ctx)
 	return p, err
 }
 
-// look opens the picture of what is named; of an epic that orch has never driven, as the tracker has it.
-func look(ctx context.Context, a *cli.App, args []string) (*workspace.Picture, *epic.Task, error) {
-	p, task, err := workspace.Look(ctx, a, args)
+// look opens the view of what is named; of an epic that orch has never driven, as the tracker has it.
+func look(ctx context.Context, a *cli.App, args []string) (*workspace.EpicView, *epic.Task, error) {
+	p, task, err := workspace.LoadEpic(ctx, a, args)
 	var none *cli.Error
 	if len(args) == 0 || !errors.As(err, &none) || none.Code != workspace.NotFoundCode {
 		return p, task, err
@@ -86,7 +86,7 @@ func look(ctx context.Context, a *cli.App, args []string) (*workspace.Picture, *
 	if openErr != nil {
 		return nil, nil, openErr
 	}
-	p, findErr := w.FromTracker(ctx, epic.TaskID(args[0]))
+	p, findErr := w.ViewFromTracker(ctx, epic.TaskID(args[0]))
 	if findErr != nil {
 		return nil, nil, err
 	}
@@ -102,7 +102,7 @@ func (p page) print(all bool) {
 }
 
 // Page prints what status says of an epic. It fails where git does not answer.
-func Page(ctx context.Context, seen *workspace.Picture) error {
+func Page(ctx context.Context, seen *workspace.EpicView) error {
 	p, err := pageOf(ctx, seen)
 	if err == nil {
 		p.print(false)

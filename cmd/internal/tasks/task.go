@@ -113,7 +113,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	if err != nil {
 		return err
 	}
-	at, err := w.WorkAt(id)
+	at, err := w.FindWorkDir(id)
 	if err != nil {
 		return err
 	}

@@ -28,10 +28,10 @@ func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	})
 }
 
-// GiveBack closes the epic, and takes the default folder of worktrees away when that was the
+// CloseEpic closes the epic, and takes the default folder of worktrees away when that was the
 // last one in it. What cannot be removed it says on standard error, and does not fail for. It
 // fails as closing does.
-func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) error {
+func (w *Workspace) CloseEpic(ctx context.Context, o *orchestrator.Orchestrator) error {
 	err := o.Close(ctx)
 	for _, l := range o.Left() {
 		w.warnLeft(l.Path, l.What, l.Fix)

@@ -18,9 +18,9 @@ import (
 	"github.com/beadsorch/orch/worktree"
 )
 
-// SessionIdle is how long a session may give no sign before it counts as gone: no commit and no
+// SessionTimeout is how long a session may give no sign before it counts as gone: no commit and no
 // changed file in its worktree, no checkpoint, no stop of its client.
-const SessionIdle = time.Hour
+const SessionTimeout = time.Hour
 
 // SessionVariables are what clients tell the id of a session in.
 func SessionVariables() []string {
@@ -184,7 +184,7 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 				seen = at
 			}
 		}
-		if idle := w.App.Now().Sub(seen); idle > SessionIdle {
+		if idle := w.App.Now().Sub(seen); idle > SessionTimeout {
 			return "it has given no sign for " + cli.Span(idle)
 		}
 		return ""

@@ -40,7 +40,7 @@ func TestSessionGone(t *testing.T) {
 	require.NoError(t, session.Save(path, session.Session{ID: "s"}))
 	require.Empty(t, gone(task, a))
 
-	now = now.Add(SessionIdle + time.Minute)
+	now = now.Add(SessionTimeout + time.Minute)
 	require.Contains(t, gone(task, a), "no sign for 1h")
 	dir := worktree.NamesOf(w.Worktrees(), "e", "e.1", 1).Dir
 	require.NoError(t, os.MkdirAll(dir, 0o700))

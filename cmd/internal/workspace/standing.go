@@ -26,7 +26,7 @@ type Standing struct {
 
 // Standing compares the epic branch with the state and changes nothing. While a run goes on, which
 // moves the branch itself, it is compared with the reference that moves with it.
-func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
+func (p *EpicView) Standing(ctx context.Context) (out Standing, err error) {
 	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return out, err
@@ -66,7 +66,7 @@ func (p *Picture) Standing(ctx context.Context) (out Standing, err error) {
 // movedMeanwhile says where the epic branch is, other than where the run that goes on has left it. A
 // landing moves the branch and the tip reference at once, so they differ only where somebody else has
 // moved one, or between two looks.
-func (p *Picture) movedMeanwhile(ctx context.Context, branch string) (m epic.TipMove, err error) {
+func (p *EpicView) movedMeanwhile(ctx context.Context, branch string) (m epic.TipMove, err error) {
 	ref, s := land.TipRef(string(p.State.Epic)), p.State
 	if s.Tip, err = land.Tip(ctx, p.Workspace.Repo, ref); err != nil || s.Tip == "" {
 		return m, err

@@ -62,7 +62,7 @@ func (w *Workspace) place() place {
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
-func (w *Workspace) Files() (*beads.File, error) { return file(w.place()) }
+func (w *Workspace) Files() (*beads.File, error) { return openFileTracker(w.place()) }
 
 // HasFile reports whether the embedded tracker has tasks here, and bd has none.
 func (w *Workspace) HasFile() bool {

@@ -41,11 +41,11 @@ type trackerKind struct {
 func trackerKinds() []trackerKind {
 	return []trackerKind{
 		{config.TrackerBD, "bd", "bd", hasBD, openBD, surveyBD},
-		{config.TrackerFile, "", "orch tasks", always, openFile, surveyFile},
+		{config.TrackerFile, "", "orch tasks", anyPlace, openFile, surveyFile},
 	}
 }
 
-func always(place) bool { return true }
+func anyPlace(place) bool { return true }
 
 func hasBD(p place) bool {
 	_, has, _ := beads.Find(p.Root)
@@ -77,10 +77,10 @@ func bdOptions(p place) beads.BDOptions {
 	return o
 }
 
-func openFile(_ context.Context, p place) (orchestrator.Tracker, error) { return file(p) }
+func openFile(_ context.Context, p place) (orchestrator.Tracker, error) { return openFileTracker(p) }
 
-// file opens the embedded tracker. It fails when its file cannot be read.
-func file(p place) (*beads.File, error) {
+// openFileTracker opens the embedded tracker. It fails when its file cannot be read.
+func openFileTracker(p place) (*beads.File, error) {
 	return beads.OpenFile(beads.FileOptions{Dir: fileDir(p), Now: p.Now, Actor: p.Person})
 }
 
@@ -88,7 +88,7 @@ func surveyFile(ctx context.Context, p place) ([]tracker.Issue, error) {
 	if p.Hasty {
 		return beads.SurveyFile(ctx, fileDir(p))
 	}
-	f, err := file(p)
+	f, err := openFileTracker(p)
 	if err != nil {
 		return nil, err
 	}

@@ -25,18 +25,22 @@ type Workspace struct {
 }
 
 // Open is [project.Open]. The tracker is opened when it is asked for.
-func Open(ctx context.Context, a *cli.App) (*Workspace, error) { return of(project.Open(ctx, a)) }
-
-// Read is [project.Read]: Open for a command that runs nothing by the settings.
-func Read(ctx context.Context, a *cli.App) (*Workspace, error) { return of(project.Read(ctx, a)) }
-
-// Glance is [project.Glance], for a hook, which has no time to ask git: only the settings and the
-// tracker can be read.
-func Glance(a *cli.App, root, common string) *Workspace {
-	return &Workspace{project.Glance(a, root, common)}
+func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
+	return fromProject(project.Open(ctx, a))
 }
 
-func of(p *project.Project, err error) (*Workspace, error) {
+// Read is [project.Read]: Open for a command that runs nothing by the settings.
+func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
+	return fromProject(project.Read(ctx, a))
+}
+
+// OpenForHook is [project.OpenForHook], for a hook, which has no time to ask git: only the settings and the
+// tracker can be read.
+func OpenForHook(a *cli.App, root, common string) *Workspace {
+	return &Workspace{project.OpenForHook(a, root, common)}
+}
+
+func fromProject(p *project.Project, err error) (*Workspace, error) {
 	if p == nil {
 		return nil, err
 	}
@@ -73,9 +77,9 @@ func (w *Workspace) Epics() ([]string, error) {
 	return dirs, nil
 }
 
-// Emptied lists the folders of epics whose journal holds no record or is gone, though there was one, and that nobody has mended: the
+// EmptiedJournals lists the folders of epics whose journal holds no record or is gone, though there was one, and that nobody has mended: the
 // reference to the tip of the branch is made after the first record. It fails as [Workspace.Epics] and git do.
-func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
+func (w *Workspace) EmptiedJournals(ctx context.Context) (dirs []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil

@@ -19,13 +19,13 @@ import (
 	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
-// Picture is an epic as a command that only looks sees it.
-type Picture struct {
+// EpicView is an epic as a command that only looks sees it.
+type EpicView struct {
 	// Workspace is where the epic is.
 	Workspace *Workspace
 	// Folder is the epic's, [Workspace.EpicDir].
 	Folder string
-	// Watch is what the picture was read by, and can be followed with.
+	// Watch is what the view was read by, and can be followed with.
 	Watch *watch.Watch
 	// State is the epic.
 	State epic.State
@@ -47,15 +47,15 @@ type Picture struct {
 	ReadWhy string
 }
 
-// Look opens the picture of the epic that is meant: the one named, the one that holds the
+// LoadEpic opens the view of the epic that is meant: the one named, the one that holds the
 // task named, or the one worked on last. The task is nil where none is named. It fails as
 // [Read] does, and where orch has not run what is named.
-func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *epic.Task, error) {
+func LoadEpic(ctx context.Context, a *cli.App, args []string) (*EpicView, *epic.Task, error) {
 	w, err := Read(ctx, a)
 	if err != nil {
 		return nil, nil, err
 	}
-	p, t, err := w.look(args)
+	p, t, err := w.loadEpic(args)
 	var e *cli.Error
 	if errors.As(err, &e) && (e.Code == NoRunCode || e.Code == NotFoundCode) {
 		err = w.whyNone(ctx, args, err)
@@ -65,7 +65,7 @@ func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *epic.Task,
 
 // whyNone is err, or that the journal of what was asked for is lost.
 func (w *Workspace) whyNone(ctx context.Context, args []string, err error) error {
-	emptied, lookErr := w.Emptied(ctx)
+	emptied, lookErr := w.EmptiedJournals(ctx)
 	if lookErr != nil {
 		return lookErr
 	}
@@ -77,7 +77,7 @@ func (w *Workspace) whyNone(ctx context.Context, args []string, err error) error
 	return err
 }
 
-func (w *Workspace) look(args []string) (*Picture, *epic.Task, error) {
+func (w *Workspace) loadEpic(args []string) (*EpicView, *epic.Task, error) {
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil, nil, err
@@ -86,17 +86,17 @@ func (w *Workspace) look(args []string) (*Picture, *epic.Task, error) {
 		return nil, nil, noRun(args)
 	}
 	if len(args) == 0 {
-		p, err := w.Picture(dirs[0])
+		p, err := w.ViewIn(dirs[0])
 		return p, nil, err
 	}
 	id := epic.TaskID(args[0])
 	if dir := w.EpicDir(id); slices.Contains(dirs, dir) {
-		p, err := w.Picture(dir)
+		p, err := w.ViewIn(dir)
 		return p, nil, err
 	}
 	unread := noRun(args)
 	for _, dir := range dirs {
-		p, err := w.Picture(dir)
+		p, err := w.ViewIn(dir)
 		if err != nil {
 			unread = err // the task may be of that epic, or of another
 			continue
@@ -108,10 +108,10 @@ func (w *Workspace) look(args []string) (*Picture, *epic.Task, error) {
 	return nil, nil, unread
 }
 
-// AttemptOf finds a task and the attempt of it that is meant; number 0 is the last one. It
-// fails as [Look] does, and where there is no such attempt.
-func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture, *epic.Task, epic.Attempt, error) {
-	p, t, err := Look(ctx, a, []string{id})
+// FindAttempt finds a task and the attempt of it that is meant; number 0 is the last one. It
+// fails as [LoadEpic] does, and where there is no such attempt.
+func FindAttempt(ctx context.Context, a *cli.App, id string, number int) (*EpicView, *epic.Task, epic.Attempt, error) {
+	p, t, err := LoadEpic(ctx, a, []string{id})
 	if err != nil {
 		return nil, nil, epic.Attempt{}, err
 	}
@@ -142,17 +142,17 @@ func noRun(args []string) error {
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 
-// Epic replays the journal of an epic; the picture is nil where there is none yet.
-func (w *Workspace) Epic(id epic.TaskID) (*Picture, error) {
+// ViewOf replays the journal of an epic; the view is nil where there is none yet.
+func (w *Workspace) ViewOf(id epic.TaskID) (*EpicView, error) {
 	dir := w.EpicDir(id)
 	if !journal.Begun(dir) {
 		return nil, nil
 	}
-	return w.Picture(dir)
+	return w.ViewIn(dir)
 }
 
 // find looks a task up by its id, or by an ending of it that only one has.
-func (p *Picture) find(id epic.TaskID) *epic.Task {
+func (p *EpicView) find(id epic.TaskID) *epic.Task {
 	if t := p.State.Task(id); t != nil && !t.Epic {
 		return t
 	}
@@ -168,10 +168,10 @@ func (p *Picture) find(id epic.TaskID) *epic.Task {
 	return found
 }
 
-// Picture replays the journal in an epic's folder. It fails when that cannot be read.
-func (w *Workspace) Picture(dir string) (*Picture, error) {
+// ViewIn replays the journal in an epic's folder. It fails when that cannot be read.
+func (w *Workspace) ViewIn(dir string) (*EpicView, error) {
 	own := *w
-	p := &Picture{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.App.Now)}
+	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.App.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
 			p.Records = append(p.Records, e.Record)
@@ -206,25 +206,25 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	return p, err
 }
 
-// FromTracker is the picture of an epic that orch has never driven: what the tracker says of it. It
+// ViewFromTracker is the view of an epic that orch has never driven: what the tracker says of it. It
 // fails as [Workspace.FindEpic] does.
-func (w *Workspace) FromTracker(ctx context.Context, id epic.TaskID) (*Picture, error) {
+func (w *Workspace) ViewFromTracker(ctx context.Context, id epic.TaskID) (*EpicView, error) {
 	found, err := w.FindEpic(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return w.FromIssues(id, found.Issues), nil
+	return w.ViewFromIssues(id, found.Issues), nil
 }
 
-// FromIssues is FromTracker with what the tracker has just said.
-func (w *Workspace) FromIssues(id epic.TaskID, issues []tracker.Issue) *Picture {
+// ViewFromIssues is ViewFromTracker with what the tracker has just said.
+func (w *Workspace) ViewFromIssues(id epic.TaskID, issues []tracker.Issue) *EpicView {
 	dir, now := w.EpicDir(id), w.App.Now()
-	return &Picture{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.App.Now), State: epic.FromTracker(id, issues, now), Read: now}
+	return &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.App.Now), State: epic.FromTracker(id, issues, now), Read: now}
 }
 
 // recall takes from the journal where the epic's worktrees are, where the settings that would
 // say so are broken.
-func (p *Picture) recall() {
+func (p *EpicView) recall() {
 	const key = "worktree.dir"
 	if p.Workspace.Broken == nil || !p.Workspace.Origins.IsDefault(key) {
 		return
@@ -236,7 +236,7 @@ func (p *Picture) recall() {
 
 // Tampered are the events that tell what others changed of the repository, as
 // [orchestrator.TamperedIn].
-func (p *Picture) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
+func (p *EpicView) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
 
 // Unremoved is something of an epic that could not be removed.
 type Unremoved struct {
@@ -245,7 +245,7 @@ type Unremoved struct {
 }
 
 // Unremoved lists what of the epic could not be removed, and is there still.
-func (p *Picture) Unremoved() (left []Unremoved) {
+func (p *EpicView) Unremoved() (left []Unremoved) {
 	for _, e := range orchestrator.UnremovedIn(p.Records) {
 		f, _ := e.Fact.(epic.LeftoverFound)
 		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) {

@@ -17,8 +17,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// Work is where the work at a task is, and its loop.
-type Work struct {
+// WorkDir is the folders of the work at a task: its files and its loop.
+type WorkDir struct {
 	// Dir is the folder of the work, absolute.
 	Dir string
 	// Base is the commit that the work began from; empty for the one that is checked out.
@@ -33,19 +33,19 @@ type Work struct {
 
 // InSession reports whether a session works on the task: how it iterates is then in the epic's
 // journal too.
-func (at Work) InSession() bool {
+func (at WorkDir) InSession() bool {
 	return at.Task != nil && at.Task.Last().InSession && at.Task.Last().Open()
 }
 
-// WorkAt finds the work at a task: in the attempt that an agent calls from, in the newest one
+// FindWorkDir finds the work at a task: in the attempt that an agent calls from, in the newest one
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
 // loop in a folder of its own. It fails as Store does.
-func (w *Workspace) WorkAt(task string) (Work, error) {
-	at := Work{Dir: w.App.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
+func (w *Workspace) FindWorkDir(task string) (WorkDir, error) {
+	at := WorkDir{Dir: w.App.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
 	if dir := w.App.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.App.Getenv("ORCH_TASK") == task {
 		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.App.Getenv("ORCH_WORKTREE"), w.App.Dir)
 	}
-	p, t, err := w.look([]string{task})
+	p, t, err := w.loadEpic([]string{task})
 	if err != nil || t == nil || t.Last().Number == 0 {
 		return at, nil
 	}
@@ -66,7 +66,7 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 
 // Changed lists the files that the work has changed, new ones included, from the top of its
 // work tree. It fails when git does.
-func (w *Workspace) Changed(ctx context.Context, at Work) (files []string, err error) {
+func (w *Workspace) Changed(ctx context.Context, at WorkDir) (files []string, err error) {
 	c, err := w.Repo.CheckoutAt(at.Dir)
 	if err == nil {
 		files, err = w.Repo.ChangedIn(ctx, c, at.Base)
