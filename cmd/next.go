@@ -157,7 +157,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 		for _, t := range p.State.Tasks {
 			if at := t.Last(); !inHandOf(t, me) {
 				continue
-			} else if at.Request != "" && orchestrator.Unread(p.Folder, at.Request) {
+			} else if at.Request != "" && orchestrator.UnreadAnswer(p.Folder, at.Request) {
 				return p, "", nil
 			}
 			inHand++

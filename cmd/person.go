@@ -133,7 +133,7 @@ func (a *app) note(ctx context.Context, what string) error {
 		if _, held, heldErr := epicstore.HeldBy(dir); heldErr != nil || !held {
 			continue
 		}
-		if err := orchestrator.Ask(dir, epic.Event{Fact: epic.RequestRefused{}, Reason: what}, a.App.Now()); err != nil {
+		if err := orchestrator.PostRequest(dir, epic.Event{Fact: epic.RequestRefused{}, Reason: what}, a.App.Now()); err != nil {
 			return err
 		}
 	}

@@ -81,7 +81,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	}
 	id, err := w.posted(dir, e)
 	if id == "" && err == nil {
-		id, err = orchestrator.Post(dir, orchestrator.WithoutSecrets(w.workspace.App.Redact, e), w.workspace.App.Now())
+		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.App.Redact, e), w.workspace.App.Now())
 	}
 	if err != nil {
 		return orchestrator.Answer{}, err
@@ -148,10 +148,10 @@ func (r *request) takeBack() (a orchestrator.Answer, ok, withdrawn bool, err err
 		return a, false, true, nil
 	}
 	if r.next {
-		a, ok, err = orchestrator.GiveUp(r.dir, r.id, r.now())
+		a, ok, err = orchestrator.CancelNext(r.dir, r.id, r.now())
 		return a, ok, !ok, err
 	}
-	withdrawn, err = orchestrator.Withdraw(r.dir, r.id)
+	withdrawn, err = orchestrator.WithdrawRequest(r.dir, r.id)
 	if a, ok, takeErr := orchestrator.TakeAnswer(r.dir, r.id); ok || takeErr != nil { // it has just come
 		return a, ok, false, takeErr
 	}

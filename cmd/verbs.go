@@ -85,7 +85,7 @@ func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) err
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind())+": "), ": "+epic.ErrForbidden.Error())),
 			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
-	if err := orchestrator.Ask(p.Folder, orchestrator.WithoutSecrets(a.App.Redact, e), a.App.Now()); err != nil {
+	if err := orchestrator.PostRequest(p.Folder, orchestrator.WithoutSecrets(a.App.Redact, e), a.App.Now()); err != nil {
 		return err
 	}
 	return a.said(p, fmt.Sprintf("%s %s", task.ID, what))
@@ -153,7 +153,7 @@ func (a *app) tell(ctx context.Context, args []string, what string, events ...ep
 		return &cli.Error{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.State.Epic), Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(p.State.Epic)}}
 	}
 	for _, e := range events {
-		if err := orchestrator.Ask(p.Folder, orchestrator.WithoutSecrets(a.App.Redact, e), a.App.Now()); err != nil {
+		if err := orchestrator.PostRequest(p.Folder, orchestrator.WithoutSecrets(a.App.Redact, e), a.App.Now()); err != nil {
 			return err
 		}
 	}

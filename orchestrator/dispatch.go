@@ -24,14 +24,14 @@ type Deps struct {
 	Repo     *git.Repo         // where the work lands
 	Store    Worktrees         // where agents work
 	Marker   string            // what the environment of every process of this epic carries
-	Agents   Agents            // what they are told and held to
+	Agents   Agents            // their prompts and limits
 	Settings map[string]string // all that the run goes by, for its journal
 	Limits   epic.Limits       // what Decide goes by
 	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
 	Now      func() time.Time  // the clock
 	Hurry    func()            // has short commands that wait be given up soon; nil for nothing
 
-	SessionGone SessionGone // tells which sessions are gone; nil: none is
+	SessionGone SessionGone // says which sessions are gone; nil: none is
 }
 
 // dispatch is the Executor that has it done: by the engine, the lander and the tracker. What they
@@ -49,7 +49,7 @@ type dispatch struct {
 	activity map[epic.TaskID]string      // of the agents that run
 	gating   int                         // gates that run
 
-	gateMoves atomic.Int32 // see patientMoves
+	gateMoves atomic.Int32 // see toleratedMoves
 }
 
 // tips looks after the epic branch.
@@ -67,10 +67,10 @@ func (x *dispatch) Execute(ctx context.Context, s epic.State, d epic.Decision, t
 		return x.execute(ctx, s, d, tell)
 	}
 	gate := d.Act == epic.Gate || d.Act == epic.CheckBase
-	x.gates(gate, 1)
+	x.countGate(gate, 1)
 	events := x.execute(ctx, s, d, tell)
 	found := x.inspect(ctx, d, tell)
-	x.gates(gate, -1)
+	x.countGate(gate, -1)
 	return append(found, events...)
 }
 
@@ -79,7 +79,7 @@ func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, t
 	case epic.Survey:
 		return x.survey(ctx, s)
 	case epic.Write:
-		return x.write(ctx, s, d.Changes)
+		return x.writeTracker(ctx, s, d.Changes)
 	case epic.Start, epic.Iterate:
 		return []epic.Event{x.turn(ctx, s, d, tell)}
 	case epic.CheckBase:
@@ -99,7 +99,7 @@ func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, t
 	case epic.Reply:
 		return []epic.Event{x.answer(s, d.Request)}
 	case epic.LookAtSessions:
-		return x.lookAtSessions(ctx, s)
+		return x.reconcileSessions(ctx, s)
 	case epic.PinTip:
 		return x.tip.pin(ctx, s)
 	case epic.RestoreTip:

@@ -10,20 +10,20 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 )
 
-// maxAsked is how many requests of one kind are taken at a time. Persons and sessions leave far fewer;
+// maxPending is how many requests of one kind are taken at a time. Persons and sessions leave far fewer;
 // what is more was left by something that went wrong, and each would be three records of the journal.
-const maxAsked = 100
+const maxPending = 100
 
-// bound puts aside, without reading them into the journal one by one, the files of pending requests
-// that are more of one kind than maxAsked, the newest. It gives the others, in their order, and an
+// limitPending moves aside, without recording each in the journal, the files of pending requests
+// that are more of one kind than maxPending, the newest. It gives the others, in their order, and an
 // event for each kind that was too much. What cannot be moved is not taken either.
-func bound(dir string, pending []Pending) (within []Pending, told []epic.Event) {
+func limitPending(dir string, pending []Pending) (within []Pending, told []epic.Event) {
 	aside := map[epic.Kind][]Pending{}
 	seen := map[epic.Kind]int{}
 	var kinds []epic.Kind
 	for _, p := range pending {
 		kind := p.Event.Kind() // "" of what is no request
-		if seen[kind]++; seen[kind] <= maxAsked {
+		if seen[kind]++; seen[kind] <= maxPending {
 			within = append(within, p)
 			continue
 		}
@@ -37,7 +37,7 @@ func bound(dir string, pending []Pending) (within []Pending, told []epic.Event) 
 		if kind == "" {
 			what = "no request"
 		}
-		reason := fmt.Sprintf("%d files (%s) are more than the %d of a kind that are taken at a time; they are kept in %s/%s", len(aside[kind]), what, maxAsked, requestDir, badDir)
+		reason := fmt.Sprintf("%d files (%s) are more than the %d of a kind that are taken at a time; they are kept in %s/%s", len(aside[kind]), what, maxPending, requestDir, badDir)
 		if err := keepAside(dir, aside[kind]); err != nil {
 			reason += ", but for what cannot be moved: " + err.Error()
 		}

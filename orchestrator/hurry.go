@@ -4,9 +4,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
-// hurrying is observe, and has short commands be given up soon once the run is to stop at once: one that waits for
+// withHurry is observe, and has short commands be given up soon once the run is to stop at once: one that waits for
 // what does not answer, as git on a file system whose server is gone, would hold the run for minutes.
-func hurrying(hurry func(), observe func(epic.Event, epic.State)) func(epic.Event, epic.State) {
+func withHurry(hurry func(), observe func(epic.Event, epic.State)) func(epic.Event, epic.State) {
 	return func(e epic.Event, s epic.State) {
 		if _, is := e.Fact.(epic.InterruptStarted); is && hurry != nil {
 			hurry()

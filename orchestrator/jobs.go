@@ -13,7 +13,7 @@ import (
 	"github.com/beadsorch/orch/templates"
 )
 
-// Agents is what agents are told and held to, by the settings.
+// Agents is how agents are started, prompted and limited, by the settings.
 type Agents struct {
 	Client engine.Client     // that is started
 	Limits engine.Limits     // of each turn
@@ -36,7 +36,7 @@ func (a Agents) role(t *epic.Task) Role {
 	return a.Roles[""]
 }
 
-// job is what the engine is told of a turn that is decided.
+// job is the engine's order for a turn that is decided.
 func (x *dispatch) job(s epic.State, d epic.Decision) engine.Job {
 	t := s.Task(d.Task)
 	j := engine.Job{
@@ -68,7 +68,7 @@ func inSession(d epic.Decision) bool {
 	return started && f.InSession
 }
 
-// brief gathers what an agent is told: the task's texts, what its blockers landed, how it will be
+// brief gathers the content of a prompt: the task's texts, what its blockers landed, how it will be
 // judged, and what became of the attempts before.
 func (x *dispatch) brief(s epic.State, t *epic.Task, d epic.Decision) templates.BriefData {
 	issue := x.issue(t.ID)
@@ -100,7 +100,7 @@ func (x *dispatch) issue(id epic.TaskID) tracker.Issue {
 	return issue
 }
 
-// landedFor tells what the blockers of a task put on the epic branch.
+// landedFor lists what the blockers of a task put on the epic branch.
 func landedFor(s epic.State, t *epic.Task) (out []templates.LandedTask) {
 	var ids []epic.TaskID
 	for _, row := range t.Needs {

@@ -34,7 +34,7 @@ type Loop struct {
 	Executor Executor                     // does what is decided
 	Append   func(...epic.Event) error    // durable when it returns
 	Redact   func(epic.Event) epic.Event  // takes secrets out before anything is made of an event; may be nil
-	Observe  func(epic.Event, epic.State) // told of each event after it was applied; may be nil
+	Observe  func(epic.Event, epic.State) // is called with each event after it was applied; may be nil
 	Requests <-chan Request               // a person's, and signals
 	Now      func() time.Time             // the clock
 
@@ -46,7 +46,7 @@ type Loop struct {
 // answer is what a worker says.
 type answer struct {
 	events  []epic.Event
-	written chan<- bool // is told whether they are in the journal; nil where nobody waits for that
+	written chan<- bool // receives whether they are in the journal; nil where no worker waits for that
 }
 
 // done tells a worker that waits whether its events are in the journal.
@@ -179,7 +179,7 @@ func (l *Loop) act(ctx context.Context, d epic.Decision) {
 func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (events []epic.Event) {
 	defer func() {
 		if p := recover(); p != nil {
-			events = append(fallback(d), epic.Event{Fact: epic.WorkerPanicked{Trace: string(debug.Stack())}, Reason: fmt.Sprintf("%s: %v", d.Act, p)})
+			events = append(fallbackEvents(d), epic.Event{Fact: epic.WorkerPanicked{Trace: string(debug.Stack())}, Reason: fmt.Sprintf("%s: %v", d.Act, p)})
 		}
 	}()
 	return l.Executor.Execute(ctx, s, d, func(e epic.Event) bool {
@@ -189,8 +189,8 @@ func (l *Loop) execute(ctx context.Context, s epic.State, d epic.Decision) (even
 	})
 }
 
-// fallback is the answer to a decision that came to nothing through a bug.
-func fallback(d epic.Decision) []epic.Event {
+// fallbackEvents is the answer to a decision that came to nothing through a bug.
+func fallbackEvents(d epic.Decision) []epic.Event {
 	const why = "a bug in orch; its trace is in the journal"
 	switch d.Act {
 	case epic.Reply:
@@ -215,7 +215,7 @@ func fallback(d epic.Decision) []epic.Event {
 	return nil
 }
 
-// record writes the events down, applies them and tells the observer. An event
+// record writes the events down, applies them and calls the observer. An event
 // that the state forbids is a bug here, and stops the program before it harms.
 func (l *Loop) record(events ...epic.Event) error {
 	next := l.State

@@ -43,8 +43,8 @@ func (x *dispatch) landedBefore(s epic.State, nodes []epic.Node) (events []epic.
 	return events
 }
 
-// write tells the tracker, and answers with what it has now.
-func (x *dispatch) write(ctx context.Context, s epic.State, changes []tracker.Change) []epic.Event {
+// writeTracker makes changes in the tracker, and answers with what it has now.
+func (x *dispatch) writeTracker(ctx context.Context, s epic.State, changes []tracker.Change) []epic.Event {
 	if slices.ContainsFunc(changes, func(c tracker.Change) bool { return c.Kind == tracker.Close }) {
 		switch e := x.tip.look(ctx, s); e.Fact.(type) { // closed means landed, and still there
 		case epic.TipSeen:
@@ -66,7 +66,7 @@ func (x *dispatch) write(ctx context.Context, s epic.State, changes []tracker.Ch
 			filed = append(filed, metaFiled(o))
 			continue
 		}
-		written.Wrote = append(written.Wrote, x.wrote(s, c, o.Err))
+		written.Wrote = append(written.Wrote, x.writeResult(s, c, o.Err))
 	}
 	return append([]epic.Event{{Fact: written}}, filed...)
 }
@@ -87,7 +87,7 @@ func metaFiled(o tracker.Outcome) epic.Event {
 	return epic.Event{Fact: epic.MetaFiled{Issue: o.ID}, Reason: "filed " + o.ID + " in the tracker"}
 }
 
-func (x *dispatch) wrote(s epic.State, c tracker.Change, err error) epic.WriteResult {
+func (x *dispatch) writeResult(s epic.State, c tracker.Change, err error) epic.WriteResult {
 	w := epic.WriteResult{ID: epic.TaskID(c.ID), Kind: string(c.Kind)}
 	var claimed *tracker.ClaimedError
 	switch {

@@ -12,15 +12,15 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
-// takeoverPatience is how long a run that was robbed of its lock may take to notice, and to end:
-// until then it holds the journal, and nobody else writes there.
-const takeoverPatience = 30 * time.Second
+// takeoverTimeout is how long a run that was robbed of its lock may take to notice, and to end:
+// until then it holds the journal, and no other process writes there.
+const takeoverTimeout = 30 * time.Second
 
 // openJournal opens the epic's journal for append, replays it, and says who holds the epic now.
 // It fails with a *epicstore.HeldError, a *epicstore.ForeignError, a *epicstore.ReplayError, and as a journal does.
 func (o *Orchestrator) openJournal(ctx context.Context, me epicstore.Holder) (rec journal.Recovery, err error) {
 	dir := o.fx.Dir
-	for until := time.Now().Add(takeoverPatience); ; {
+	for until := time.Now().Add(takeoverTimeout); ; {
 		if o.journal, rec, err = journal.Open(dir, o.fx.Now); !errors.Is(err, journal.ErrHeld) {
 			break
 		}
@@ -67,7 +67,7 @@ func (o *Orchestrator) stillOurs() error {
 	return o.fenced(o.journal.Taken())
 }
 
-// fenced says of a journal that was taken away whose it was.
+// fenced is the error for a journal that was taken over, with who has it.
 func (o *Orchestrator) fenced(err error) error {
 	if errors.Is(err, journal.ErrFenced) {
 		return &epicstore.FencedError{Epic: o.fx.Epic, Why: err.Error()}

@@ -25,7 +25,7 @@ type Orchestrator struct {
 	base    epic.Commit
 	me      epic.SessionHolder // the session that this was started from
 	pinned  epic.Commit        // what the tip reference was at when this run began; "" for none
-	named   map[string]bool    // what could not be removed, and was said to be
+	named   map[string]bool    // what could not be removed, and was reported
 	left    []engine.Leftover  // what Close could not remove
 
 	remembered string // how the repository was when the run began, as a digest
@@ -35,12 +35,12 @@ type Orchestrator struct {
 type Options struct {
 	Mode    epic.Mode                    // what the run is for
 	Base    epic.Commit                  // what a new epic branch starts from
-	Observe func(epic.Event, epic.State) // is told each event with the state after it
+	Observe func(epic.Event, epic.State) // is called with each event and the state after it
 	PID     int                          // who holds the epic, for others to see
 	Host    string                       // and where
 	Holder  epic.SessionHolder           // the session that it is started from
 	Wait    time.Duration                // how long a short command of another process is waited for; one that drives the epic is not
-	Waiting func(epicstore.Holder)       // is told for whom it waits; may be nil
+	Waiting func(epicstore.Holder)       // is called with the holder that it waits for; may be nil
 	// Locked, where it is set, is called when the epic's lock is held and before anything is
 	// read: what the caller has read earlier may be of the past by then.
 	Locked func()
@@ -79,8 +79,8 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if opt.Wrap != nil {
 		o.loop.Append = opt.Wrap(o.append)
 	}
-	o.loop.Observe = hurrying(deps.Hurry, opt.Observe)
-	if err := o.takeOver(ctx, opt, me); err != nil {
+	o.loop.Observe = withHurry(deps.Hurry, opt.Observe)
+	if err := o.startRun(ctx, opt, me); err != nil {
 		return nil, errors.Join(err, o.Close(ctx))
 	}
 	return o, nil
@@ -122,11 +122,11 @@ func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	defer end()
 	beside.Go(func() { o.guardHold(inner, fence) })
 	beside.Go(func() { takeRequests(inner, o.fx.Dir, requests) })
-	beside.Go(func() { pass(inner, signals, requests) })
+	beside.Go(func() { forward(inner, signals, requests) })
 	return o.loop.Run(ctx)
 }
 
-func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
+func forward(ctx context.Context, from <-chan Request, to chan<- Request) {
 	for {
 		select {
 		case r, open := <-from:
@@ -181,8 +181,8 @@ func (o *Orchestrator) Close(ctx context.Context) error {
 	return errors.Join(append(errs, o.fx.files.Close(), o.lock.Unlock())...)
 }
 
-// takeOver is the start of every run, first or resumed.
-func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me epicstore.Holder) error {
+// startRun is the start of every run, first or resumed.
+func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.Holder) error {
 	fx := o.fx
 	rec, err := o.openJournal(ctx, me)
 	if err != nil {
@@ -191,7 +191,7 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me epicstore.H
 	if err := fx.Store.CheckRefs(o.loop.State.Ended()); err != nil {
 		return err
 	}
-	left, err := reap(ctx, fx.Marker)
+	left, err := reapSurvivors(ctx, fx.Marker)
 	if err != nil {
 		return err
 	}
@@ -229,10 +229,10 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me epicstore.H
 			return err
 		}
 	}
-	if err := o.lookAtTheWorld(ctx, opt.Mode); err != nil {
+	if err := o.reconcileAttempts(ctx, opt.Mode); err != nil {
 		return err
 	}
-	return o.takeAsked()
+	return o.applyPending()
 }
 
 func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {

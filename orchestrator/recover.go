@@ -25,8 +25,8 @@ const (
 	orphanGrace = 3 * time.Second
 )
 
-// reap ends what a killed run left running, and reports what would not end.
-func reap(ctx context.Context, marker string) ([]epic.Event, error) {
+// reapSurvivors ends what a killed run left running, and reports what would not end.
+func reapSurvivors(ctx context.Context, marker string) ([]epic.Event, error) {
 	alive, err := proc.Reap(ctx, marker, orphanWait, orphanGrace)
 	if err != nil {
 		return nil, fmt.Errorf("ending what a killed run left running: %w", err)
@@ -38,9 +38,9 @@ func reap(ctx context.Context, marker string) ([]epic.Event, error) {
 	return events, nil
 }
 
-// lookAtTheWorld settles, by what git shows, every attempt that the journal
+// reconcileAttempts settles, by what git shows, every attempt that the journal
 // leaves open: nothing is assumed done, and nothing is done twice.
-func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error {
+func (o *Orchestrator) reconcileAttempts(ctx context.Context, mode epic.Mode) error {
 	if err := o.finishLanding(ctx); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (o *Orchestrator) lookAtTheWorld(ctx context.Context, mode epic.Mode) error
 }
 
 // finishLanding settles the landings that were under way: each either moved the branch or did
-// not. The tip reference tells, which moves in the same transaction; where there is none, the
+// not. The tip reference decides, which moves in the same transaction; where there is none, the
 // branch.
 func (o *Orchestrator) finishLanding(ctx context.Context) error {
 	for _, k := range o.loop.State.GreenStacks() {
@@ -172,7 +172,7 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	if a.HasAgent() && !a.InSession {
 		w, err := fx.Engine.Attach(ctx, id, func(engine.Progress) {})
 		if !errors.Is(err, engine.ErrGone) {
-			return ended(t.ID, a.Number, a.Iteration, answered(w, err)), nil
+			return endEvent(t.ID, a.Number, a.Iteration, completeWork(w, err)), nil
 		}
 	}
 	why := "orch was stopped while the agent worked"
@@ -180,13 +180,13 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 		why = gone
 	}
 	if !there {
-		return lost(t, epic.AttemptLost{Head: a.Head}, why+"; its worktree is gone"), nil
+		return lostEvent(t, epic.AttemptLost{Head: a.Head}, why+"; its worktree is gone"), nil
 	}
 	return fx.salvage(ctx, t, why)
 }
 
-// lost is the event for the loss of a task's newest attempt.
-func lost(t *epic.Task, f epic.AttemptLost, why string) epic.Event {
+// lostEvent is the event for the loss of a task's newest attempt.
+func lostEvent(t *epic.Task, f epic.AttemptLost, why string) epic.Event {
 	return epic.Event{Fact: f, Task: t.ID, Attempt: t.Last().Number, Code: epic.Orphaned, Reason: why}
 }
 
@@ -194,8 +194,8 @@ func lost(t *epic.Task, f epic.AttemptLost, why string) epic.Event {
 func (x *dispatch) salvage(ctx context.Context, t *epic.Task, why string) (epic.Event, error) {
 	a := t.Last()
 	w, err := x.Engine.Collect(ctx, engine.Job{AttemptID: x.attempt(t.ID, a.Number), Turn: a.Iteration, Base: a.Base, Abandon: true})
-	if ofObjects(err) && ctx.Err() == nil { // one attempt's damage is not the end of the epic
-		return lost(t, epic.AttemptLost{Head: a.Head}, why+"; its work on "+strings.TrimPrefix(x.Store.Name(string(t.ID), a.Number).Branch, "refs/heads/")+" cannot be read, and stays as it is: "+err.Error()), nil
+	if isUnreadable(err) && ctx.Err() == nil { // one attempt's damage is not the end of the epic
+		return lostEvent(t, epic.AttemptLost{Head: a.Head}, why+"; its work on "+strings.TrimPrefix(x.Store.Name(string(t.ID), a.Number).Branch, "refs/heads/")+" cannot be read, and stays as it is: "+err.Error()), nil
 	}
 	if err != nil && w.Head == "" {
 		return epic.Event{}, err
@@ -203,11 +203,11 @@ func (x *dispatch) salvage(ctx context.Context, t *epic.Task, why string) (epic.
 	if w.Reason != "" {
 		why += "; " + w.Reason
 	}
-	return lost(t, epic.AttemptLost{Head: w.Head, Salvaged: w.Salvaged}, why), nil
+	return lostEvent(t, epic.AttemptLost{Head: w.Head, Salvaged: w.Salvaged}, why), nil
 }
 
-// ofObjects reports whether git itself says that something cannot be read, and no fault of the machine is why.
-func ofObjects(err error) bool {
+// isUnreadable reports whether git itself says that something cannot be read, and no fault of the machine is why.
+func isUnreadable(err error) bool {
 	if _, machine := fault.Machine(err); machine {
 		return false
 	}

@@ -35,16 +35,16 @@ const (
 // maxRequest is how many bytes a request may have; a person's hint is in it.
 const maxRequest = 1 << 20
 
-// Ask leaves a request for the run of the epic whose folder dir is. The event
+// PostRequest leaves a request for the run of the epic whose folder dir is. The event
 // names what a person wants; only verbs of a person are taken, and word of one
 // that was refused before it came here, since an agent asked.
-func Ask(dir string, e epic.Event, now time.Time) error {
-	_, err := Post(dir, e, now)
+func PostRequest(dir string, e epic.Event, now time.Time) error {
+	_, err := PostAwaitedRequest(dir, e, now)
 	return err
 }
 
-// Post is Ask for one who waits for the answer; id is the request's.
-func Post(dir string, e epic.Event, now time.Time) (id string, err error) {
+// PostAwaitedRequest is PostRequest for a caller that waits for the answer; id is the request's.
+func PostAwaitedRequest(dir string, e epic.Event, now time.Time) (id string, err error) {
 	e.At = now.UTC()
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -61,9 +61,9 @@ func Post(dir string, e epic.Event, now time.Time) (id string, err error) {
 	return id, nil
 }
 
-// Withdraw takes a request back. It reports whether it was there still: then no run takes it any
-// more, unless one has read it in this moment, and its journal tells.
-func Withdraw(dir, id string) (bool, error) {
+// WithdrawRequest takes a request back. It reports whether it was there still: then no run takes it any
+// more, unless one is reading it at this moment; its journal shows that.
+func WithdrawRequest(dir, id string) (bool, error) {
 	files, err := epicdir.Open(dir)
 	if err != nil {
 		return false, fmt.Errorf("taking the request back: %w", err)
@@ -76,17 +76,17 @@ func Withdraw(dir, id string) (bool, error) {
 	return err == nil, err
 }
 
-// GiveUp takes back the request for a task: by its file where no run has taken it yet, else by
+// CancelNext takes back the request for a task: by its file where no run has taken it yet, else by
 // another request. It gives the answer where that has come in this moment.
-func GiveUp(dir, id string, now time.Time) (a Answer, ok bool, err error) {
-	withdrawn, err := Withdraw(dir, id)
+func CancelNext(dir, id string, now time.Time) (a Answer, ok bool, err error) {
+	withdrawn, err := WithdrawRequest(dir, id)
 	if withdrawn || err != nil {
 		return Answer{}, false, err
 	}
 	if a, ok, err = TakeAnswer(dir, id); ok || err != nil {
 		return a, ok, err
 	}
-	return Answer{}, false, Ask(dir, epic.Event{Fact: epic.NextWithdrawn{Of: id}, Reason: "who wanted a task waits no longer"}, now)
+	return Answer{}, false, PostRequest(dir, epic.Event{Fact: epic.NextWithdrawn{Of: id}, Reason: "who wanted a task waits no longer"}, now)
 }
 
 // Pending is a request that no run has taken yet, or a file that is none.
@@ -97,8 +97,8 @@ type Pending struct {
 	file  string
 }
 
-// Asked lists the requests that no run has taken yet, oldest first.
-func Asked(dir string) ([]Pending, error) {
+// PendingRequests lists the requests that no run has taken yet, oldest first.
+func PendingRequests(dir string) ([]Pending, error) {
 	folder := filepath.Join(dir, requestDir)
 	below, err := epicdir.Open(dir)
 	if err != nil {
@@ -118,7 +118,7 @@ func Asked(dir string) ([]Pending, error) {
 	for _, entry := range entries {
 		path := filepath.Join(folder, entry.Name())
 		if strings.HasPrefix(entry.Name(), ".") || entry.Name() == badDir {
-			continue // being written, or told of before
+			continue // being written, or reported before
 		}
 		p := Pending{ID: strings.TrimSuffix(entry.Name(), ".json"), file: path}
 		b, err := below.ReadFile(path, maxRequest)
@@ -141,7 +141,7 @@ func parseRequest(name string, b []byte, readErr error) (e epic.Event, bad strin
 		return epic.Event{}, "its name does not end in .json"
 	case err != nil:
 		return epic.Event{}, "it is not the JSON of an event"
-	case !e.Requestable() && !refusal(e):
+	case !e.Requestable() && !isRefusal(e):
 		return epic.Event{}, "nobody may ask for that"
 	}
 	if f, next := e.Fact.(epic.NextRequested); next && f.Holder.IsZero() {
@@ -150,14 +150,14 @@ func parseRequest(name string, b []byte, readErr error) (e epic.Event, bad strin
 	return e, ""
 }
 
-// refusal reports whether an event says that a request was refused.
-func refusal(e epic.Event) bool {
+// isRefusal reports whether an event says that a request was refused.
+func isRefusal(e epic.Event) bool {
 	_, ok := e.Fact.(epic.RequestRefused)
 	return ok
 }
 
-// refusal is what the journal says of a file that is no request.
-func (p Pending) refusal() epic.Event {
+// refusalEvent is the event for a file that is no request.
+func (p Pending) refusalEvent() epic.Event {
 	return epic.Event{Fact: epic.RequestRefused{}, Request: p.ID, Reason: fmt.Sprintf("%s is no request: %s; it is kept in %s/%s", text.Clause(filepath.Base(p.file), 80), p.Bad, requestDir, badDir)}
 }
 
@@ -191,7 +191,7 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	taken := map[string]bool{}
 	for {
 		var next []Request
-		pending, err := Asked(dir)
+		pending, err := PendingRequests(dir)
 		if err != nil {
 			pending = nil
 		}
@@ -199,14 +199,14 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 		for _, p := range pending {
 			taken[p.ID] = true
 		}
-		within, told := bound(dir, pending)
+		within, told := limitPending(dir, pending)
 		for _, e := range told {
 			next = append(next, Request{Event: e})
 		}
 		for _, p := range within {
 			r := Request{Event: p.Event, Done: func() { _ = p.remove(dir) }} // its id is in the journal
 			if p.Bad != "" {
-				r.Event = p.refusal()
+				r.Event = p.refusalEvent()
 			}
 			next = append(next, r)
 		}
@@ -225,14 +225,14 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	}
 }
 
-// takeAsked takes what was asked for while no run was going on. A stop that came too late for its
+// applyPending applies the requests that were left while no run was going on. A stop that came too late for its
 // run is not meant for this one; a session that wants a task of a run is left to ask again.
-func (o *Orchestrator) takeAsked() error {
-	pending, err := Asked(o.fx.Dir)
+func (o *Orchestrator) applyPending() error {
+	pending, err := PendingRequests(o.fx.Dir)
 	if err != nil {
 		return err
 	}
-	within, told := bound(o.fx.Dir, pending)
+	within, told := limitPending(o.fx.Dir, pending)
 	for _, e := range told {
 		if err := o.loop.request(Request{Event: e}); err != nil {
 			return err
@@ -241,7 +241,7 @@ func (o *Orchestrator) takeAsked() error {
 	for _, p := range within {
 		e := p.Event
 		if p.Bad != "" {
-			e = p.refusal()
+			e = p.refusalEvent()
 		}
 		if _, next := e.Fact.(epic.NextRequested); next {
 			continue

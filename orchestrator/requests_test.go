@@ -24,9 +24,9 @@ func TestAskedInOrder(t *testing.T) {
 		{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"},
 	}
 	for i, e := range want {
-		require.NoError(t, Ask(dir, e, at.Add(time.Duration(i)*time.Millisecond)))
+		require.NoError(t, PostRequest(dir, e, at.Add(time.Duration(i)*time.Millisecond)))
 	}
-	got, err := Asked(dir)
+	got, err := PendingRequests(dir)
 	require.NoError(t, err)
 	require.Len(t, got, 3)
 	for i, p := range got {
@@ -54,7 +54,7 @@ func TestAskedTellsOfTheRest(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
 	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(folder, "9.json")))
-	got, err := Asked(dir)
+	got, err := PendingRequests(dir)
 	require.NoError(t, err)
 	var bad []string
 	for _, p := range got {
@@ -63,7 +63,7 @@ func TestAskedTellsOfTheRest(t *testing.T) {
 		bad = append(bad, p.ID)
 	}
 	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7", "8.txt", "9"}, bad)
-	none, err := Asked(t.TempDir())
+	none, err := PendingRequests(t.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, none)
 }
@@ -77,7 +77,7 @@ func FuzzAsked(f *testing.F) {
 		dir := t.TempDir()
 		require.NoError(t, os.MkdirAll(filepath.Join(dir, "requests"), 0o700))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "requests", "1.json"), data, 0o600))
-		got, err := Asked(dir)
+		got, err := PendingRequests(dir)
 		require.NoError(t, err)
 		require.Len(t, got, 1)
 		if e := got[0].Event; got[0].Bad == "" {

@@ -10,7 +10,7 @@ import (
 )
 
 // WithoutSecrets is the event with all text in it redacted that comes from outside. It is done
-// before the event is applied, so that the state, the journal, and all that is told by them,
+// before the event is applied, so that the state, the journal, and all that follows from them,
 // agree. Ids, commits and paths that orch made stay.
 func WithoutSecrets(r *redact.Redactor, e epic.Event) epic.Event {
 	if r == nil {

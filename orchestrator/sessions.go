@@ -17,7 +17,7 @@ import (
 )
 
 // SessionGone says why the session that works on an attempt is gone, in a clause; "" when it is
-// there, or nobody can tell.
+// there, or that is unknown.
 type SessionGone func(t *epic.Task, a epic.Attempt) string
 
 // gone says why an attempt that is in a session's hands is not any more; "" when it is.
@@ -55,7 +55,7 @@ func (x *dispatch) sessionGone(t *epic.Task) string {
 }
 
 // How long the answer to who asked for a task may lie there unread: when that process has ended,
-// and when it cannot be told whether it has.
+// and when it is unknown whether it has.
 const (
 	unreadByEnded   = 3 * time.Second
 	unreadByUnknown = time.Minute
@@ -91,12 +91,12 @@ func Uncollected(dir string, a epic.Attempt, now time.Time) string {
 	return ""
 }
 
-// hasEnded reports whether a process has ended, as far as can be told here.
+// hasEnded reports whether a process has ended, as far as is known here.
 func hasEnded(p epic.Process) bool { return proc.Gone(p.PID, p.Born, p.Here) }
 
-// lookAtSessions finds the sessions that are gone, and those that have asked for a task and gone. What they have done is salvaged, and their
+// reconcileSessions finds the sessions that are gone, and those that have asked for a task and gone. What they have done is salvaged, and their
 // attempts are lost, which costs the tasks nothing.
-func (x *dispatch) lookAtSessions(ctx context.Context, s epic.State) (events []epic.Event) {
+func (x *dispatch) reconcileSessions(ctx context.Context, s epic.State) (events []epic.Event) {
 	for _, t := range s.Tasks {
 		a := t.Last()
 		if t.State != epic.Running || a.Phase != epic.HandedOver || s.WantsLanding(t) {
@@ -123,10 +123,10 @@ func (x *dispatch) lookAtSessions(ctx context.Context, s epic.State) (events []e
 func (x *dispatch) collect(ctx context.Context, t *epic.Task) epic.Event {
 	a := t.Last()
 	w, err := x.Engine.Collect(ctx, engine.Job{AttemptID: x.attempt(t.ID, a.Number), Turn: a.Iteration, Base: a.Base, Limits: x.Agents.Limits})
-	return ended(t.ID, a.Number, a.Iteration, answered(w, err))
+	return endEvent(t.ID, a.Number, a.Iteration, completeWork(w, err))
 }
 
-// Answer is what became of a request whose asker waits.
+// Answer is the result of a request whose sender waits.
 type Answer struct {
 	Request string       `json:"request"`           // its id
 	Refused string       `json:"refused,omitempty"` // why it was not possible
@@ -137,7 +137,7 @@ type Answer struct {
 
 const answerDir = "answers"
 
-// answerLife is how long an answer lies there for somebody who does not come.
+// answerLife is how long an answer is kept that no one collects.
 const answerLife = time.Hour
 
 // maxAnswer bounds an answer, in bytes; what a gate printed is in it.
@@ -169,7 +169,7 @@ func answerFile(dir, id string) string {
 	return filepath.Join(dir, answerDir, filepath.Base(id)+".json")
 }
 
-// forgetAnswers removes what nobody came for.
+// forgetAnswers removes answers that no one collected in time.
 func (x *dispatch) forgetAnswers() {
 	entries, err := x.files.ReadDir(filepath.Join(x.Dir, answerDir))
 	if err != nil {
@@ -199,8 +199,8 @@ func TakeAnswer(dir, id string) (a Answer, ok bool, err error) {
 	return a, true, files.Remove(answerFile(dir, id))
 }
 
-// Unread reports whether an answer lies there that nobody has taken.
-func Unread(dir, id string) bool {
+// UnreadAnswer reports whether there is an answer that no one has collected.
+func UnreadAnswer(dir, id string) bool {
 	_, err := os.Lstat(answerFile(dir, id))
 	return err == nil
 }

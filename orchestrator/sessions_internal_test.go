@@ -91,7 +91,7 @@ func TestUncollected(t *testing.T) {
 	ended.Unwanted = true
 	require.Contains(t, later(ended, 0), "does not wait for it any more")
 
-	events := x.lookAtSessions(t.Context(), epic.State{Wishes: []epic.Wish{{ID: "4", Kind: "next_requested", Asker: gone}, {ID: "5", Kind: "next_requested", Asker: me}, {ID: "6", Kind: "next_requested"}}})
+	events := x.reconcileSessions(t.Context(), epic.State{Wishes: []epic.Wish{{ID: "4", Kind: "next_requested", Asker: gone}, {ID: "5", Kind: "next_requested", Asker: me}, {ID: "6", Kind: "next_requested"}}})
 	if me.Born != 0 { // else it cannot be told here
 		require.Len(t, events, 2)
 		require.Equal(t, "4", events[0].Request)
@@ -103,13 +103,13 @@ func TestUncollected(t *testing.T) {
 func TestGiveUp(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "epics", "e")
-	id, err := Post(dir, epic.Event{Fact: epic.NextRequested{Holder: epic.SessionHolder{Session: "s"}}}, time.Now())
+	id, err := PostAwaitedRequest(dir, epic.Event{Fact: epic.NextRequested{Holder: epic.SessionHolder{Session: "s"}}}, time.Now())
 	require.NoError(t, err)
 	for _, want := range []int{0, 1} {
-		_, ok, err := GiveUp(dir, id, time.Now())
+		_, ok, err := CancelNext(dir, id, time.Now())
 		require.NoError(t, err)
 		require.False(t, ok)
-		asked, err := Asked(dir)
+		asked, err := PendingRequests(dir)
 		require.NoError(t, err)
 		require.Len(t, asked, want)
 		if want > 0 {
@@ -122,12 +122,12 @@ func TestGiveUp(t *testing.T) {
 func TestWithdrawnOnce(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "epics", "e")
-	id, err := Post(dir, epic.Event{Fact: epic.LandRequested{}, Task: "e.1"}, time.Now())
+	id, err := PostAwaitedRequest(dir, epic.Event{Fact: epic.LandRequested{}, Task: "e.1"}, time.Now())
 	require.NoError(t, err)
-	there, err := Withdraw(dir, id)
+	there, err := WithdrawRequest(dir, id)
 	require.NoError(t, err)
 	require.True(t, there)
-	there, err = Withdraw(dir, id)
+	there, err = WithdrawRequest(dir, id)
 	require.NoError(t, err)
 	require.False(t, there)
 }

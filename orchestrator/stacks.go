@@ -14,7 +14,7 @@ import (
 // checkBase has the gate judge the epic branch as it is.
 func (x *dispatch) checkBase(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
 	c := d.Fact.(epic.BaseCheckStarted).Commit
-	j, found, err := x.undisturbed(ctx, s, d, land.Stack{Tip: c})
+	j, found, err := x.judgeUndisturbed(ctx, s, d, land.Stack{Tip: c})
 	return append(found, baseChecked(c, j, err))
 }
 
@@ -38,7 +38,7 @@ func (x *dispatch) judge(ctx context.Context, s epic.State, d epic.Decision) []e
 	if e := x.tip.look(ctx, s); !mayLand(e) {
 		return notLanded(e)
 	}
-	j, events, err := x.undisturbed(ctx, s, d, x.stack(s, epic.Candidates{Tasks: d.Fact.(epic.LandingStarted).Tasks}))
+	j, events, err := x.judgeUndisturbed(ctx, s, d, x.stack(s, epic.Candidates{Tasks: d.Fact.(epic.LandingStarted).Tasks}))
 	for _, c := range j.Conflicts {
 		events = append(events, epic.Event{Task: c.Task.ID, Attempt: c.Task.Attempt, Reason: "conflict in " + epic.FirstOf(c.Files),
 			Fact: epic.LandingConflicted{Old: s.Tip, Files: c.Files, Feedback: conflictText(c.Files, s.Tip)}})
@@ -68,7 +68,7 @@ func conflictText(files []string, tip epic.Commit) string {
 		"Run `git merge %s`, resolve these files so that both changes are kept, and commit the merge.", strings.Join(files, ", "), tip)
 }
 
-// stack is what the lander is told of work that is to land.
+// stack is the lander's order for work that is to land.
 func (x *dispatch) stack(s epic.State, l epic.Candidates) land.Stack {
 	st := land.Stack{Tip: s.Tip, Lease: x.lease, Candidates: l.Commits}
 	for _, id := range l.Tasks {
@@ -103,7 +103,7 @@ func (x *dispatch) leaseLost(ctx context.Context, lost epic.Event) []epic.Event 
 	switch now, err := x.branch().at(ctx, x.lease.Name); {
 	case err != nil || now == x.lease.Commit:
 		return []epic.Event{lost}
-	case now == "" || !land.IsLease(ctx, x.Repo, string(x.Epic), now): // taken by nobody: the lock is still ours
+	case now == "" || !land.IsLease(ctx, x.Repo, string(x.Epic), now): // no run has taken it: the lock is still ours
 		if err := land.Renew(ctx, x.Repo, x.lease, now); err != nil {
 			return []epic.Event{lost, machineFailed("taking the lease again", err)}
 		}

@@ -14,7 +14,7 @@ import (
 
 // clearStrays removes worktrees and branches that nothing will need: those of attempts which the
 // journal does not know, having been cut or taken away, and those of tasks that are over, which an
-// earlier run could not remove. Their work is made reachable first. What cannot be removed is said,
+// earlier run could not remove. Their work is made reachable first. What cannot be removed is reported,
 // and is no reason not to run.
 func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 	list, err := o.fx.Store.List(ctx)
@@ -57,7 +57,7 @@ func (o *Orchestrator) neededBranches() map[string]bool {
 	return out
 }
 
-// Unremoved begins the reason of an event that tells what could not be removed.
+// Unremoved begins the reason of an event about something that could not be removed.
 const Unremoved = "could not be removed"
 
 // leftovers are the events that say what of a killed run was found, but for what an earlier run
@@ -89,7 +89,7 @@ func (o *Orchestrator) nameUnremoved(records []journal.Record) {
 	}
 }
 
-// UnremovedIn are the events of a journal that tell what could not be removed.
+// UnremovedIn are the events of a journal about what could not be removed.
 func UnremovedIn(records []journal.Record) (events []epic.Event) {
 	for _, r := range records {
 		var e epic.Event

@@ -37,7 +37,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	var said []tamper.Change
 	found, digest, err := fx.guard.Begin(ctx, before, func(all []tamper.Change) error {
 		said = all
-		return o.loop.record(tampering(all, duringKilled))
+		return o.loop.record(tamperingEvent(all, duringKilled))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("remembering how the repository is: %w", err)
@@ -47,7 +47,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	if len(found) == 0 {
 		return nil, nil
 	}
-	return []epic.Event{tampering(found, duringKilled)}, nil
+	return []epic.Event{tamperingEvent(found, duringKilled)}, nil
 }
 
 // duringKilled is when something was changed that the run after finds.
@@ -55,7 +55,7 @@ const duringKilled = "while the run before went on"
 
 // PutBack puts back what was changed of the repository in a run that was killed, and says in a
 // line each what that was: before a person is asked what the repository may run. The journal
-// has it first. It does nothing while somebody holds the epic. It fails as the journal does, and
+// has it first. It does nothing while another process holds the epic. It fails as the journal does, and
 // when the repository cannot be read or written.
 func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if _, held, err := epicstore.HeldBy(deps.Dir); held || err != nil {
@@ -77,7 +77,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	}
 	if !s.Driven() || !s.Run.Ended.IsZero() {
 		found, err := guard.Clear(nil) // before git is asked anything
-		return lines(found), err
+		return changeLines(found), err
 	}
 	digest := lastRemembered(rec.Records)
 	if found, err := guard.Foresee(ctx, digest); err != nil || len(found) == 0 {
@@ -92,20 +92,20 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, l.Unlock()) }()
-	found, err := guard.Restore(ctx, digest, func(all []tamper.Change) error { return noteBefore(deps, tampering(all, duringKilled)) })
-	return lines(found), err
+	found, err := guard.Restore(ctx, digest, func(all []tamper.Change) error { return recordBetweenRuns(deps, tamperingEvent(all, duringKilled)) })
+	return changeLines(found), err
 }
 
-func lines(found []tamper.Change) (said []string) {
+func changeLines(found []tamper.Change) (said []string) {
 	for _, c := range found {
 		said = append(said, c.String())
 	}
 	return said
 }
 
-// noteBefore writes an event into the journal of an epic that no run drives, and whose lock this
+// recordBetweenRuns writes an event into the journal of an epic that no run drives, and whose lock this
 // process has.
-func noteBefore(deps Deps, e epic.Event) error {
+func recordBetweenRuns(deps Deps, e epic.Event) error {
 	j, rec, err := journal.Open(deps.Dir, deps.Now)
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 	}
 	ctx = context.WithoutCancel(ctx)
 	event := func(found []tamper.Change) epic.Event {
-		e := tampering(found, x.ran(d))
+		e := tamperingEvent(found, x.suspects(d))
 		e.Task, e.Attempt = d.Task, d.Attempt
 		return e
 	}
@@ -167,8 +167,8 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 		return nil
 	}
 	found, err := x.guard.Check(ctx, say)
-	mended, mendErr := x.Store.Mend(ctx, func(all []engine.Leftover) error { return say(pointers(all)) })
-	found = append(found, pointers(mended)...)
+	mended, mendErr := x.Store.Mend(ctx, func(all []engine.Leftover) error { return say(pointerChanges(all)) })
+	found = append(found, pointerChanges(mended)...)
 	lease, leaseErr := x.keepLease(ctx, say)
 	found = append(found, lease...)
 	found = slices.DeleteFunc(found, func(c tamper.Change) bool { return said[c] })
@@ -176,7 +176,7 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 		return nil // the run is over, and not by itself: the next one finds all of it
 	}
 	var failed []epic.Event
-	if _, machine := fault.Machine(err); machine { // nobody tampered; the next look compares again
+	if _, machine := fault.Machine(err); machine { // this is no tampering; the next inspection compares again
 		failed = []epic.Event{machineFailed("comparing the repository with how it was", err)}
 	} else if err != nil {
 		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})
@@ -187,16 +187,16 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 	return append(failed, event(found))
 }
 
-// pointers are files of worktrees as changes.
-func pointers(all []engine.Leftover) (changes []tamper.Change) {
+// pointerChanges are the changed pointer files of worktrees, as changes.
+func pointerChanges(all []engine.Leftover) (changes []tamper.Change) {
 	for _, m := range all {
 		changes = append(changes, tamper.Change{Path: m.Path, What: m.What, Restored: true})
 	}
 	return changes
 }
 
-// gates counts the gates that run.
-func (x *dispatch) gates(is bool, n int) {
+// countGate counts the gates that run.
+func (x *dispatch) countGate(is bool, n int) {
 	if is {
 		x.mu.Lock()
 		x.gating += n
@@ -204,8 +204,8 @@ func (x *dispatch) gates(is bool, n int) {
 	}
 }
 
-// ran says who may have done what was found.
-func (x *dispatch) ran(d epic.Decision) string {
+// suspects says which agents may have made the changes that were found.
+func (x *dispatch) suspects(d epic.Decision) string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var who []string
@@ -222,8 +222,8 @@ func (x *dispatch) ran(d epic.Decision) string {
 	return "while " + strings.Join(who, ", ") + " ran"
 }
 
-// tampering is the event for what was found.
-func tampering(found []tamper.Change, when string) epic.Event {
+// tamperingEvent is the event for changes that were found.
+func tamperingEvent(found []tamper.Change, when string) epic.Event {
 	e, f := epic.Event{Code: epic.Tampered, Reason: found[0].String()}, epic.TamperingFound{}
 	var text strings.Builder
 	for _, c := range found {
@@ -244,8 +244,8 @@ func tampering(found []tamper.Change, when string) epic.Event {
 	return e
 }
 
-// keepLease puts the lease back that somebody has deleted, or moved to what is no lease: while this
-// process has the epic's lock, nobody else may take the epic over. Another run's is left: it has.
+// keepLease puts the lease back when it was deleted, or moved to what is no lease: while this
+// process has the epic's lock, no other may take the epic over. Another run's is left: it has.
 func (x *dispatch) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Change, error) {
 	if x.lease.Name == "" {
 		return nil, nil

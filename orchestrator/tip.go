@@ -77,7 +77,7 @@ func (b epicBranch) compare(ctx context.Context, s epic.State) (epic.Event, erro
 // CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.
 // The zero TipMove says that it is there. It fails as git does.
 func CompareTip(ctx context.Context, repo *git.Repo, branch string, s epic.State) (epic.TipMove, error) {
-	d, err := land.Compare(ctx, repo, branch, s.Tip, landings(s))
+	d, err := land.Compare(ctx, repo, branch, s.Tip, landedCommits(s))
 	if err != nil || d.To == s.Tip {
 		return epic.TipMove{}, err
 	}
@@ -88,8 +88,8 @@ func CompareTip(ctx context.Context, repo *git.Repo, branch string, s epic.State
 	return m, nil
 }
 
-// landings are what has landed, for package land.
-func landings(s epic.State) map[string]git.Commit {
+// landedCommits are what has landed, for package land.
+func landedCommits(s epic.State) map[string]git.Commit {
 	out := map[string]git.Commit{}
 	for id, c := range s.Landings() {
 		out[string(id)] = c
@@ -282,7 +282,7 @@ func (o *Orchestrator) AcceptBranch(ctx context.Context) (epic.TipMove, error) {
 		if err := o.fx.Repo.UpdateRefs(ctx, []git.RefChange{{Name: o.fx.Store.EpicBranch(), New: o.base}}); err != nil {
 			return m, fmt.Errorf("making the epic branch: %w", err)
 		}
-		lost, err := land.Lost(ctx, o.fx.Repo, o.base, landings(o.loop.State))
+		lost, err := land.Lost(ctx, o.fx.Repo, o.base, landedCommits(o.loop.State))
 		if err != nil {
 			return m, fmt.Errorf("asking what the epic branch holds: %w", err)
 		}

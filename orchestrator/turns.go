@@ -19,26 +19,26 @@ func (x *dispatch) turn(ctx context.Context, s epic.State, d epic.Decision, tell
 	j := x.job(s, d)
 	w, err := x.Engine.Run(ctx, j, p.report)
 	if w.End == "" && !w.HandOver {
-		w, err = x.unanswered(ctx, j, p, err)
+		w, err = x.recoverTurn(ctx, j, p, err)
 	}
 	p.end()
-	for _, e := range survived(w.Survivors, fmt.Sprintf("attempt %d at %s", d.Attempt, d.Task)) {
+	for _, e := range survivorsEvent(w.Survivors, fmt.Sprintf("attempt %d at %s", d.Attempt, d.Task)) {
 		tell(e)
 	}
-	return x.toJudge(s.Task(d.Task), ended(d.Task, d.Attempt, j.Turn, answered(w, err)), w)
+	return x.withJudgement(s.Task(d.Task), endEvent(d.Task, d.Attempt, j.Turn, completeWork(w, err)), w)
 }
 
-// toJudge gives the end of a turn what iteration.Judge is asked of it, where its agent has ended it
+// withJudgement adds to the end of a turn the input of iteration.Judge, where its agent has ended it
 // by itself.
-func (x *dispatch) toJudge(t *epic.Task, e epic.Event, w engine.Work) epic.Event {
+func (x *dispatch) withJudgement(t *epic.Task, e epic.Event, w engine.Work) epic.Event {
 	if f, ok := e.Fact.(epic.AgentEnded); ok && w.End == epic.EndedItself {
 		e.Fact = f.ToJudge(x.Agents.role(t).Iteration, iteration.Turn{At: x.Now(), Verdict: w.Verdict, Output: w.Said, Full: w.Full, Hook: w.Hook})
 	}
 	return e
 }
 
-// survived names, in one event, processes that could not be ended.
-func survived(pids []int, of string) []epic.Event {
+// survivorsEvent names, in one event, processes that could not be ended.
+func survivorsEvent(pids []int, of string) []epic.Event {
 	if len(pids) == 0 {
 		return nil
 	}
@@ -50,9 +50,9 @@ func survived(pids []int, of string) []epic.Event {
 	return []epic.Event{{Fact: epic.LeftoverFound{}, Code: epic.Orphaned, Reason: "processes of " + of + " do not end: " + body}}
 }
 
-// unanswered is what became of a turn whose engine did not say: it goes on, and is waited for; or
+// recoverTurn is the result of a turn whose engine did not report one: it goes on, and is waited for; or
 // what there is of it is collected.
-func (x *dispatch) unanswered(ctx context.Context, j engine.Job, p *progress, why error) (engine.Work, error) {
+func (x *dispatch) recoverTurn(ctx context.Context, j engine.Job, p *progress, why error) (engine.Work, error) {
 	w, err := x.Engine.Attach(ctx, j.AttemptID, p.report)
 	if !errors.Is(err, engine.ErrGone) && w.End != "" {
 		return w, err
@@ -115,17 +115,17 @@ func (p *progress) end() {
 	p.x.unwatch(p.d.Task)
 }
 
-// answered is the work of a turn, whole also when the engine said no more than an error: nobody
+// completeWork is the work of a turn, whole also when the engine returned only an error: no agent
 // can be blamed for that.
-func answered(w engine.Work, err error) engine.Work {
+func completeWork(w engine.Work, err error) engine.Work {
 	if w.End == "" && !w.HandOver {
 		w.End, w.Reason = epic.EndedMachine, unknownEnd(err).Error()
 	}
 	return w
 }
 
-// ended is the event for what a turn came to.
-func ended(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
+// endEvent is the event for what a turn came to.
+func endEvent(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 	if w.HandOver {
 		return epic.Event{Fact: epic.AttemptHanded{}, Task: task, Attempt: attempt}
 	}

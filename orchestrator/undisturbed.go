@@ -10,22 +10,22 @@ import (
 	"github.com/beadsorch/orch/orchestrator/tamper"
 )
 
-// patientMoves is how often the epic branch may move forward in gates, with no candidate judged in peace
+// toleratedMoves is how often the epic branch may move forward in gates, with no candidate judged in peace
 // between them, before that is taken for the gate's own doing: a person may commit there at any time.
-const patientMoves = 3
+const toleratedMoves = 3
 
-// undisturbed has the lander judge a stack, and looks then whether the epic branch is still where the
+// judgeUndisturbed has the lander judge a stack, and looks then whether the epic branch is still where the
 // state has it. Where the gate has moved it, it is put back, and the gate asked again; a gate that
 // does it twice has not passed. The events say what was put back, and what the gate has left.
-func (x *dispatch) undisturbed(ctx context.Context, s epic.State, d epic.Decision, st land.Stack) (j land.Judgement, events []epic.Event, err error) {
+func (x *dispatch) judgeUndisturbed(ctx context.Context, s epic.State, d epic.Decision, st land.Stack) (j land.Judgement, events []epic.Event, err error) {
 	for again := false; ; again = true {
 		j, err = x.Lander.Judge(ctx, st)
-		events = append(events, survived(j.Survivors, "the gate")...)
+		events = append(events, survivorsEvent(j.Survivors, "the gate")...)
 		found := x.unblock()
-		moved, restored := x.afterGate(context.WithoutCancel(ctx), s, ownOf(st, j))
+		moved, restored := x.afterGate(context.WithoutCancel(ctx), s, ownCommits(st, j))
 		found = append(found, moved...)
 		if len(found) > 0 {
-			events = append(events, tampering(found, x.ran(d)))
+			events = append(events, tamperingEvent(found, x.suspects(d)))
 		}
 		if restored == nil {
 			return j, events, err
@@ -43,8 +43,8 @@ func (x *dispatch) undisturbed(ctx context.Context, s epic.State, d epic.Decisio
 	}
 }
 
-// ownOf are the commits of a stack that only a gate or an agent would put onto the epic branch.
-func ownOf(st land.Stack, j land.Judgement) (own []epic.Commit) {
+// ownCommits are the stack's commits, which only a gate or an agent would put onto the epic branch.
+func ownCommits(st land.Stack, j land.Judgement) (own []epic.Commit) {
 	for _, b := range j.Built {
 		own = append(own, b.Candidate)
 	}
@@ -55,7 +55,7 @@ func ownOf(st land.Stack, j land.Judgement) (own []epic.Commit) {
 }
 
 // unblock takes away what the gate has left for git to wait for, before git is asked where the epic branch is. What
-// cannot be taken away is said by the look at all of the repository.
+// cannot be removed is reported by the inspection of the whole repository.
 func (x *dispatch) unblock() []tamper.Change {
 	if x.guard == nil {
 		return nil
@@ -82,7 +82,7 @@ func (x *dispatch) afterGate(ctx context.Context, s epic.State, own []epic.Commi
 			x.gateMoves.Store(0)
 		}
 		return x.keepTip(ctx, s), nil
-	case m.Forward && !x.among(ctx, own, m.To) && x.gateMoves.Add(1) < patientMoves:
+	case m.Forward && !x.hasAncestorIn(ctx, own, m.To) && x.gateMoves.Add(1) < toleratedMoves:
 		return nil, nil // it may be a person's, and is judged
 	}
 	e := x.tip.restore(ctx, s, m, epic.Tampered)
@@ -92,8 +92,8 @@ func (x *dispatch) afterGate(ctx context.Context, s epic.State, own []epic.Commi
 	return []tamper.Change{{Path: x.Store.EpicBranch(), What: e.Reason, Restored: true}}, &e
 }
 
-// among reports whether a commit has one of own among its ancestors.
-func (x *dispatch) among(ctx context.Context, own []epic.Commit, c epic.Commit) bool {
+// hasAncestorIn reports whether a commit has one of own as its ancestor.
+func (x *dispatch) hasAncestorIn(ctx context.Context, own []epic.Commit, c epic.Commit) bool {
 	return slices.ContainsFunc(own, func(o epic.Commit) bool {
 		yes, err := x.Repo.IsAncestor(ctx, o, c)
 		return err == nil && yes

@@ -23,7 +23,7 @@ import (
 type loopRecorder struct {
 	app     *cli.App
 	work    workspace.WorkDir // at the task
-	epic    orchestrator.Settle
+	epic    orchestrator.SessionRequests
 	state   func() (epic.State, error) // of the epic as it is now
 	request string                     // the newest request; "" none
 }
@@ -35,7 +35,7 @@ func (a commands) recorder(p place) *loopRecorder {
 	}
 	dir := p.workspace.EpicDir(p.work.Epic)
 	return &loopRecorder{app: a.app, work: p.work,
-		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.app.Redact, Now: a.app.Now},
+		epic: orchestrator.SessionRequests{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.app.Redact, Now: a.app.Now},
 		state: func() (epic.State, error) {
 			view, err := p.workspace.ViewIn(dir)
 			if err != nil {
@@ -83,7 +83,7 @@ func (h *loopRecorder) begun() (bool, error) {
 	if !h.work.Task.Last().Loop.IsZero() {
 		return true, nil
 	}
-	pending, err := orchestrator.Asked(h.epic.Dir) // before the state: what is in neither was not requested
+	pending, err := orchestrator.PendingRequests(h.epic.Dir) // before the state: what is in neither was not requested
 	if err != nil {
 		return false, err
 	}
@@ -103,7 +103,7 @@ func (h *loopRecorder) begun() (bool, error) {
 // record requests that a step be written to the journal.
 func (h *loopRecorder) record(s checkpoint.Step) error {
 	f, why := loopStep(s)
-	id, err := h.epic.Ask(epic.Event{Fact: f, Task: h.work.Task.ID, Attempt: h.work.Task.Last().Number, Reason: why})
+	id, err := h.epic.Post(epic.Event{Fact: f, Task: h.work.Task.ID, Attempt: h.work.Task.Last().Number, Reason: why})
 	if err == nil {
 		h.request = id
 	}

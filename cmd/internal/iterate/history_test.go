@@ -131,7 +131,7 @@ func TestKilledBetween(t *testing.T) {
 				}
 			}
 		}
-		w := orchestrator.Settle{Dir: dir, Epic: "e", Now: now}
+		w := orchestrator.SessionRequests{Dir: dir, Epic: "e", Now: now}
 		for name := range requests(t, dir) {
 			require.NoError(t, w.Wait(t.Context(), strings.TrimSuffix(filepath.Base(name), ".json")))
 		}
@@ -155,7 +155,7 @@ func TestKilledBetween(t *testing.T) {
 func historianOf(t *testing.T, dir string, now func() time.Time) *loopRecorder {
 	t.Helper()
 	return &loopRecorder{app: &cli.App{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, work: workspace.WorkDir{Task: stateIn(t, dir).Task("e.1"), Epic: "e"},
-		epic: orchestrator.Settle{Dir: dir, Epic: "e", Now: now}, state: func() (epic.State, error) { return stateIn(t, dir), nil }}
+		epic: orchestrator.SessionRequests{Dir: dir, Epic: "e", Now: now}, state: func() (epic.State, error) { return stateIn(t, dir), nil }}
 }
 
 // TestLoopOfBefore: a loop that was begun by an orch which recorded no steps is recorded whole with its next
@@ -216,11 +216,11 @@ func requests(t *testing.T, dir string) map[string][]byte {
 func TestSettleTakesItsOwn(t *testing.T) {
 	t.Parallel()
 	dir := handedOut(t, time.Now)
-	other, err := orchestrator.Post(dir, epic.Event{Fact: epic.TaskRetried{}, Task: "e.1"}, time.Now())
+	other, err := orchestrator.PostAwaitedRequest(dir, epic.Event{Fact: epic.TaskRetried{}, Task: "e.1"}, time.Now())
 	require.NoError(t, err)
-	step, err := orchestrator.Post(dir, epic.Event{Fact: epic.LoopStepped{Step: epic.LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 2}}, Task: "e.1", Attempt: 1}, time.Now())
+	step, err := orchestrator.PostAwaitedRequest(dir, epic.Event{Fact: epic.LoopStepped{Step: epic.LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 2}}, Task: "e.1", Attempt: 1}, time.Now())
 	require.NoError(t, err)
-	w := orchestrator.Settle{Dir: dir, Epic: "e", Now: time.Now}
+	w := orchestrator.SessionRequests{Dir: dir, Epic: "e", Now: time.Now}
 	require.NoError(t, w.Wait(t.Context(), step))
 	s := stateIn(t, dir)
 	require.True(t, s.Took(step))
@@ -229,7 +229,7 @@ func TestSettleTakesItsOwn(t *testing.T) {
 	// A lock that is taken is waited for, as long as the context goes on.
 	held, _, err := journal.Open(dir, time.Now)
 	require.NoError(t, err)
-	step, err = orchestrator.Post(dir, epic.Event{Fact: epic.LoopStepped{Step: epic.LoopAdvanced, Iteration: 2}, Task: "e.1", Attempt: 1}, time.Now())
+	step, err = orchestrator.PostAwaitedRequest(dir, epic.Event{Fact: epic.LoopStepped{Step: epic.LoopAdvanced, Iteration: 2}, Task: "e.1", Attempt: 1}, time.Now())
 	require.NoError(t, err)
 	over, cancel := context.WithCancel(t.Context())
 	cancel()

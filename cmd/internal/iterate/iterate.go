@@ -168,5 +168,5 @@ func (a commands) requestLimit(ctx context.Context, task string, n int) (request
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}
-	return true, orchestrator.Ask(p.Folder, epic.Event{Fact: epic.TaskLimited{Iterations: n}, Task: t.ID, Reason: "asked by a person"}, a.app.Now())
+	return true, orchestrator.PostRequest(p.Folder, epic.Event{Fact: epic.TaskLimited{Iterations: n}, Task: t.ID, Reason: "asked by a person"}, a.app.Now())
 }

@@ -193,7 +193,7 @@ func (w *Workspace) ViewIn(dir string) (*EpicView, error) {
 	if p.Holder, p.Held, err = p.Watch.Holder(); err != nil {
 		return nil, err
 	}
-	pending, err := orchestrator.Asked(dir)
+	pending, err := orchestrator.PendingRequests(dir)
 	for _, r := range pending {
 		switch {
 		case r.Bad != "":

@@ -14,22 +14,22 @@ import (
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
-// Settle is a process that has left word of what a session does, and has it written down.
-type Settle struct {
+// SessionRequests leaves requests with the steps of a session's loop, and has the journal record them.
+type SessionRequests struct {
 	Dir    string           // the epic's folder
 	Epic   epic.TaskID      // the epic
 	PID    int              // of the process, for others to see
-	Host   string           // and where it runs
+	Host   string           // the machine it runs on
 	Redact *redact.Redactor // takes secrets out of what is written; may be nil
 	Now    func() time.Time // the clock
 }
 
-// Ask leaves a request as [Post] does, durably: a crash of the machine does not lose it either.
-func (w Settle) Ask(e epic.Event) (id string, err error) {
+// Post leaves a request as [PostAwaitedRequest] does, durably: a crash of the machine does not lose it either.
+func (w SessionRequests) Post(e epic.Event) (id string, err error) {
 	if w.Redact != nil {
 		e = WithoutSecrets(w.Redact, e)
 	}
-	if id, err = Post(w.Dir, e, w.Now()); err != nil {
+	if id, err = PostAwaitedRequest(w.Dir, e, w.Now()); err != nil {
 		return "", err
 	}
 	files, err := epicdir.Open(w.Dir)
@@ -56,14 +56,14 @@ func (w Settle) Ask(e epic.Event) (id string, err error) {
 	return id, nil
 }
 
-// settleEvery is how often it is looked whether somebody has taken a request.
-const settleEvery = 20 * time.Millisecond
+// pollEvery is how often Wait checks whether a request has been taken.
+const pollEvery = 20 * time.Millisecond
 
-// Wait returns when the request of an id has been taken: by who has the epic, in a moment, or by
-// this process where nobody has. No run is begun, and nothing else is taken. It fails when the
+// Wait returns when the request of an id has been taken: by the process that holds the epic, soon, or
+// by this one where none does. No run is begun, and nothing else is taken. It fails when the
 // context ends, and as Open does; the request is then still there for the next who opens the epic.
-func (w Settle) Wait(ctx context.Context, id string) error {
-	tick := time.NewTicker(settleEvery)
+func (w SessionRequests) Wait(ctx context.Context, id string) error {
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
 		if _, err := os.Lstat(filepath.Join(w.Dir, requestDir, id+".json")); errors.Is(err, os.ErrNotExist) {
@@ -75,7 +75,7 @@ func (w Settle) Wait(ctx context.Context, id string) error {
 		}
 		if !held {
 			var taken *epicstore.HeldError
-			if err := w.take(ctx); !errors.As(err, &taken) {
+			if err := w.writePending(ctx); !errors.As(err, &taken) {
 				return err
 			}
 		}
@@ -87,9 +87,9 @@ func (w Settle) Wait(ctx context.Context, id string) error {
 	}
 }
 
-// take writes down what sessions have left word of, oldest first. It fails with *HeldError where
-// somebody else has come to have the epic.
-func (w Settle) take(ctx context.Context) (err error) {
+// writePending records the pending steps of sessions in the journal, oldest first. It fails with
+// *HeldError where another process has come to hold the epic.
+func (w SessionRequests) writePending(ctx context.Context) (err error) {
 	l, err := epicstore.Acquire(ctx, w.Dir, w.Epic, epicstore.Waiting{})
 	if err != nil {
 		return err
@@ -112,7 +112,7 @@ func (w Settle) take(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	pending, err := Asked(w.Dir)
+	pending, err := PendingRequests(w.Dir)
 	for _, p := range pending {
 		if _, step := p.Event.Fact.(epic.LoopStepped); !step || err != nil {
 			continue
