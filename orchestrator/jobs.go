@@ -49,7 +49,7 @@ func (x *dispatch) job(s epic.State, d epic.Decision) engine.Job {
 	}
 	for _, a := range t.Attempts {
 		if a.Session == j.Conversation.ID {
-			j.Conversation.Counted += a.SessionTokens
+			j.Conversation.CountedTokens += a.SessionTokens
 		}
 		if a.Number == d.Attempt {
 			continue

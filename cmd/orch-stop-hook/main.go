@@ -18,11 +18,11 @@ import (
 	"github.com/beadsorch/orch/stophook/session"
 )
 
-// patience is how long a client may take to say what it asks.
-const patience = 2 * time.Second
+// inputTimeout is how long a client may take to send its input.
+const inputTimeout = 2 * time.Second
 
 func main() {
-	input, silent := look()
+	input, silent := readInput()
 	if silent {
 		return
 	}
@@ -31,9 +31,9 @@ func main() {
 	}
 }
 
-// look reads what the client says; silent means that nothing is to be said to it. With
+// readInput reads the client's input; silent means that no answer is needed. With
 // flags other than --client it reads nothing.
-func look() (input []byte, silent bool) {
+func readInput() (input []byte, silent bool) {
 	if len(os.Args) > 1 && (len(os.Args) != 3 || os.Args[1] != "--client") {
 		return nil, false
 	}
@@ -47,7 +47,7 @@ func look() (input []byte, silent bool) {
 	select {
 	case f := <-mayApply:
 		return seen.Bytes(), !f
-	case <-time.After(patience):
+	case <-time.After(inputTimeout):
 		fmt.Fprintln(os.Stderr, "orch-stop-hook: the client says nothing; the session may end")
 		return nil, true
 	}
@@ -55,20 +55,20 @@ func look() (input []byte, silent bool) {
 
 // handOver becomes orch stop-hook, with the same arguments and what was read as its input.
 func handOver(input []byte) error {
-	orch, err := find()
+	orch, err := findOrch()
 	if err != nil {
 		return err
 	}
 	if input != nil {
-		if err := feed(input); err != nil {
+		if err := replaceStdin(input); err != nil {
 			return err
 		}
 	}
 	return fmt.Errorf("starting %s: %w", orch, syscall.Exec(orch, append([]string{"orch", "stop-hook"}, os.Args[1:]...), os.Environ()))
 }
 
-// find looks for orch beside this program, then on PATH.
-func find() (string, error) {
+// findOrch finds orch in the folder of this program, then on PATH.
+func findOrch() (string, error) {
 	dirs := filepath.SplitList(os.Getenv("PATH"))
 	if self, err := os.Executable(); err == nil {
 		dirs = append([]string{filepath.Dir(self)}, dirs...)
@@ -82,8 +82,8 @@ func find() (string, error) {
 	return "", errors.New("orch is not on PATH")
 }
 
-// feed makes input what is read from standard input from now on.
-func feed(input []byte) error {
+// replaceStdin makes standard input read input from now on.
+func replaceStdin(input []byte) error {
 	f, err := os.CreateTemp("", "orch-stop-hook-")
 	if err != nil {
 		return fmt.Errorf("keeping what the client said: %w", err)

@@ -43,9 +43,9 @@ type Earlier struct {
 
 // Conversation is the one that an agent's client has with its model.
 type Conversation struct {
-	ID      string `json:"id"`                // for a new one, or that of the one to resume
-	Resume  bool   `json:"resume,omitempty"`  // it exists, and goes on
-	Counted int64  `json:"counted,omitempty"` // tokens of it that were counted for earlier turns
+	ID            string `json:"id"`                // for a new one, or that of the one to resume
+	Resume        bool   `json:"resume,omitempty"`  // it exists, and goes on
+	CountedTokens int64  `json:"counted,omitempty"` // tokens of it that were counted for earlier turns
 }
 
 // Client is the agent's client with the settings that it is started with.

@@ -44,13 +44,13 @@ const (
 
 // Limits of the breaker and of a tracker that does not answer.
 const (
-	breakerExits    = 5 // fast exits within fastExitWindow
-	trackerBackOff  = 2 * time.Second
-	trackerPatience = 5  // failures in a row before the run goes on, or ends, without it
-	landingPatience = 8  // lost landings in a row
-	surveyShare     = 20 // a survey may take one part in so many of the time
-	writePause      = 500 * time.Millisecond
-	claimDelay      = 2 * time.Second
+	breakerExits       = 5 // fast exits within fastExitWindow
+	trackerBackOff     = 2 * time.Second
+	maxTrackerFailures = 5  // failures in a row before the run goes on, or ends, without it
+	maxLostLandings    = 8  // lost landings in a row
+	surveyShare        = 20 // a survey may take one part in so many of the time
+	minWriteInterval   = 500 * time.Millisecond
+	claimDelay         = 2 * time.Second
 )
 
 // Decide gives what to do next in s, in order: the decisions of the first rule

@@ -395,4 +395,4 @@ func landings(s State, now *clock) []Decision {
 
 // landingFails reports whether landing has failed so often, for reasons that no
 // agent can mend, that a person must look.
-func (s State) landingFails() bool { return s.Landing.Lost >= landingPatience }
+func (s State) landingFails() bool { return s.Landing.Lost >= maxLostLandings }

@@ -117,7 +117,7 @@ func (s State) surveyDue() time.Time {
 
 // writeDue is when the tracker may be written to again; what comes up until then
 // goes along in one call.
-func (s State) writeDue() time.Time { return s.tracker.wrote.Add(writePause) }
+func (s State) writeDue() time.Time { return s.tracker.wrote.Add(minWriteInterval) }
 
 // trackerCalls makes the next call to the tracker, one at a time.
 func trackerCalls(s State, now *clock) []Decision {

@@ -78,13 +78,13 @@ func (f *AgentEnded) judged(o iteration.Outcome, ask *judging) {
 	if ask.turn.Full {
 		f.Signal = SignalFresh
 	}
-	if f.Outcome.asks() {
+	if f.Outcome.asksPerson() {
 		f.Said = o.Reason
 	}
 }
 
-// asks reports whether the turn ended with a question to a person.
-func (o Outcome) asks() bool {
+// asksPerson reports whether the turn ended with a question to a person.
+func (o Outcome) asksPerson() bool {
 	return o.Guard == "" && (o.Signal == iteration.Blocked || o.Signal == iteration.Escalate)
 }
 
@@ -104,9 +104,9 @@ func (f AgentEnded) Done() bool {
 	return f.Round == nil || f.Round.Passed
 }
 
-// follow does what the outcome says. That it is complete is a claim: git says whether there is
+// applyOutcome changes the task as the outcome says. That it is complete is a claim: git says whether there is
 // work, and the gate whether it is right.
-func (f AgentEnded) follow(t *Task, e Event) {
+func (f AgentEnded) applyOutcome(t *Task, e Event) {
 	a, o := t.last(), f.Outcome
 	if a.Silent++; !o.Silent {
 		a.Silent = 0
@@ -115,7 +115,7 @@ func (f AgentEnded) follow(t *Task, e Event) {
 	case o.Guard != "":
 		a.Why = o.Reason
 		t.end(o.Guard, o.Feedback, e.At)
-	case o.asks():
+	case o.asksPerson():
 		t.end(Question, o.Reason, e.At)
 	case o.goesOn():
 		a.Feedback = o.Feedback // stays open; Decide starts the next iteration

@@ -69,7 +69,7 @@ func (s State) mirrorSettled(now *clock) bool {
 
 // trackerGivenUp reports whether the tracker has failed so often that the run ends without it.
 func (s State) trackerGivenUp() bool {
-	return s.tracker.failures >= trackerPatience || s.Run.Interrupt && s.tracker.failures > 0
+	return s.tracker.failures >= maxTrackerFailures || s.Run.Interrupt && s.tracker.failures > 0
 }
 
 // finish ends the run.

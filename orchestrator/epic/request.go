@@ -57,8 +57,8 @@ func (k Kind) awaited() bool {
 	return slices.ContainsFunc(facts(), func(r factRow) bool { return r.kind == k && r.flags&awaited != 0 })
 }
 
-// asks reports whether the wish is for an event with a fact of this type.
-func (w Wish) asks(f Fact) bool { return w.Kind == Event{Fact: f}.Kind() }
+// isFor reports whether the wish is for an event with a fact of this type.
+func (w Wish) isFor(f Fact) bool { return w.Kind == Event{Fact: f}.Kind() }
 
 // withoutWish is s after a wish was answered.
 func (s State) withoutWish(id string) State {
@@ -71,7 +71,7 @@ func (s State) withoutWish(id string) State {
 func (s State) granted(e Event) State {
 	s.Wishes = slices.Clone(s.Wishes)
 	for i := range s.Wishes {
-		if w := &s.Wishes[i]; w.ID == e.Request && w.asks(NextRequested{}) {
+		if w := &s.Wishes[i]; w.ID == e.Request && w.isFor(NextRequested{}) {
 			w.Task, w.Attempt = e.Task, e.Attempt
 		}
 	}
@@ -91,7 +91,7 @@ func (s State) Wish(id string) (w Wish, ok bool) {
 // be looked at.
 func (s State) wantsLanding(t *Task) (w Wish, ok bool) {
 	for _, w := range s.Wishes {
-		if w.asks(LandRequested{}) && w.Task == t.ID && w.Refused == "" && s.toCollect(w) {
+		if w.isFor(LandRequested{}) && w.Task == t.ID && w.Refused == "" && s.toCollect(w) {
 			return w, true
 		}
 	}
@@ -118,9 +118,9 @@ func (s State) settledWish(w Wish, now *clock) bool {
 	switch {
 	case w.Refused != "":
 		return true
-	case w.asks(NextRequested{}) && w.Task != "":
+	case w.isFor(NextRequested{}) && w.Task != "":
 		return t == nil || t.Last().Number != w.Attempt || t.Last().Phase != Starting
-	case w.asks(NextRequested{}):
+	case w.isFor(NextRequested{}):
 		return s.nothingToHand(now) || w.AtOnce && s.nothingNow(now)
 	case t == nil || t.Deleted:
 		return true
@@ -175,7 +175,7 @@ func collects(s State, _ *clock) (ds []Decision) {
 // nextWish is the oldest wish for a task that none was given to; skip have been given one by now.
 func (s State) nextWish(skip int) (Wish, bool) {
 	for _, w := range s.Wishes {
-		if !w.asks(NextRequested{}) || w.Task != "" || w.Refused != "" {
+		if !w.isFor(NextRequested{}) || w.Task != "" || w.Refused != "" {
 			continue
 		}
 		if skip == 0 {
@@ -273,7 +273,7 @@ func (s State) withoutUngranted(id string) State {
 	if id == s.answering {
 		return s
 	}
-	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.ID == id && w.asks(NextRequested{}) && w.Task == "" })
+	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.ID == id && w.isFor(NextRequested{}) && w.Task == "" })
 	return s
 }
 

@@ -198,7 +198,7 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 		t.end(AgentCrashed, e.Reason, e.At)
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
 	case f.Outcome != nil:
-		f.follow(t, e)
+		f.applyOutcome(t, e)
 	default:
 		f.settleUnjudged(t, e, limits)
 	}

@@ -53,10 +53,10 @@ func (e *FencedError) Error() string {
 	return fmt.Sprintf("epic %s was taken away from this run: %s", e.Epic, e.Why)
 }
 
-// lockPatience is how long a lock is tried: one outlives its killed owner by as
+// lockTimeout is how long a lock is tried: one outlives its killed owner by as
 // long as a child between fork and exec still holds the descriptor (82 ms at
 // most in 200 kills), so less is a false alarm.
-const lockPatience = 3 * time.Second
+const lockTimeout = 3 * time.Second
 
 const lockFile = "lock"
 
@@ -109,7 +109,7 @@ func lockSoon(ctx context.Context, dir string, epicID epic.TaskID) (*Lock, error
 	if err := files.Plain(filepath.Join(dir, lockFile)); err != nil {
 		return nil, fmt.Errorf("making the epic's folder: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(ctx, lockTimeout)
 	defer cancel()
 	for {
 		l := &Lock{file: newLock(dir), epic: epicID}

@@ -73,29 +73,29 @@ func (r *Repo) named(dir string, err error) error {
 // handles says that a process can be started in a directory that is open.
 const handles = runtime.GOOS == "linux"
 
-// patience is how long a git may neither print anything nor use processor time before it is ended: it waits for a pipe
+// quietTimeout is how long a git may neither print anything nor use processor time before it is ended: it waits for a pipe
 // that was planted, or for a file system whose server is gone.
-const patience = 3 * time.Minute
+const quietTimeout = 3 * time.Minute
 
 // start is the one place where a command line of git is made.
 func (r *Repo) start(ctx context.Context, c command.Cmd, args ...string) (command.Result, error) {
 	c.Argv = append([]string{"git"}, args...)
-	c.Quiet = patience
+	c.Quiet = quietTimeout
 	if readsOnly(args) { // a pipe that it waits for may have been taken away by the time that it is asked again
-		c.Quiet = firstPatience
+		c.Quiet = firstQuietTimeout
 	}
 	c.Bound = !slices.Contains(args, "update-ref") // its transaction is whole or not begun, whichever process dies
 	res, err := r.run(ctx, c)
 	var quiet *command.QuietError
-	if c.Quiet == firstPatience && errors.As(err, &quiet) && quiet.After >= firstPatience {
-		c.Quiet = patience
+	if c.Quiet == firstQuietTimeout && errors.As(err, &quiet) && quiet.After >= firstQuietTimeout {
+		c.Quiet = quietTimeout
 		return r.run(ctx, c)
 	}
 	return res, err
 }
 
-// firstPatience is patience with a command that changes nothing, the first time.
-const firstPatience = 10 * time.Second
+// firstQuietTimeout is quietTimeout for a command that changes nothing, the first time.
+const firstQuietTimeout = 10 * time.Second
 
 // readsOnly reports whether a command line is of a git that can be asked again.
 func readsOnly(args []string) bool {

@@ -11,14 +11,14 @@ import (
 // How long another holder is waited for: a child between fork and exec keeps the descriptor
 // of a killed parent for a moment.
 const (
-	holdPatience = 3 * time.Second
-	holdEvery    = 20 * time.Millisecond
+	lockTimeout = 3 * time.Second
+	holdEvery   = 20 * time.Millisecond
 )
 
 // lockFile locks the file itself, so that no process that reached it by another lock file writes
 // it too. It fails with ErrHeld.
 func lockFile(f *os.File) error {
-	for until := time.Now().Add(holdPatience); ; time.Sleep(holdEvery) {
+	for until := time.Now().Add(lockTimeout); ; time.Sleep(holdEvery) {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		switch {
 		case err == nil:

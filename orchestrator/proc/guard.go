@@ -15,7 +15,7 @@ const (
 	guardFailed   = 125                   // exit code of a guard that could not do its work
 	lingerGrace   = 2 * time.Second       // for daemons, after the command itself has ended
 	lostGrace     = 3 * time.Second       // for the tree, after the starter has died
-	killPatience  = 3 * time.Second       // for the kernel, after SIGKILL
+	killTimeout   = 3 * time.Second       // for the kernel, after SIGKILL
 	pressInterval = 25 * time.Millisecond // between rounds while a tree ends
 )
 
@@ -149,7 +149,7 @@ func (g *guard) end(sig syscall.Signal, grace time.Duration) {
 }
 
 func (g *guard) overdue() bool {
-	return g.ending && time.Since(g.killAt) > killPatience
+	return g.ending && time.Since(g.killAt) > killTimeout
 }
 
 // reap waits for all children that have ended and says whether nothing is left. That a

@@ -200,7 +200,7 @@ func (st *stopper) take(r report) {
 		st.end.signal = unix.SignalName(syscall.Signal(r.Signal))
 		if st.grade == running {
 			st.grade = lingering
-			st.timer.Reset(lingerGrace + killPatience + guardPatience)
+			st.timer.Reset(lingerGrace + killTimeout + guardPatience)
 		}
 	}
 	if r.Gone {
@@ -235,7 +235,7 @@ func (st *stopper) escalate() {
 func (st *stopper) kill() {
 	st.grade = killed
 	st.guarded.order(orderKill)
-	st.timer.Reset(killPatience + guardPatience)
+	st.timer.Reset(killTimeout + guardPatience)
 }
 
 // finish reads the last reports. A guard that did not say that the tree is gone was killed,
@@ -265,7 +265,7 @@ func (g *guarded) order(o order) bool {
 // force is for a guard that does not do its work: it ends the tree, and then the guard.
 func (g *guarded) force() {
 	pid := g.child.cmd.Process.Pid
-	for end := time.Now().Add(killPatience); time.Now().Before(end); time.Sleep(sweepInterval) {
+	for end := time.Now().Add(killTimeout); time.Now().Before(end); time.Sleep(sweepInterval) {
 		tree := below(pid)
 		if len(tree) == 0 {
 			break

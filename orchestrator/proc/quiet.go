@@ -71,7 +71,7 @@ func (c *child) waitOrEnd(ctx context.Context, grace time.Duration, q *quiet, hu
 	case <-kill.C:
 	}
 	signalGroup(c.cmd.Process.Pid, syscall.SIGKILL)
-	gone := time.NewTimer(killPatience)
+	gone := time.NewTimer(killTimeout)
 	defer gone.Stop()
 	select {
 	case <-c.exited:

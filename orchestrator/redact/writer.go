@@ -67,8 +67,8 @@ func (w *Writer) emit(p []byte) {
 	}
 }
 
-// patience is how long a Live writer waits for the rest of what may be a secret.
-const patience = 100 * time.Millisecond
+// holdTimeout is how long a Live writer waits for the rest of what may be a secret.
+const holdTimeout = 100 * time.Millisecond
 
 // Live is a Writer for a reader who follows the output: what is held back comes after a tenth of a
 // second without more. It may be used by many goroutines.
@@ -93,7 +93,7 @@ func (l *Live) Write(p []byte) (int, error) {
 	defer l.mu.Unlock()
 	n, err := l.w.Write(p)
 	if l.w.Held() > 0 {
-		l.timer.Reset(patience)
+		l.timer.Reset(holdTimeout)
 	}
 	return n, err
 }

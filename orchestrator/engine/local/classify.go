@@ -13,7 +13,7 @@ import (
 // its harness.
 func (t *turn) classify(exit proc.Exit, out harness.Outcome) engine.Work {
 	if out.Usage.Whole && out.Session == t.Conversation.ID {
-		out.Usage.InputTokens -= t.Conversation.Counted
+		out.Usage.InputTokens -= t.Conversation.CountedTokens
 	}
 	w := engine.Work{End: epic.EndedItself, Reason: out.Detail, Conversation: out.Session, RetryAfter: out.RetryAfter,
 		Usage: epic.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD}}
