@@ -19,7 +19,7 @@ type Process = cli.Process
 
 // app is one invocation, and what tests do to its journals.
 type app struct {
-	App    *cli.App // the invocation
+	App    *cli.Invocation // the invocation
 	faults faults
 	// viewer is who has started this process to drive an epic; nil where it was a person.
 	viewer *drive.Reporter
@@ -39,9 +39,9 @@ func run(ctx context.Context, p Process, f faults) int {
 		return proc.Guard(p.Args[2:], p.Env)
 	}
 	a := &app{viewer: drive.NewReporter(&p), faults: f}
-	a.App = &cli.App{Process: p}
+	a.App = &cli.Invocation{Process: p}
 	defer a.App.End()
-	done := a.App.Guarded()
+	done := a.App.RedactOutput()
 	a.App.EndOnSignal()
 	defer a.App.TakeSignals()
 	if a.App.Dir == "" {

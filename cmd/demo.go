@@ -94,7 +94,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	keep := f.keep || f.stuck
 	repo := filepath.Join(dir, "shortener")
-	inner := demoCmd{&app{App: &cli.App{Process: a.app.App.Process, JSON: a.app.App.JSON}, faults: a.app.faults}}
+	inner := demoCmd{&app{App: &cli.Invocation{Process: a.app.App.Process, JSON: a.app.App.JSON}, faults: a.app.faults}}
 	inner.app.App.Dir, inner.app.App.Env = repo, a.demoEnv(f.stuck)
 	if err := inner.makeDemo(ctx, repo); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	out, err := driver{workspace: w, faults: a.app.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	if err == nil {
-		err = out.Say(w.App)
+		err = out.Say(w.Invocation)
 	}
 	a.afterDemo(dir, repo, keep)
 	if !keep {
@@ -151,7 +151,7 @@ Next, in a repository of yours:
 
 // demoEnv is an environment in which a person's own git settings play no part.
 func (a demoCmd) demoEnv(stuck bool) []string {
-	env := append(a.app.App.Pick("PATH", "HOME", "XDG_STATE_HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
+	env := append(a.app.App.FilterEnv("PATH", "HOME", "XDG_STATE_HOME", "TMPDIR", "LANG", "LC_*", "TERM", "NO_COLOR"),
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
 		"GIT_AUTHOR_NAME=orch demo", "GIT_AUTHOR_EMAIL=demo@localhost", "GIT_COMMITTER_NAME=orch demo", "GIT_COMMITTER_EMAIL=demo@localhost")
 	if stuck {

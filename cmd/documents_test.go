@@ -35,7 +35,7 @@ func TestEachCommandHasADocument(t *testing.T) {
 			there[c.CommandPath()] = true
 		}
 	}
-	walk(newRoot(&app{App: &cli.App{}}))
+	walk(newRoot(&app{App: &cli.Invocation{}}))
 	listed := map[string]bool{}
 	for _, k := range document.Kinds() {
 		for _, line := range k.Commands {

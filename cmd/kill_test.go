@@ -219,7 +219,7 @@ func (f *fixture) noLocks() {
 // noProcesses waits for the last process of the fixture's repository to go; a
 // killed orch's guards need a moment.
 func (f *fixture) noProcesses() {
-	a := &cli.App{Process: Process{Dir: f.dir, Env: f.env, Self: filepath.Join(f.bin, "orch"), Now: time.Now}}
+	a := &cli.Invocation{Process: Process{Dir: f.dir, Env: f.env, Self: filepath.Join(f.bin, "orch"), Now: time.Now}}
 	w, err := workspace.Open(f.t.Context(), a)
 	require.NoError(f.t, err)
 	require.Eventually(f.t, func() bool {

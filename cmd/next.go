@@ -111,7 +111,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 
 // sayNext tells a session what it has, those that are fresh being new, and how the epic stands.
 func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool, trust document.TrustNeeded) error {
-	sum := epic.Summarize(s, w.App.Now())
+	sum := epic.Summarize(s, w.Invocation.Now())
 	if err := collect(w.EpicDir(s.Epic), s, me, fresh); err != nil {
 		return err
 	}
@@ -238,7 +238,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.App), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -246,8 +246,8 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		err = first(o)
 	}
 	if err == nil {
-		requests, stop := signals(ctx, false)
-		w.workspace.App.TakeSignals()
+		requests, stop := notifySignals(ctx, false)
+		w.workspace.Invocation.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}
@@ -255,16 +255,16 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
-	sum := epic.Summarize(s, w.workspace.App.Now())
+	sum := epic.Summarize(s, w.workspace.Invocation.Now())
 	if err == nil {
-		err = refusal(s, sum)
+		err = refusedError(s, sum)
 	}
 	return s, sum, err
 }
 
-// refusal is the error of a short command whose run ended for something that only a person, or
+// refusedError is the error of a short command whose run ended for something that only a person, or
 // time, can mend; nil where it did its part.
-func refusal(s epic.State, sum epic.Summary) error {
+func refusedError(s epic.State, sum epic.Summary) error {
 	switch sum.Code {
 	case epic.EpicMoved, epic.CheckedOut, epic.RunActive, epic.Machine:
 		r, _ := epic.ReasonOf(sum.Code)
@@ -398,7 +398,7 @@ func (a *app) mayLand(p *workspace.EpicView, t *epic.Task, accept bool, f runFla
 // inOtherHands says who has a task, and what others can do.
 func inOtherHands(p *workspace.EpicView, t *epic.Task) error {
 	at := t.Last()
-	e := &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, by(at)), Exit: cli.ExitHeld}
+	e := &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, holderName(at)), Exit: cli.ExitHeld}
 	gone := ""
 	if at.InSession {
 		gone = p.Workspace.SessionGone(p.State.Epic)(t, at)
@@ -407,7 +407,7 @@ func inOtherHands(p *workspace.EpicView, t *epic.Task) error {
 	case !at.InSession:
 		e.Why, e.Fix = "the run lands it when its agent has done it", []string{"orch status " + cli.Quote(t.ID)}
 	case gone != "":
-		e.What = fmt.Sprintf("%s was in the hands of %s, which is gone: %s", t.ID, by(at), gone)
+		e.What = fmt.Sprintf("%s was in the hands of %s, which is gone: %s", t.ID, holderName(at), gone)
 		e.Why, e.Fix = "what it has done is kept, and the task is begun anew", []string{"orch next " + cli.Quote(p.State.Epic), "orch run " + cli.Quote(p.State.Epic)}
 	default:
 		e.Why = "the session that a task was handed to lands it"
@@ -430,13 +430,13 @@ func lostAttempt(p *workspace.EpicView, t *epic.Task, lost epic.Attempt) error {
 		e.Why += "; the task has landed since"
 	case at.Open():
 		e.Exit = cli.ExitHeld
-		e.Why += fmt.Sprintf("; attempt %d is in the hands of %s", at.Number, by(at))
+		e.Why += fmt.Sprintf("; attempt %d is in the hands of %s", at.Number, holderName(at))
 	}
 	return e
 }
 
-// by names who works on an attempt.
-func by(a epic.Attempt) string {
+// holderName names who works on an attempt.
+func holderName(a epic.Attempt) string {
 	if a.InSession {
 		return a.Holder.String()
 	}

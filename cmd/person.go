@@ -32,8 +32,8 @@ func agentsToo() []string {
 	}
 }
 
-// personal reports whether a command speaks for a person.
-func personal(c *cobra.Command) bool {
+// forPersons reports whether a command speaks for a person.
+func forPersons(c *cobra.Command) bool {
 	path := c.CommandPath()
 	if path == "orch iteration limit" || path == "orch session" || path == "orch hook" {
 		return path == "orch iteration limit" // the others say what there is
@@ -47,7 +47,7 @@ func personal(c *cobra.Command) bool {
 // note that. Whether it is an agent is told by the processes above, and by ORCH_ATTEMPT; never by
 // the folder, since a session lands from where it stands.
 func (a *app) onlyPersons(ctx context.Context, c *cobra.Command) error {
-	if !personal(c) {
+	if !forPersons(c) {
 		return nil
 	}
 	who, inside := a.inside(ctx)

@@ -29,27 +29,27 @@ const answerEvery = 50 * time.Millisecond
 
 func waitFlag(c *cobra.Command, f *runFlags) {
 	f.wait = defaultWait
-	c.Flags().Var((*patience)(&f.wait), "wait", "how long to wait for another orch that has the epic")
+	c.Flags().Var((*durationFlag)(&f.wait), "wait", "how long to wait for another orch that has the epic")
 }
 
-// patience is a flag for a time that is not below 0.
-type patience time.Duration
+// durationFlag is a flag for a time that is not below 0.
+type durationFlag time.Duration
 
 // Set takes a time. It fails for what is none, and for one below 0.
-func (p *patience) Set(word string) error {
+func (p *durationFlag) Set(word string) error {
 	d, err := time.ParseDuration(word)
 	if err == nil && d < 0 {
 		err = errors.New("a time is not below 0")
 	}
-	*p = patience(d)
+	*p = durationFlag(d)
 	return err
 }
 
 // String is the time.
-func (p *patience) String() string { return time.Duration(*p).String() }
+func (p *durationFlag) String() string { return time.Duration(*p).String() }
 
 // Type is what help calls the value.
-func (p *patience) Type() string { return "duration" }
+func (p *durationFlag) Type() string { return "duration" }
 
 // errNoRun says that no run drives the epic, or none any more: one does it oneself. What the run
 // had taken of the request is in the journal.
@@ -63,7 +63,7 @@ type waitError struct {
 }
 
 func (e *waitError) Error() string {
-	return fmt.Sprintf("orch %s, process %d on %s, still has the epic after %s", e.holder.Command, e.holder.PID, e.holder.Host, cli.Span(e.wait))
+	return fmt.Sprintf("orch %s, process %d on %s, still has the epic after %s", e.holder.Command, e.holder.PID, e.holder.Host, cli.FormatDuration(e.wait))
 }
 
 // who has the epic, for a program.
@@ -81,15 +81,15 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	}
 	id, err := w.posted(dir, e)
 	if id == "" && err == nil {
-		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.App.Redact, e), w.workspace.App.Now())
+		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.Invocation.Redact, e), w.workspace.Invocation.Now())
 	}
 	if err != nil {
 		return orchestrator.Answer{}, err
 	}
 	w.sayWaiting(holder, wait)
 	_, next := e.Fact.(epic.NextRequested)
-	r := &request{dir: dir, id: id, next: next, now: w.workspace.App.Now}
-	w.workspace.App.AtEnd(r.leave) // also when a signal ends this
+	r := &request{dir: dir, id: id, next: next, now: w.workspace.Invocation.Now}
+	w.workspace.Invocation.OnEnd(r.leave) // also when a signal ends this
 	until := time.Now().Add(wait)
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
@@ -107,7 +107,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 			continue
 		}
 		late := &waitError{holder: holder, taken: true, wait: wait}
-		if over && ctx.Err() == nil && r.next && w.workspace.App.Served {
+		if over && ctx.Err() == nil && r.next && w.workspace.Invocation.Served {
 			r.over.Store(true) // the next call of this server collects it
 			return orchestrator.Answer{}, late
 		}
@@ -208,7 +208,7 @@ func postedNext(p *workspace.EpicView, f epic.NextRequested) string {
 
 // sayWaiting tells a person for whom a command waits.
 func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
-	fmt.Fprintf(w.workspace.App.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.Span(wait))
+	fmt.Fprintf(w.workspace.Invocation.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.FormatDuration(wait))
 }
 
 // inTurn does a short command: it asks the run that drives the epic, or does it itself when it is

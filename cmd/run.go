@@ -193,10 +193,10 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		change(&s.deps)
 	}
 	dir := w.workspace.EpicDir(epicID)
-	told := watch.NewPublisher(dir, w.workspace.App.Redact, w.workspace.App.Now)
+	told := watch.NewPublisher(dir, w.workspace.Invocation.Redact, w.workspace.Invocation.Now)
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.App), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
+		Holder: workspace.Caller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
@@ -204,8 +204,8 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err := acceptAllowed(o, s.allowed); err != nil {
 		return out, errors.Join(err, w.workspace.CloseEpic(ctx, o))
 	}
-	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
-	w.workspace.App.TakeSignals()
+	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
+	w.workspace.Invocation.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
 	remark := w.viewer.Held(w.workspace, dir, held)
 	told.Start(o.Activity)
@@ -221,7 +221,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
 	}
 	if shown(); remark != nil { // said only now, since it may be that nobody reads it
-		fmt.Fprintln(w.workspace.App.Stderr, remark)
+		fmt.Fprintln(w.workspace.Invocation.Stderr, remark)
 	}
 	return out, err
 }
@@ -230,7 +230,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 func (w driver) runTo(ctx context.Context, o *orchestrator.Orchestrator, requests <-chan orchestrator.Request, stop func() syscall.Signal) (drive.Outcome, error) {
 	watched, unwatch := context.WithCancel(ctx)
 	both := make(chan orchestrator.Request)
-	go pass(watched, requests, both)
+	go forwardRequests(watched, requests, both)
 	go w.watchSettings(watched, both, "") // which looks at once at what has changed since they were read
 	err := o.Run(ctx, both)
 	unwatch()
@@ -247,14 +247,14 @@ func (w driver) show(ctx context.Context, dir string, held drive.Held) (over fun
 	if w.viewer != nil {
 		return func() {}
 	}
-	v := show.NewView(w.workspace.App, watch.Open(dir, w.workspace.App.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	v := show.NewView(w.workspace.Invocation, watch.Open(dir, w.workspace.Invocation.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
 	ctx, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- v.Live(ctx) }()
 	return func() {
 		end()
 		if err := <-ended; err != nil { // what is printed behind it fails too, and says so
-			fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))
+			fmt.Fprintf(w.workspace.Invocation.Stderr, "%s\n", text.Head(err.Error()))
 		}
 	}
 }
@@ -265,7 +265,7 @@ const stopFoot = "ctrl-c stops after what runs now, twice stops at once"
 // keep leaves what tells how the run ended, while the epic is still held. It fails where that
 // cannot be written.
 func (w driver) keep(dir string, s epic.State, out drive.Outcome) error {
-	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.workspace.App.Now())), drive.Keep(dir, out))
+	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.workspace.Invocation.Now())), drive.Keep(dir, out))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -291,7 +291,7 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 	if err != nil {
 		return prepared{}, err
 	}
-	allowed, err := allowances(f.allowed)
+	allowed, err := parseAllowances(f.allowed)
 	if err != nil {
 		return prepared{}, err
 	}
@@ -319,8 +319,8 @@ func baseError(rev string, err error) error {
 		Fix: []string{"make a first commit, or name one: orch run EPIC --base REV"}}
 }
 
-// allowances reads what --allow-protected says. It fails for what is no glob.
-func allowances(words []string) (map[epic.TaskID][]string, error) {
+// parseAllowances reads what --allow-protected says. It fails for what is no glob.
+func parseAllowances(words []string) (map[epic.TaskID][]string, error) {
 	out := map[epic.TaskID][]string{}
 	for _, word := range words {
 		task, glob, some := strings.Cut(word, ":")
@@ -375,10 +375,10 @@ func (r *readAhead) forget() {
 	r.issues = nil
 }
 
-// signals turns the first interrupt into a drain and the second into a kill; one that is deaf to
+// notifySignals turns the first interrupt into a drain and the second into a kill; one that is deaf to
 // hangups goes on after them. stop ends that, and tells the first signal that came; 0 when none did.
 // Output that nobody reads any more is an error where it is written, and not the end of the run.
-func signals(ctx context.Context, deaf bool) (requests <-chan orchestrator.Request, stop func() syscall.Signal) {
+func notifySignals(ctx context.Context, deaf bool) (requests <-chan orchestrator.Request, stop func() syscall.Signal) {
 	out := make(chan orchestrator.Request, 2)
 	in := make(chan os.Signal, 4)
 	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -413,8 +413,8 @@ func signals(ctx context.Context, deaf bool) (requests <-chan orchestrator.Reque
 	return out, func() syscall.Signal { signal.Stop(in); close(over); return <-first }
 }
 
-// pass hands requests on until the context ends.
-func pass(ctx context.Context, from <-chan orchestrator.Request, to chan<- orchestrator.Request) {
+// forwardRequests hands requests on until the context ends.
+func forwardRequests(ctx context.Context, from <-chan orchestrator.Request, to chan<- orchestrator.Request) {
 	for {
 		select {
 		case r := <-from:
@@ -455,7 +455,7 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
 func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary) error {
-	files, err := snapshot.Files(s, sum, w.workspace.App.Now())
+	files, err := snapshot.Files(s, sum, w.workspace.Invocation.Now())
 	if err != nil {
 		return err
 	}
@@ -465,14 +465,14 @@ func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary)
 // outcome is how the run ended: a summary for people, then exactly one promise with its context;
 // and the same for a program.
 func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
-	sum := epic.Summarize(s, w.workspace.App.Now())
+	sum := epic.Summarize(s, w.workspace.Invocation.Now())
 	var tampered []epic.Event
 	if p, err := w.workspace.ViewIn(w.workspace.EpicDir(s.Epic)); err == nil {
 		tampered = p.Tampered()
 	} else {
-		fmt.Fprintf(w.workspace.App.Stderr, "%s\n", text.Head(err.Error()))
+		fmt.Fprintf(w.workspace.Invocation.Stderr, "%s\n", text.Head(err.Error()))
 	}
-	doc := show.Document(w.workspace.App, s, sum)
+	doc := show.Document(w.workspace.Invocation, s, sum)
 	doc.Tampered = show.TamperedDocument(tampered)
 	var printed bytes.Buffer
 	cli.WriteJSON(&printed, doc)
@@ -487,5 +487,5 @@ func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 			"reason":            sum.Reason,
 		},
 	}) + "\n"
-	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.workspace.App.Redact.String(text), Document: w.workspace.App.Redact.Bytes(printed.Bytes())}
+	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.workspace.Invocation.Redact.String(text), Document: w.workspace.Invocation.Redact.Bytes(printed.Bytes())}
 }

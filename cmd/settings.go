@@ -40,7 +40,7 @@ func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Reque
 		}
 		seen = stamp
 		e, now := settingsEvent(w.workspace.Origins.Values(), known, func() (config.Origins, error) {
-			_, origins, err := project.Settings(w.workspace.App.Process, w.workspace.Root)
+			_, origins, err := project.Settings(w.workspace.Invocation.Process, w.workspace.Root)
 			return origins, err
 		})
 		if known = now; e == nil {
@@ -89,7 +89,7 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 
 // settingsStamp is the times and sizes of the files that settings are read from.
 func (w driver) settingsStamp() string {
-	files := []string{filepath.Join(w.workspace.Root, project.SettingsFile), cmp.Or(project.OwnSettings(w.workspace.App.Process, w.workspace.Root), w.workspace.Root)}
+	files := []string{filepath.Join(w.workspace.Root, project.SettingsFile), cmp.Or(project.OwnSettings(w.workspace.Invocation.Process, w.workspace.Root), w.workspace.Root)}
 	agents, err := filepath.Glob(filepath.Join(w.workspace.Root, config.AgentsFolder, "*.md"))
 	if err == nil {
 		files = append(files, agents...)

@@ -54,7 +54,7 @@ func TestWatchSettings(t *testing.T) {
 	p := cli.Process{Now: time.Now}
 	_, origins, err := project.Settings(p, root)
 	require.NoError(t, err)
-	w := driver{workspace: &workspace.Workspace{Project: &project.Project{App: &cli.App{Process: p}, Root: root, Origins: origins}}}
+	w := driver{workspace: &workspace.Workspace{Project: &project.Project{Invocation: &cli.Invocation{Process: p}, Root: root, Origins: origins}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	out, ended := make(chan orchestrator.Request), make(chan struct{})
 	stamp := w.settingsStamp()

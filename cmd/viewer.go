@@ -95,9 +95,9 @@ func cutOff(epicID epic.TaskID, run int, what string) error {
 		Why: "its agents end with it, and their work is kept", Fix: []string{"orch run " + cli.Quote(epicID) + "   goes on where it was"}}
 }
 
-// unseen is the error of a viewer that cannot show the run: where the terminal is gone nobody is
-// told.
-func unseen(err error) error {
+// viewError is the error of a viewer that cannot show the run: where the terminal is gone it shows
+// nothing.
+func viewError(err error) error {
 	if errors.Is(err, show.ErrOutput) {
 		return cli.ExitWith(cli.ExitHangup)
 	}
@@ -111,11 +111,11 @@ func showUntil(v *show.View, ended, hangup <-chan struct{}) error {
 	defer tick.Stop()
 	for {
 		if err := v.Show(); err != nil {
-			return unseen(err)
+			return viewError(err)
 		}
 		select {
 		case <-ended:
-			return unseen(v.End())
+			return viewError(v.End())
 		case <-hangup:
 			return cli.ExitWith(cli.ExitHangup)
 		case <-tick.C:

@@ -105,7 +105,7 @@ func (v *viewer) look() (over bool, err error) {
 		err = nil
 	}
 	if err != nil {
-		return false, unseen(err)
+		return false, viewError(err)
 	}
 	s, _ := v.watch.Snapshot()
 	v.run = max(v.run, s.Run.Number) // another run may have begun before this one was seen to end
@@ -115,7 +115,7 @@ func (v *viewer) look() (over bool, err error) {
 		return false, nil
 	}
 	if v.view != nil {
-		err = unseen(v.view.End())
+		err = viewError(v.view.End())
 	}
 	return true, err
 }

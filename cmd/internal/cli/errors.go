@@ -41,8 +41,8 @@ func NoRepository() error {
 	return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
 }
 
-// Show prints the error for a person, or as a document.
-func (a *App) Show(e *Error) {
+// ShowError prints the error for a person, or as a document.
+func (a *Invocation) ShowError(e *Error) {
 	if a.JSON {
 		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise})
 		return
@@ -50,7 +50,7 @@ func (a *App) Show(e *Error) {
 	a.showText(e)
 }
 
-func (a *App) showText(e *Error) {
+func (a *Invocation) showText(e *Error) {
 	fmt.Fprintf(a.Stderr, "error: %s  [%s]\n", e.What, e.Code)
 	if e.Why != "" {
 		fmt.Fprintf(a.Stderr, "  why   %s\n", strings.ReplaceAll(e.Why, "\n", "\n        "))

@@ -58,8 +58,8 @@ func Exited(err error) (code int, ok bool) {
 	return 0, false
 }
 
-// Said reports whether a command that ends with the error has said everything already.
-func Said(err error) bool {
+// Reported reports whether a command that ends with the error has said everything already.
+func Reported(err error) bool {
 	var done *exitError
 	return err == nil || errors.As(err, &done)
 }

@@ -45,11 +45,11 @@ func (o *output) failed() error {
 	return o.err
 }
 
-// Guarded has everything that the program prints go through Redact. Done flushes, and gives the
+// RedactOutput has everything that the program prints go through Redact. Done flushes, and gives the
 // exit code of a command that ended with exit: where standard output did not take all, that is
 // [ExitMachine] and standard error says why. Where nobody reads it any more, a reader that is gone
 // or a terminal, it is that of the signal which says so.
-func (a *App) Guarded() (done func(exit int) int) {
+func (a *Invocation) RedactOutput() (done func(exit int) int) {
 	a.Redact = a.redactor(nil)
 	a.over = make(chan struct{})
 	terminal := OnTerminal(a.Stdout)

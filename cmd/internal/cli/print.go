@@ -10,7 +10,7 @@ import (
 )
 
 // Print prints a document where JSON was asked for, else the text.
-func (a *App) Print(doc Document, body string) {
+func (a *Invocation) Print(doc Document, body string) {
 	if a.JSON {
 		WriteJSON(a.Stdout, doc)
 		return
@@ -19,7 +19,7 @@ func (a *App) Print(doc Document, body string) {
 }
 
 // PrintVerdict tells a person what each rule found.
-func (a *App) PrintVerdict(v validation.Verdict) {
+func (a *Invocation) PrintVerdict(v validation.Verdict) {
 	if len(v.Checks) == 0 {
 		fmt.Fprintln(a.Stderr, "no gate is set: workflow.gate in project.yaml")
 	}

@@ -43,8 +43,8 @@ type Process struct {
 	Children *proc.Children
 }
 
-// App is one invocation: the process with its global flags.
-type App struct {
+// Invocation is one invocation: the process with its global flags.
+type Invocation struct {
 	Process
 	// JSON asks for one JSON document instead of text.
 	JSON bool
@@ -59,16 +59,16 @@ type App struct {
 }
 
 // Warn says a warning on standard error, once.
-func (a *App) Warn(text string) {
+func (a *Invocation) Warn(text string) {
 	if !slices.Contains(a.warned, text) {
 		a.warned = append(a.warned, text)
 		fmt.Fprintf(a.Stderr, "warning: %s\n", text)
 	}
 }
 
-// AlsoSecret adds variables whose values are secret, a * at the end of a name standing for any
+// AddSecrets adds variables whose values are secret, a * at the end of a name standing for any
 // rest. It fails as writing does.
-func (a *App) AlsoSecret(names []string) error {
+func (a *Invocation) AddSecrets(names []string) error {
 	if len(names) == 0 || a.Redact == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func (a *App) AlsoSecret(names []string) error {
 	return err
 }
 
-func (a *App) redactor(names []string) *redact.Redactor {
+func (a *Invocation) redactor(names []string) *redact.Redactor {
 	return redact.New(redact.Options{Env: a.Env, Names: names, Exists: isFile})
 }
 
@@ -92,22 +92,22 @@ func isFile(path string) bool {
 	return err == nil && filepath.IsAbs(path)
 }
 
-// AtEnd has f called by End.
-func (a *App) AtEnd(f func()) {
+// OnEnd has f called by End.
+func (a *Invocation) OnEnd(f func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.ends = append(a.ends, f)
 }
 
-// In is the same invocation in another folder; its own End ends what is begun there.
-func (a *App) In(dir string) *App {
-	other := &App{Process: a.Process, JSON: a.JSON, Redact: a.Redact, warned: a.warned}
+// InDir is the same invocation in another folder; its own End ends what is begun there.
+func (a *Invocation) InDir(dir string) *Invocation {
+	other := &Invocation{Process: a.Process, JSON: a.JSON, Redact: a.Redact, warned: a.warned}
 	other.Dir = dir
 	return other
 }
 
 // End lets go of what the invocation holds, the last first. It may be called again.
-func (a *App) End() {
+func (a *Invocation) End() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for ; len(a.ends) > 0; a.ends = a.ends[:len(a.ends)-1] {
@@ -131,8 +131,8 @@ func (p Process) System(marker string) *proc.System {
 	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now})
 }
 
-// Hasty is a System for who must not be late, such as a client's hook.
-func (p Process) Hasty() *proc.System {
+// QuickSystem is a System for callers that must not be late, such as a client's hook.
+func (p Process) QuickSystem() *proc.System {
 	return proc.New(proc.Options{Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now, Hasty: true})
 }
 
@@ -147,9 +147,9 @@ func (p Process) Getenv(name string) string {
 	return value
 }
 
-// Pick is the part of the environment whose names are listed; a name that ends in * stands
+// FilterEnv is the part of the environment whose names are listed; a name that ends in * stands
 // for all that begin so.
-func (p Process) Pick(names ...string) []string {
+func (p Process) FilterEnv(names ...string) []string {
 	var out []string
 	for _, e := range p.Env {
 		name, _, _ := strings.Cut(e, "=")

@@ -26,7 +26,7 @@ func readerGone(err error) bool {
 // [App.End] does: the folder of orch's own git is not left behind by a command whose reader has
 // gone, or that somebody interrupts. What the command does meanwhile fails for want of it, and is
 // neither told nor waited for. A command that takes signals itself calls [App.TakeSignals].
-func (a *App) EndOnSignal() {
+func (a *Invocation) EndOnSignal() {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
 	all = slices.DeleteFunc(all, signal.Ignored)
 	if len(all) == 0 { // Notify without any would take all
@@ -55,8 +55,8 @@ func (a *App) EndOnSignal() {
 
 // endBy ends the program as if nobody had listened to the signal; it returns where that says
 // nothing to the program.
-func (a *App) endBy(sig os.Signal) {
-	if sig == syscall.SIGPIPE && !unread(os.Stdout) && !unread(os.Stderr) {
+func (a *Invocation) endBy(sig os.Signal) {
+	if sig == syscall.SIGPIPE && !isBrokenPipe(os.Stdout) && !isBrokenPipe(os.Stderr) {
 		return // a program that was given something to read has not read it
 	}
 	if a.over != nil {
@@ -73,8 +73,8 @@ func (a *App) endBy(sig os.Signal) {
 	select {} // what the signal ends says nothing more
 }
 
-// unread reports whether f is a pipe whose reader has gone.
-func unread(f *os.File) bool {
+// isBrokenPipe reports whether f is a pipe whose reader has gone.
+func isBrokenPipe(f *os.File) bool {
 	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
 	n, err := unix.Poll(fds, 0)
 	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
@@ -82,7 +82,7 @@ func unread(f *os.File) bool {
 
 // TakeSignals ends what EndOnSignal began: the command listens itself, and does so already when it
 // calls this. It does not return where a signal ends the program.
-func (a *App) TakeSignals() {
+func (a *Invocation) TakeSignals() {
 	if a.deaf != nil {
 		a.deaf()
 	}

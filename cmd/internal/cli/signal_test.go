@@ -32,16 +32,16 @@ func TestInterruptedCommandSaysNothing(t *testing.T) {
 }
 
 func interruptedCommand() int {
-	a := &cli.App{Process: cli.Process{Stdout: os.Stdout, Stderr: os.Stderr}}
-	done := a.Guarded()
+	a := &cli.Invocation{Process: cli.Process{Stdout: os.Stdout, Stderr: os.Stderr}}
+	done := a.RedactOutput()
 	a.EndOnSignal()
 	gone, said := make(chan struct{}), make(chan struct{})
-	a.AtEnd(func() { close(gone); <-said })
+	a.OnEnd(func() { close(gone); <-said })
 	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
 		return 2
 	}
 	<-gone
-	a.Show(&cli.Error{Code: "UNEXPECTED", What: "it is gone"})
+	a.ShowError(&cli.Error{Code: "UNEXPECTED", What: "it is gone"})
 	exit := done(1)
 	close(said)
 	a.TakeSignals()

@@ -10,27 +10,27 @@ import (
 // CanAsk reports whether a person reads what is printed, and answers.
 func (p Process) CanAsk() bool {
 	in, isIn := p.Stdin.(*os.File)
-	out, isOut := behind(p.Stdout).(*os.File)
+	out, isOut := innermostWriter(p.Stdout).(*os.File)
 	return isIn && isOut && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
 }
 
 // OnTerminal reports whether a writer writes to a terminal, of whatever kind.
 func OnTerminal(w io.Writer) bool {
-	f, ok := behind(w).(*os.File)
+	f, ok := innermostWriter(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Progress is where a command shows what goes on: standard output, or where that is for a
 // document, standard error.
-func (a *App) Progress() io.Writer {
+func (a *Invocation) Progress() io.Writer {
 	if a.JSON {
 		return a.Stderr
 	}
 	return a.Stdout
 }
 
-// behind is what a writer writes to in the end.
-func behind(w io.Writer) io.Writer {
+// innermostWriter is the writer below all wrappers.
+func innermostWriter(w io.Writer) io.Writer {
 	for {
 		outer, ok := w.(interface{ Unwrap() io.Writer })
 		if !ok {
@@ -43,7 +43,7 @@ func behind(w io.Writer) io.Writer {
 // Terminal reports how wide the terminal behind w is, in characters, and whether it is one
 // that can be redrawn.
 func (p Process) Terminal(w io.Writer) (width int, ok bool) {
-	f, isFile := behind(w).(*os.File)
+	f, isFile := innermostWriter(w).(*os.File)
 	if !isFile || p.Getenv("TERM") == "dumb" || p.Getenv("TERM") == "" || !term.IsTerminal(int(f.Fd())) {
 		return 80, false
 	}

@@ -16,8 +16,8 @@ func Plural(n int, one, many string) string {
 	return many
 }
 
-// Span is a duration as a person writes it: 9s, 41m, 1h02m.
-func Span(d time.Duration) string {
+// FormatDuration is a duration as a person writes it: 9s, 41m, 1h02m.
+func FormatDuration(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds", int(d.Round(time.Second).Seconds()))

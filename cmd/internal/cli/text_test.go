@@ -13,7 +13,7 @@ import (
 func TestSpan(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{0: "0s", 1400 * time.Millisecond: "1s", 59 * time.Second: "59s", time.Minute: "1m", 41 * time.Minute: "41m", 62 * time.Minute: "1h02m", 26 * time.Hour: "26h00m"} {
-		require.Equal(t, want, cli.Span(d))
+		require.Equal(t, want, cli.FormatDuration(d))
 	}
 }
 

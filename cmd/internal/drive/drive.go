@@ -79,8 +79,8 @@ func Start(w *workspace.Workspace) (*Driver, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the driver: %w", err), log.Close(), files.Remove(startLog(w.Home, name)))
 	}
-	env := append(append([]string(nil), w.App.Env...), Variable+"="+name)
-	process, err := w.App.System("").Detach(command.Cmd{Argv: append([]string{w.App.Self}, w.App.Args[1:]...), Env: env}, log, write)
+	env := append(append([]string(nil), w.Invocation.Env...), Variable+"="+name)
+	process, err := w.Invocation.System("").Detach(command.Cmd{Argv: append([]string{w.Invocation.Self}, w.Invocation.Args[1:]...), Env: env}, log, write)
 	if err = errors.Join(err, write.Close()); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting the driver: %w", err), read.Close(), log.Close(), files.Remove(startLog(w.Home, name)))
 	}
@@ -105,7 +105,7 @@ func sweep(files *private.Dir, w *workspace.Workspace) {
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), "driver-") && w.App.Now().Sub(info.ModTime()) > forgotten {
+		if err == nil && strings.HasPrefix(e.Name(), "driver-") && w.Invocation.Now().Sub(info.ModTime()) > forgotten {
 			_ = files.Remove(filepath.Join(folder, e.Name()))
 		}
 	}

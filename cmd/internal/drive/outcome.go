@@ -49,7 +49,7 @@ func (e *Error) err() error {
 // Failed is the outcome of a command that ends with the error; run is 0 where none has begun.
 func Failed(run int, err error) Outcome {
 	o := Outcome{Run: run, Exit: explain.ExitCode(err)}
-	if !cli.Said(err) {
+	if !cli.Reported(err) {
 		o.Error = errorOf(explain.Error(err))
 	}
 	return o
@@ -92,7 +92,7 @@ func Kept(dir string, run int) (o Outcome, ok bool) {
 }
 
 // Say prints the outcome as its run would have, and is the error that a command ends with then.
-func (o Outcome) Say(a *cli.App) error {
+func (o Outcome) Say(a *cli.Invocation) error {
 	if o.Error != nil {
 		return o.Error.err()
 	}

@@ -3,12 +3,12 @@ package explain
 import "github.com/beadsorch/orch/cmd/internal/cli"
 
 // Report prints the error that a command ended with, and gives the program's exit code.
-func Report(a *cli.App, err error) int {
+func Report(a *cli.Invocation, err error) int {
 	if code, ok := cli.Exited(err); ok {
 		return code
 	}
 	e := Error(err)
-	a.Show(e)
+	a.ShowError(e)
 	return e.Exit
 }
 

@@ -19,7 +19,7 @@ func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{os.Stdout.Name(), "/another"} {
 		var out, errs bytes.Buffer
-		a := &cli.App{Process: cli.Process{Stdout: &out, Stderr: &errs}}
+		a := &cli.Invocation{Process: cli.Process{Stdout: &out, Stderr: &errs}}
 		code := explain.Report(a, fmt.Errorf("writing: %w", &fs.PathError{Op: "write", Path: path, Err: syscall.EPIPE}))
 		require.Equal(t, path == os.Stdout.Name(), code == 141, path)
 		require.Equal(t, path == os.Stdout.Name(), errs.Len() == 0, errs.String())

@@ -25,7 +25,7 @@ import (
 // and fails open: whatever goes wrong, it says so on standard error, with exit 0.
 
 // SessionStart is the command orch session-start.
-func SessionStart(app *cli.App) *cobra.Command {
+func SessionStart(app *cli.Invocation) *cobra.Command {
 	a := sessionCmd{app}
 	return a.event("session-start", "a client's hook for a session that starts, resumes or was compacted",
 		`Session-start tells a bound session again what it is at, after a resume or a
@@ -33,7 +33,7 @@ compaction, and announces an active loop. For any other session it prints nothin
 }
 
 // SessionEnd is the command orch session-end.
-func SessionEnd(app *cli.App) *cobra.Command {
+func SessionEnd(app *cli.Invocation) *cobra.Command {
 	a := sessionCmd{app}
 	return a.event("session-end", "a client's hook for a session that ends",
 		`Session-end notes that the session is over, so that what it was handed is free for
@@ -53,7 +53,7 @@ func (a sessionCmd) ended(ctx context.Context, in session.Input, project string)
 }
 
 // SessionPrompt is the command orch session-prompt.
-func SessionPrompt(app *cli.App) *cobra.Command {
+func SessionPrompt(app *cli.Invocation) *cobra.Command {
 	a := sessionCmd{app}
 	return a.event("session-prompt", "a client's hook for a prompt that a person has typed",
 		`Session-prompt binds the session when the prompt is /run-tasks EPIC or $run-tasks EPIC,

@@ -29,7 +29,7 @@ import (
 )
 
 // loopCmd is the commands of a session's own loop.
-type loopCmd struct{ app *cli.App }
+type loopCmd struct{ app *cli.Invocation }
 
 // loopCommands holds the commands that measure a loop's criteria, by criterion.
 const loopCommands = trust.LoopCommands
@@ -38,7 +38,7 @@ const loopCommands = trust.LoopCommands
 const criterionTime = 10 * time.Minute
 
 // Loop is the command orch loop.
-func Loop(app *cli.App) *cobra.Command {
+func Loop(app *cli.Invocation) *cobra.Command {
 	a := loopCmd{app}
 	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
@@ -88,7 +88,7 @@ session, the loop is that session's alone.`,
 
 // projectDir is the folder whose loop is meant: the repository's, else the one that the
 // command was called in.
-func projectDir(a *cli.App) string {
+func projectDir(a *cli.Invocation) string {
 	root, _ := session.Repository(a.Dir)
 	return cmp.Or(root, a.Dir)
 }

@@ -21,10 +21,10 @@ import (
 )
 
 // hookCmd is the commands of a task's hooks.
-type hookCmd struct{ app *cli.App }
+type hookCmd struct{ app *cli.Invocation }
 
 // Hook is the command orch hook.
-func Hook(app *cli.App) *cobra.Command {
+func Hook(app *cli.Invocation) *cobra.Command {
 	a := hookCmd{app}
 	c := &cobra.Command{Use: "hook", Short: "hooks that decide after each iteration at a task", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}

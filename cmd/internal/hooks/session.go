@@ -22,20 +22,20 @@ import (
 )
 
 // sessionCmd is what clients call, and what binds their sessions.
-type sessionCmd struct{ app *cli.App }
+type sessionCmd struct{ app *cli.Invocation }
 
 // sessionFlag names a client's session.
 type sessionFlag struct{ id string }
 
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
-func (f sessionFlag) of(a *cli.App) string {
+func (f sessionFlag) of(a *cli.Invocation) string {
 	return cmp.Or(string([]rune(f.id)), workspace.SessionID(a)) // as JSON has it
 }
 
 // InClient reports whether an agent's client has started this process, by the variables that
 // clients set: the command is then given by a model, whatever terminal it sees.
-func InClient(a *cli.App) bool {
+func InClient(a *cli.Invocation) bool {
 	for _, name := range append(workspace.SessionVariables(), "CLAUDECODE", "GEMINI_CLI", "COPILOT_CLI", "CODEX_SANDBOX", "AI_AGENT") {
 		if a.Getenv(name) != "" {
 			return true
@@ -45,7 +45,7 @@ func InClient(a *cli.App) bool {
 }
 
 // Session is the command orch session.
-func Session(app *cli.App) *cobra.Command {
+func Session(app *cli.Invocation) *cobra.Command {
 	a := sessionCmd{app}
 	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}

@@ -28,7 +28,7 @@ import (
 )
 
 // StopHook is the command orch stop-hook.
-func StopHook(app *cli.App) *cobra.Command {
+func StopHook(app *cli.Invocation) *cobra.Command {
 	a := sessionCmd{app}
 	var explain bool
 	var simulate, name string

@@ -50,7 +50,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 	decide := func(bound session.Session) stophook.Decision {
 		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Caps: limits(s.client)})
 		if standing != nil && standing.Unread == "" && age > time.Second {
-			answer.Why += ", as of " + cli.Span(age) + " ago"
+			answer.Why += ", as of " + cli.FormatDuration(age) + " ago"
 		}
 		return answer
 	}
@@ -95,7 +95,7 @@ func programs(w *workspace.Workspace, epicID string, issues []tracker.Issue) (it
 // allowed fails with the error UNTRUSTED where nobody has allowed one of the programs, which are
 // of the project in a folder. It asks nobody.
 func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.Item) error {
-	app := a.app.In(folder)
+	app := a.app.InDir(folder)
 	defer app.End()
 	w, err := workspace.Read(ctx, app)
 	var q *trust.Question
@@ -130,7 +130,7 @@ func (r reading) save() error {
 // it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
 // newest reading of a run; without one, and without a journal, the standing is nil.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
-	now := reading{Snapshot: beads.Snapshot{At: w.App.Now()}, path: filepath.Join(w.Home, "tracker.json")}
+	now := reading{Snapshot: beads.Snapshot{At: w.Invocation.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
@@ -142,13 +142,13 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	late := read.Err() != nil
 	if workspace.MayUseEarlierReading(err) {
 		kept, none := beads.LoadSnapshot(now.path)
-		if none == nil && w.App.Now().Sub(kept.At) <= workspace.MaxReadingAge && (p == nil || kept.At.After(p.LastRead())) {
+		if none == nil && w.Invocation.Now().Sub(kept.At) <= workspace.MaxReadingAge && (p == nil || kept.At.After(p.LastRead())) {
 			now.Snapshot, now.old = kept, true
 			issues, late = kept.Issues, false
 		}
 	}
 	if err == nil || now.old {
-		now.Issues = orchestrator.IssuesWithoutSecrets(w.App.Redact, issues)
+		now.Issues = orchestrator.IssuesWithoutSecrets(w.Invocation.Redact, issues)
 	}
 	unread := err
 	if now.old {
@@ -174,7 +174,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		a := t.Last()
 		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
 	}
-	standing := stophook.StandingOf(p.State, w.App.Now(), mine, fingerprint(w, p.State))
+	standing := stophook.StandingOf(p.State, w.Invocation.Now(), mine, fingerprint(w, p.State))
 	return &standing, now, err
 }
 
@@ -185,7 +185,7 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 	if p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip) {
 		return nil
 	}
-	app := a.app.In(w.Root)
+	app := a.app.InDir(w.Root)
 	defer app.End()
 	whole, err := workspace.Read(ctx, app)
 	if err != nil {

@@ -57,8 +57,8 @@ func newSessions(t *testing.T) *sessions {
 func (s *sessions) clock() time.Time { s.now = s.now.Add(time.Second); return s.now }
 
 // app is orch in the repository, with an input.
-func (s *sessions) app(stdin io.Reader, out, errs io.Writer) *cli.App {
-	return &cli.App{Process: cli.Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: stdin, Stdout: out, Stderr: errs, Now: s.clock}}
+func (s *sessions) app(stdin io.Reader, out, errs io.Writer) *cli.Invocation {
+	return &cli.Invocation{Process: cli.Process{Env: []string{"PATH=" + os.Getenv("PATH")}, Dir: s.dir, Stdin: stdin, Stdout: out, Stderr: errs, Now: s.clock}}
 }
 
 // call runs a command with an input, and gives what it printed.

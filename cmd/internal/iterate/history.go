@@ -21,7 +21,7 @@ import (
 
 // loopRecorder has the steps of a loop recorded in the journal of an epic.
 type loopRecorder struct {
-	app     *cli.App
+	app     *cli.Invocation
 	work    workspace.WorkDir // at the task
 	epic    orchestrator.SessionRequests
 	state   func() (epic.State, error) // of the epic as it is now

@@ -154,7 +154,7 @@ func TestKilledBetween(t *testing.T) {
 // historianOf is that of the session that has e.1.
 func historianOf(t *testing.T, dir string, now func() time.Time) *loopRecorder {
 	t.Helper()
-	return &loopRecorder{app: &cli.App{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, work: workspace.WorkDir{Task: stateIn(t, dir).Task("e.1"), Epic: "e"},
+	return &loopRecorder{app: &cli.Invocation{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, work: workspace.WorkDir{Task: stateIn(t, dir).Task("e.1"), Epic: "e"},
 		epic: orchestrator.SessionRequests{Dir: dir, Epic: "e", Now: now}, state: func() (epic.State, error) { return stateIn(t, dir), nil }}
 }
 

@@ -23,7 +23,7 @@ import (
 
 // commands is both commands.
 type commands struct {
-	app   *cli.App
+	app   *cli.Invocation
 	hooks HooksOf
 }
 
@@ -31,12 +31,12 @@ type commands struct {
 type HooksOf func(*workspace.Workspace) engine.Hooks
 
 // Iteration is the command orch iteration.
-func Iteration(app *cli.App, hooks HooksOf) *cobra.Command {
+func Iteration(app *cli.Invocation, hooks HooksOf) *cobra.Command {
 	return iterationCommand(commands{app, hooks})
 }
 
 // Checkpoint is the command orch checkpoint.
-func Checkpoint(app *cli.App, hooks HooksOf) *cobra.Command {
+func Checkpoint(app *cli.Invocation, hooks HooksOf) *cobra.Command {
 	return checkpointCommand(commands{app, hooks})
 }
 

@@ -26,12 +26,12 @@ func toolNames() []string {
 }
 
 func systemEnv(p cli.Process, more ...string) []string {
-	return p.Pick(append(systemNames(), more...)...)
+	return p.FilterEnv(append(systemNames(), more...)...)
 }
 
 // SystemEnv is what any program needs of the environment, and the variables that are named
 // besides.
-func (p *Project) SystemEnv(more ...string) []string { return systemEnv(p.App.Process, more...) }
+func (p *Project) SystemEnv(more ...string) []string { return systemEnv(p.Invocation.Process, more...) }
 
 // AgentEnv is the whole environment of an agent: what the system and its tools need, a git
 // identity, and what the settings let through.
@@ -50,7 +50,7 @@ func (p *Project) AgentEnv(ctx context.Context) []string {
 
 // noIdentity reports whether git would refuse to commit for want of a name.
 func (p *Project) noIdentity(ctx context.Context) bool {
-	if p.App.Getenv("GIT_AUTHOR_EMAIL") != "" && p.App.Getenv("GIT_COMMITTER_EMAIL") != "" {
+	if p.Invocation.Getenv("GIT_AUTHOR_EMAIL") != "" && p.Invocation.Getenv("GIT_COMMITTER_EMAIL") != "" {
 		return false
 	}
 	_, err := p.Repo.Out(ctx, "config", "user.email")
@@ -58,7 +58,7 @@ func (p *Project) noIdentity(ctx context.Context) bool {
 }
 
 // GateEnv is the whole environment of a gate's command.
-func (p *Project) GateEnv() []string { return GateEnv(p.App.Process, p.Config) }
+func (p *Project) GateEnv() []string { return GateEnv(p.Invocation.Process, p.Config) }
 
 // GateEnv is what GateEnv of a project is, where there may be no repository.
 func GateEnv(p cli.Process, c config.Config) []string {

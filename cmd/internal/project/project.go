@@ -20,8 +20,8 @@ import (
 
 // Project is a repository with its settings.
 type Project struct {
-	// App is the invocation that it was opened by.
-	App *cli.App
+	// Invocation is the invocation that it was opened by.
+	Invocation *cli.Invocation
 	// Repo is the repository; nil where git was not asked.
 	Repo *git.Repo
 	// Proc starts processes here.
@@ -44,8 +44,8 @@ type Project struct {
 
 // Open finds the repository that holds the process's folder, and reads the settings. It fails where there is no repository that orch can
 // work in, and with a [*config.Error].
-func Open(ctx context.Context, a *cli.App) (*Project, error) {
-	p, err := open(ctx, a)
+func Open(ctx context.Context, a *cli.Invocation) (*Project, error) {
+	p, err := openProject(ctx, a)
 	if err != nil {
 		return p, err
 	}
@@ -54,8 +54,8 @@ func Open(ctx context.Context, a *cli.App) (*Project, error) {
 
 // Read is Open for a command that runs nothing by the settings: those that cannot be read do
 // not keep it from its work, and it says so on standard error.
-func Read(ctx context.Context, a *cli.App) (*Project, error) {
-	p, err := open(ctx, a)
+func Read(ctx context.Context, a *cli.Invocation) (*Project, error) {
+	p, err := openProject(ctx, a)
 	if err != nil {
 		return p, err
 	}
@@ -74,34 +74,34 @@ func (p *Project) why() string {
 // warnBroken says that the settings cannot be read, and why.
 func (p *Project) warnBroken() {
 	if p.Broken != nil {
-		p.App.Warn("the settings are broken, and this goes without them: " + text.Head(p.why()))
+		p.Invocation.Warn("the settings are broken, and this goes without them: " + text.Head(p.why()))
 	}
 }
 
-func open(ctx context.Context, a *cli.App) (*Project, error) {
+func openProject(ctx context.Context, a *cli.Invocation) (*Project, error) {
 	var err error
-	p := &Project{App: a}
+	p := &Project{Invocation: a}
 	plain := a.System("")
 	if p.Repo, err = git.Open(ctx, plain.Run, a.Dir, systemEnv(a.Process, gitNames()...)); err != nil {
 		return nil, err
 	}
-	a.AtEnd(func() { _ = p.Repo.Close() }) // what is left is removed by a later run
+	a.OnEnd(func() { _ = p.Repo.Close() }) // what is left is removed by a later run
 	p.Root, p.Home = cmp.Or(p.Repo.WorkTree(), p.Repo.CommonDir()), filepath.Join(p.Repo.CommonDir(), "orch")
 	p.Proc = a.System(p.Marker())
 	p.Repo = p.Repo.RunBy(p.Proc.Run)
 	p.settle()
-	return p, a.AlsoSecret(p.Config.Secrets)
+	return p, a.AddSecrets(p.Config.Secrets)
 }
 
 // settle reads the settings, or takes what holds without those that cannot be read.
 func (p *Project) settle() {
-	if p.Config, p.Origins, p.Broken = Settings(p.App.Process, p.Root); p.Broken == nil {
+	if p.Config, p.Origins, p.Broken = Settings(p.Invocation.Process, p.Root); p.Broken == nil {
 		return
 	}
-	own, _ := ownFile(p.App.Process, p.Root)
+	own, _ := ownFile(p.Invocation.Process, p.Root)
 	repo, _ := settingsFile(filepath.Join(p.Root, SettingsFile))
 	none := config.File{}
-	for _, env := range [][]string{p.App.Env, nil} { // a variable may be what is broken
+	for _, env := range [][]string{p.Invocation.Env, nil} { // a variable may be what is broken
 		for _, files := range [][2]config.File{{own, repo}, {none, repo}, {own, none}, {none, none}} {
 			var err error
 			if p.Config, p.Origins, err = config.LoadBoth(files[0], files[1], env); err == nil {
@@ -114,12 +114,12 @@ func (p *Project) settle() {
 // OpenForHook is a project for a hook, which has no time to ask git: only the settings
 // can be read. Settings that cannot be read it does without, and says so on standard
 // error.
-func OpenForHook(a *cli.App, root, common string) *Project {
-	p := &Project{App: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.Hasty(), Hasty: true}
+func OpenForHook(a *cli.Invocation, root, common string) *Project {
+	p := &Project{Invocation: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.QuickSystem(), Hasty: true}
 	p.settle()
 	p.warnBroken()
-	if err := a.AlsoSecret(p.Config.Secrets); err != nil {
-		fmt.Fprintf(p.App.Stderr, "warning: %s\n", text.Head(err.Error()))
+	if err := a.AddSecrets(p.Config.Secrets); err != nil {
+		fmt.Fprintf(p.Invocation.Stderr, "warning: %s\n", text.Head(err.Error()))
 	}
 	return p
 }

@@ -66,7 +66,7 @@ func PersonDir(p cli.Process, variable, below string, not ...string) string {
 		dirs = append(dirs, filepath.Join(home, below))
 	}
 	for _, dir := range dirs {
-		inside := slices.ContainsFunc(not, func(folder string) bool { return folder != "" && within(dir, folder) })
+		inside := slices.ContainsFunc(not, func(folder string) bool { return folder != "" && isWithin(dir, folder) })
 		if filepath.IsAbs(dir) && !inside {
 			return filepath.Clean(dir)
 		}
@@ -74,21 +74,21 @@ func PersonDir(p cli.Process, variable, below string, not ...string) string {
 	return ""
 }
 
-// within reports whether a path is a folder, or is or will be below it.
-func within(path, folder string) bool {
-	path, folder = existing(path), existing(folder)
+// isWithin reports whether a path is a folder, or is or will be below it.
+func isWithin(path, folder string) bool {
+	path, folder = resolveLinks(path), resolveLinks(folder)
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// existing is a path with its links resolved, as far as it is there.
-func existing(path string) string {
+// resolveLinks is a path with its links resolved, as far as it is there.
+func resolveLinks(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}
 	if up := filepath.Dir(path); up != path {
-		return filepath.Join(existing(up), filepath.Base(path))
+		return filepath.Join(resolveLinks(up), filepath.Base(path))
 	}
 	return path
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Config is the command orch config.
-func Config(a *cli.App) *cobra.Command {
+func Config(a *cli.Invocation) *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "the settings in project.yaml, key workflow", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(&cobra.Command{
@@ -27,7 +27,7 @@ func Config(a *cli.App) *cobra.Command {
 	return c
 }
 
-func explainSettings(ctx context.Context, a *cli.App, args []string) error {
+func explainSettings(ctx context.Context, a *cli.Invocation, args []string) error {
 	w, err := workspace.Read(ctx, a) // what can be read is explained
 	if err != nil {
 		return err

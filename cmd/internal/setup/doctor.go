@@ -36,7 +36,7 @@ type finding struct {
 type doctor struct{ workspace *workspace.Workspace }
 
 // Doctor is the command orch doctor.
-func Doctor(a *cli.App) *cobra.Command {
+func Doctor(a *cli.Invocation) *cobra.Command {
 	var fix bool
 	c := &cobra.Command{
 		Use:   "doctor",
@@ -52,7 +52,7 @@ what is missing then. It says what it did, and leaves an epic alone that a run h
 	return c
 }
 
-func diagnose(ctx context.Context, a *cli.App, fix bool) error {
+func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 	opened, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 		u := explain.Error(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
-	began := w.workspace.App.Now()
+	began := w.workspace.Invocation.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
 		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.workspace.TasksCommand() + " list"}, nil
@@ -126,19 +126,19 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.App.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.Invocation.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
 }
 
 func (w doctor) checkAgent(ctx context.Context) finding {
 	if w.workspace.Config.Agent.Harness == "command" {
 		name := w.workspace.Config.Agent.Command[0]
-		if w.workspace.App.LookPath(name) == "" {
+		if w.workspace.Invocation.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
 		return finding{"agent", true, strings.Join(w.workspace.Config.Agent.Command, " "), ""}
 	}
 	c, _ := all.Client(w.workspace.Config.Agent.Harness)
-	binary := w.workspace.App.LookPath(c.Name)
+	binary := w.workspace.Invocation.LookPath(c.Name)
 	if binary == "" {
 		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
@@ -226,7 +226,7 @@ func checkKnown(p *workspace.EpicView, issues []tracker.Issue) (out []finding) {
 		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, text.Cut(strings.Join(lost, ", "), 100)),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.WithSurvey(p.State, issues, p.Workspace.App.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Invocation.Now())
 	return out
 }
 

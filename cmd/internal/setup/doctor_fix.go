@@ -24,7 +24,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range dirs {
-		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.workspace.EpicDir(id) == dir }, w.workspace.App.Now, false)
+		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.workspace.EpicDir(id) == dir }, w.workspace.Invocation.Now, false)
 		var held *epicstore.HeldError
 		if errors.As(err, &held) {
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
@@ -53,7 +53,7 @@ func (w doctor) mendLoop(dir string) []finding {
 	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}
-	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.workspace.App.Now, false)
+	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.workspace.Invocation.Now, false)
 	return mendFindings(dir, m, err)
 }
 
@@ -70,7 +70,7 @@ func mendFindings(name string, m journal.Mended, err error) (out []finding) {
 
 // clearScratch removes what killed commands left in orch's folder for short-lived files.
 func (w doctor) clearScratch() []finding {
-	removed, err := w.workspace.Repo.Sweep(w.workspace.App.Now())
+	removed, err := w.workspace.Repo.Sweep(w.workspace.Invocation.Now())
 	if err != nil {
 		u := explain.Error(err)
 		return []finding{{"scratch", false, u.What, strings.Join(u.Fix, "; ")}}
@@ -83,7 +83,7 @@ func (w doctor) clearScratch() []finding {
 
 // checkScratch looks for what clearScratch removes.
 func (w doctor) checkScratch() []finding {
-	left, err := w.workspace.Repo.Abandoned(w.workspace.App.Now())
+	left, err := w.workspace.Repo.Abandoned(w.workspace.Invocation.Now())
 	switch {
 	case err != nil:
 		return []finding{{"scratch", false, err.Error(), ""}}

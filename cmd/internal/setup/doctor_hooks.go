@@ -68,7 +68,7 @@ func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, th
 		return bad("installed beside another one, which may fight it: "+text.Clause(others[0], 100), "take that one out")
 	case k.Name == "claude" && w.hooksOff():
 		return bad("installed, and disableAllHooks is set", "take disableAllHooks out of the settings")
-	case w.workspace.App.LookPath("orch") == "":
+	case w.workspace.Invocation.LookPath("orch") == "":
 		return bad("installed, and orch is not on PATH: it would never fire", "put orch on PATH")
 	}
 	took, err := w.fire(ctx, stop.Event, fires)
@@ -108,12 +108,12 @@ func (w doctor) stopCommands(k client.Client) (out []string, err error) {
 // variable for their folder.
 func (w doctor) placed(path string) string {
 	for folder, name := range map[string]string{"~/.claude/": "CLAUDE_CONFIG_DIR", "~/.codex/": "CODEX_HOME"} {
-		if rest, ok := strings.CutPrefix(path, folder); ok && w.workspace.App.Getenv(name) != "" {
-			return filepath.Join(w.workspace.App.Getenv(name), rest)
+		if rest, ok := strings.CutPrefix(path, folder); ok && w.workspace.Invocation.Getenv(name) != "" {
+			return filepath.Join(w.workspace.Invocation.Getenv(name), rest)
 		}
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(w.workspace.App.Getenv("HOME"), rest)
+		return filepath.Join(w.workspace.Invocation.Getenv("HOME"), rest)
 	}
 	return filepath.Join(w.workspace.Root, path)
 }
@@ -178,7 +178,7 @@ func (w doctor) hooksOff() bool {
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Timeout)
 	defer cancel()
-	began := w.workspace.App.Now()
+	began := w.workspace.Invocation.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Root, event)
 	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
 	switch {
@@ -189,7 +189,7 @@ func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, er
 	case len(res.Stdout) > 0:
 		return 0, fmt.Errorf("it holds a session that is nobody's: %s", text.Head(string(res.Stdout)))
 	}
-	return w.workspace.App.Now().Sub(began), nil
+	return w.workspace.Invocation.Now().Sub(began), nil
 }
 
 // trusted says whether the client would run the hook, as far as it can be asked without
@@ -198,7 +198,7 @@ func (w doctor) trusted(ctx context.Context, k client.Client) (says, fix string)
 	if k.Name != "codex" {
 		return k.Trust, ""
 	}
-	binary := w.workspace.App.LookPath(k.Name)
+	binary := w.workspace.Invocation.LookPath(k.Name)
 	if binary == "" {
 		return k.Trust, ""
 	}

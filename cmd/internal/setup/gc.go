@@ -24,7 +24,7 @@ import (
 )
 
 // GC is the command orch gc.
-func GC(a *cli.App) *cobra.Command {
+func GC(a *cli.Invocation) *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
 		Use:   "gc [EPIC]",
@@ -36,7 +36,7 @@ func GC(a *cli.App) *cobra.Command {
 	return c
 }
 
-func collectGarbage(ctx context.Context, a *cli.App, args []string, dry bool) error {
+func collectGarbage(ctx context.Context, a *cli.Invocation, args []string, dry bool) error {
 	p, _, err := workspace.LoadEpic(ctx, a, args)
 	if err == nil && !dry {
 		err = p.Workspace.Broken // how large what is kept of a worktree may be is in the settings
@@ -127,16 +127,16 @@ func collectGarbage(ctx context.Context, a *cli.App, args []string, dry bool) er
 }
 
 // sweepOnly is for a repository in which no epic has run: other commands are killed too.
-func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
+func sweepOnly(ctx context.Context, a *cli.Invocation, dry bool) error {
 	w, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
 	}
 	var said []string
 	if dry {
-		said, err = w.Repo.Abandoned(w.App.Now())
+		said, err = w.Repo.Abandoned(w.Invocation.Now())
 	} else {
-		said, err = w.Repo.Sweep(w.App.Now())
+		said, err = w.Repo.Sweep(w.Invocation.Now())
 	}
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func sweepOnly(ctx context.Context, a *cli.App, dry bool) error {
 }
 
 // printReport says what was removed, and what could not be.
-func printReport(a *cli.App, epicID epic.TaskID, dry bool, said []string, kept []document.KeptPath) {
+func printReport(a *cli.Invocation, epicID epic.TaskID, dry bool, said []string, kept []document.KeptPath) {
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, document.GC{Epic: epicID, DryRun: dry, Removed: said, Kept: kept})
 		return

@@ -27,10 +27,10 @@ import (
 )
 
 // initCmd puts orch into a client, and takes it out.
-type initCmd struct{ app *cli.App }
+type initCmd struct{ app *cli.Invocation }
 
 // Init is the command orch init.
-func Init(app *cli.App) *cobra.Command {
+func Init(app *cli.Invocation) *cobra.Command {
 	a := initCmd{app}
 	var yes, undo, shim bool
 	var plugin, name string

@@ -18,7 +18,7 @@ import (
 )
 
 // Purge is the command orch purge.
-func Purge(a *cli.App) *cobra.Command {
+func Purge(a *cli.Invocation) *cobra.Command {
 	var p purge
 	c := &cobra.Command{
 		Use:   "purge (--task TASK | --before DATE)",
@@ -46,7 +46,7 @@ type purge struct {
 	dry          bool
 }
 
-func (p purge) run(ctx context.Context, a *cli.App) error {
+func (p purge) run(ctx context.Context, a *cli.Invocation) error {
 	if p.task == "" && p.before == "" {
 		return cli.Usage("say what is to be forgotten: --task TASK, or --before DATE")
 	}
@@ -109,7 +109,7 @@ func dateOf(text string) (time.Time, error) {
 // notForgotten is what purge leaves, for the person to know.
 const notForgotten = "not forgotten: the journal keeps what happened, with titles, names of files and the first clause of each text; git keeps the work, and the tracker its notes"
 
-func (p purge) say(a *cli.App, sum epicstore.Purged) {
+func (p purge) say(a *cli.Invocation, sum epicstore.Purged) {
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, document.Purge{DryRun: p.dry, Removed: document.Purged(sum), NotForgotten: notForgotten})
 		return

@@ -16,10 +16,10 @@ import (
 )
 
 // orch is one invocation in a new repository, and what it prints.
-func orch(t *testing.T) (*cli.App, *bytes.Buffer) {
+func orch(t *testing.T) (*cli.Invocation, *bytes.Buffer) {
 	t.Helper()
 	var out bytes.Buffer
-	a := &cli.App{Process: cli.Process{Env: []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}, Dir: t.TempDir(), Stdout: &out, Stderr: &out, Now: time.Now}}
+	a := &cli.Invocation{Process: cli.Process{Env: []string{"PATH=" + os.Getenv("PATH"), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1"}, Dir: t.TempDir(), Stdout: &out, Stderr: &out, Now: time.Now}}
 	git := exec.CommandContext(t.Context(), "git", "init", "-q", a.Dir)
 	git.Env = a.Env
 	require.NoError(t, git.Run())

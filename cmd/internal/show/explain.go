@@ -13,7 +13,7 @@ import (
 )
 
 // Explain is the command orch explain.
-func Explain(a *cli.App) *cobra.Command {
+func Explain(a *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]",
 		Short: "what a code of a task, a run or an error means, and what to do",

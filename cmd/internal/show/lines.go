@@ -80,7 +80,7 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.InterruptStarted:
 		return line{"stop", "", "agents are interrupted; their work is kept", true}, true
 	case epic.BreakerOpened:
-		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.Span(f.Until.Sub(e.At))), true}, true
+		return line{"pause", "", fmt.Sprintf("%s; one agent tries again in %s", e.Reason, cli.FormatDuration(f.Until.Sub(e.At))), true}, true
 	case epic.TrackerFailed:
 		return line{"tracker", "", "no answer: " + e.Reason, true}, true
 	case epic.TrackerWritten:

@@ -29,7 +29,7 @@ const (
 )
 
 // Logs is the command orch logs.
-func Logs(a *cli.App) *cobra.Command {
+func Logs(a *cli.Invocation) *cobra.Command {
 	var attempt int
 	var gate, brief bool
 	c := &cobra.Command{
@@ -59,7 +59,7 @@ func logFiles(p *workspace.EpicView, id epic.TaskID, attempt int, kind string) (
 	return filepath.Glob(filepath.Join(epicdir.Attempt(p.Folder, id, attempt), kind+"*"))
 }
 
-func logs(ctx context.Context, a *cli.App, id string, number int, kind string) error {
+func logs(ctx context.Context, a *cli.Invocation, id string, number int, kind string) error {
 	p, t, attempt, err := workspace.FindAttempt(ctx, a, id, number)
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func logs(ctx context.Context, a *cli.App, id string, number int, kind string) e
 const logLevels = 7
 
 // show prints a log, without what could drive a terminal.
-func show(a *cli.App, file string) error {
+func show(a *cli.Invocation, file string) error {
 	files, err := private.OpenAbove(file, logLevels)
 	if err != nil {
 		return fmt.Errorf("opening the log: %w", err)
@@ -112,7 +112,7 @@ func show(a *cli.App, file string) error {
 }
 
 // Diff is the command orch diff.
-func Diff(a *cli.App) *cobra.Command {
+func Diff(a *cli.Invocation) *cobra.Command {
 	var attempt int
 	var stat bool
 	c := &cobra.Command{
@@ -126,7 +126,7 @@ func Diff(a *cli.App) *cobra.Command {
 	return c
 }
 
-func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) error {
+func diff(ctx context.Context, a *cli.Invocation, id string, number int, stat bool) error {
 	p, t, attempt, err := workspace.FindAttempt(ctx, a, id, number)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func diff(ctx context.Context, a *cli.App, id string, number int, stat bool) err
 }
 
 // Events is the command orch events.
-func Events(a *cli.App) *cobra.Command {
+func Events(a *cli.Invocation) *cobra.Command {
 	var follow bool
 	var since int64
 	c := &cobra.Command{
@@ -177,7 +177,7 @@ func Events(a *cli.App) *cobra.Command {
 	return c
 }
 
-func events(ctx context.Context, a *cli.App, args []string, since int64, follow bool) error {
+func events(ctx context.Context, a *cli.Invocation, args []string, since int64, follow bool) error {
 	p, task, err := workspace.LoadEpic(ctx, a, args)
 	if err != nil {
 		return err
@@ -212,7 +212,7 @@ func events(ctx context.Context, a *cli.App, args []string, since int64, follow 
 
 // PrintEvent prints a record of the journal as a line for a program, if it is wanted. It fails where
 // the record is no event, and where nothing can be printed.
-func PrintEvent(a *cli.App, r journal.Record, wanted func(epic.Event) bool) error {
+func PrintEvent(a *cli.Invocation, r journal.Record, wanted func(epic.Event) bool) error {
 	var e epic.Event
 	if err := json.Unmarshal(r.Event, &e); err != nil {
 		return fmt.Errorf("record %s: %w", strconv.FormatInt(r.Seq, 10), err)

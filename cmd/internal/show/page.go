@@ -60,7 +60,7 @@ func (p page) text(now time.Time, all bool) string {
 
 // drainText is why no more work is taken: a limit, or what only a person can mend.
 func (p page) drainText() string {
-	o := epic.PromiseOf(p.State, p.Workspace.App.Now())
+	o := epic.PromiseOf(p.State, p.Workspace.Invocation.Now())
 	r, _ := epic.ReasonOf(o.Code)
 	switch {
 	case p.State.TrackerLost() != "", o.Code == epic.TrackerDrift:
@@ -69,7 +69,7 @@ func (p page) drainText() string {
 		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	case !p.Held && p.State.AtLimit() && o.Code == p.State.Run.Drain:
 		said := fmt.Sprintf("\nAt a limit\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000))
-		if epic.Count(p.State, p.Workspace.App.Now()).Ready > 0 {
+		if epic.Count(p.State, p.Workspace.Invocation.Now()).Ready > 0 {
 			said += fmt.Sprintf("      next  %-38s %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
 		}
 		return said
@@ -85,7 +85,7 @@ func (p page) drainText() string {
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
 	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
-		return !p.Held && epic.Count(p.State, p.Workspace.App.Now()).Done < epic.Count(p.State, p.Workspace.App.Now()).Total
+		return !p.Held && epic.Count(p.State, p.Workspace.Invocation.Now()).Done < epic.Count(p.State, p.Workspace.Invocation.Now()).Total
 	}
 	return false
 }
@@ -94,9 +94,9 @@ func (p page) runText(now time.Time) string {
 	r := p.State.Run
 	switch {
 	case p.Held:
-		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.Span(now.Sub(p.Holder.Started)))
+		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.FormatDuration(now.Sub(p.Holder.Started)))
 		if eta := epic.ETA(p.State, now); eta > 0 {
-			body += " · eta " + cli.Span(eta)
+			body += " · eta " + cli.FormatDuration(eta)
 		}
 		if r.Paused {
 			body += " · paused; orch continue goes on"
@@ -111,7 +111,7 @@ func (p page) runText(now time.Time) string {
 	case r.CutOff():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
-	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.Span(now.Sub(r.Ended)), epic.PromiseOf(p.State, now).Promise)
+	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.FormatDuration(now.Sub(r.Ended)), epic.PromiseOf(p.State, now).Promise)
 }
 
 func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {
@@ -146,7 +146,7 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 	a := t.Last()
 	switch p.State.StateOf(t, now) {
 	case epic.Running:
-		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
+		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.FormatDuration(now.Sub(a.Started)))
 		switch {
 		case a.InSession:
 			if why := p.Workspace.SessionGone(p.State.Epic)(t, a); why != "" {
@@ -212,7 +212,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.Span(now.Sub(t.Since)))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.FormatDuration(now.Sub(t.Since)))
 		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), text.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
@@ -298,7 +298,7 @@ func (p page) foot(sum epic.Summary, all bool) string {
 	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
 		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
 	} else if p.Read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.Span(p.Workspace.App.Now().Sub(p.State.ReadAt()))))
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.FormatDuration(p.Workspace.Invocation.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
@@ -317,7 +317,7 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 	if p.State.IsReady(t, now) {
 		state = string(epic.Ready)
 	}
-	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.Span(now.Sub(t.Since)), t.Status)
+	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.FormatDuration(now.Sub(t.Since)), t.Status)
 	if body, ok := p.waitingText(t, now); ok {
 		fmt.Fprintf(&b, "  waits   %s\n", body)
 	}
@@ -369,7 +369,7 @@ func Summary(s epic.State, sum epic.Summary) string {
 	if sum.Promise == epic.LoopDone {
 		mark = "✓"
 	}
-	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, cli.Span(sum.Took))
+	fmt.Fprintf(&b, "\n%s %s: %d of %d tasks closed in %s", mark, s.Epic, c.Done, c.Total, cli.FormatDuration(sum.Took))
 	if c.NeedsYou > 0 {
 		fmt.Fprintf(&b, ", %d need you", c.NeedsYou)
 	}

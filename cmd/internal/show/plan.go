@@ -19,7 +19,7 @@ import (
 )
 
 // Plan is the command orch plan.
-func Plan(a *cli.App) *cobra.Command {
+func Plan(a *cli.Invocation) *cobra.Command {
 	return &cobra.Command{
 		Use:   "plan EPIC",
 		Short: "waves, critical path and problems of an epic; starts nothing",
@@ -28,7 +28,7 @@ func Plan(a *cli.App) *cobra.Command {
 	}
 }
 
-func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
+func plan(ctx context.Context, a *cli.Invocation, epicID epic.TaskID) error {
 	w, err := workspace.Open(ctx, a)
 	if err != nil && (w == nil || !errors.Is(err, w.Broken)) {
 		return err

@@ -21,7 +21,7 @@ import (
 )
 
 // Stats is the command orch stats.
-func Stats(a *cli.App) *cobra.Command {
+func Stats(a *cli.Invocation) *cobra.Command {
 	var agent string
 	c := &cobra.Command{
 		Use:   "stats",
@@ -98,7 +98,7 @@ func (p *performance) add(t *epic.Task) {
 	slices.SortFunc(p.Rules, func(a, b document.RuleRecord) int { return strings.Compare(a.Rule, b.Rule) })
 }
 
-func stats(ctx context.Context, a *cli.App, only string) error {
+func stats(ctx context.Context, a *cli.Invocation, only string) error {
 	w, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func performances(w *workspace.Workspace, dirs []string, only string) (all []*pe
 func (p *performance) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
-		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.Span(time.Duration(p.Worked)*time.Millisecond), p.Tokens, p.Cost)
+		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.FormatDuration(time.Duration(p.Worked)*time.Millisecond), p.Tokens, p.Cost)
 	list := func(head string, parts []string) {
 		if len(parts) > 0 {
 			fmt.Fprintf(&b, "         %s: %s\n", head, strings.Join(parts, ", "))

@@ -19,7 +19,7 @@ import (
 type statusFlags struct{ exitStatus, all bool }
 
 // Status is the command orch status.
-func Status(a *cli.App) *cobra.Command {
+func Status(a *cli.Invocation) *cobra.Command {
 	var f statusFlags
 	c := &cobra.Command{
 		Use:   "status [EPIC|TASK]",
@@ -35,7 +35,7 @@ Without an id it shows the epic that orch worked on last.`,
 	return c
 }
 
-func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error {
+func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags) error {
 	seen, task, err := look(ctx, a, args)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
 }
 
 // look opens the view of what is named; of an epic that orch has never driven, as the tracker has it.
-func look(ctx context.Context, a *cli.App, args []string) (*workspace.EpicView, *epic.Task, error) {
+func look(ctx context.Context, a *cli.Invocation, args []string) (*workspace.EpicView, *epic.Task, error) {
 	p, task, err := workspace.LoadEpic(ctx, a, args)
 	var none *cli.Error
 	if len(args) == 0 || !errors.As(err, &none) || none.Code != workspace.NotFoundCode {
@@ -95,9 +95,9 @@ func look(ctx context.Context, a *cli.App, args []string) (*workspace.EpicView, 
 
 // print is status of the whole epic for a person.
 func (p page) print(all bool) {
-	fmt.Fprint(p.Workspace.App.Stdout, p.text(p.Workspace.App.Now(), all))
+	fmt.Fprint(p.Workspace.Invocation.Stdout, p.text(p.Workspace.Invocation.Now(), all))
 	for _, e := range p.Unremoved() {
-		fmt.Fprintf(p.Workspace.App.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
+		fmt.Fprintf(p.Workspace.Invocation.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
 	}
 }
 
@@ -112,9 +112,9 @@ func Page(ctx context.Context, seen *workspace.EpicView) error {
 
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
-	doc, age := documentOf(p.Workspace.App, p.State, sum, p.nextFor), int64(0)
+	doc, age := documentOf(p.Workspace.Invocation, p.State, sum, p.nextFor), int64(0)
 	if read := p.State.ReadAt(); !read.IsZero() {
-		age = p.Workspace.App.Now().Sub(read).Milliseconds()
+		age = p.Workspace.Invocation.Now().Sub(read).Milliseconds()
 	}
 	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
 	doc.Run.State = document.RunState(p.State, p.Held)
@@ -127,11 +127,11 @@ func (p page) document(sum epic.Summary) document.Status {
 }
 
 // Document is an epic for a program.
-func Document(a *cli.App, s epic.State, sum epic.Summary) document.Status {
+func Document(a *cli.Invocation, s epic.State, sum epic.Summary) document.Status {
 	return documentOf(a, s, sum, nextFor)
 }
 
-func documentOf(a *cli.App, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {
+func documentOf(a *cli.Invocation, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {
 	return document.StatusOf(s, sum, a.Now(), func(t *epic.Task) (out []document.Command) {
 		for _, n := range nextOf(t) {
 			out = append(out, document.Command(n))

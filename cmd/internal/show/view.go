@@ -35,7 +35,7 @@ type ViewOptions struct {
 // footer below them. Without a terminal each line is a logfmt record. It only watches: where its
 // output is stuck, it is late, and nobody else. It is for one goroutine.
 type View struct {
-	app      *cli.App
+	app      *cli.Invocation
 	watch    *watch.Watch
 	options  ViewOptions
 	terminal bool
@@ -49,7 +49,7 @@ type View struct {
 }
 
 // NewView makes the view of a run; it shows nothing yet.
-func NewView(a *cli.App, w *watch.Watch, o ViewOptions) *View {
+func NewView(a *cli.Invocation, w *watch.Watch, o ViewOptions) *View {
 	v := &View{app: a, watch: w, options: o}
 	if _, v.terminal = a.Terminal(a.Progress()); !v.terminal {
 		v.plain = log.NewWithOptions(&v.lines, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return v.at.UTC() }, TimeFormat: time.RFC3339})
@@ -153,7 +153,7 @@ func (v *View) read(width int) (lines []string, err error) {
 		if v.plain != nil {
 			v.log(e.Event, l)
 		} else {
-			since := cli.Span(e.At.Sub(e.State.Run.Started))
+			since := cli.FormatDuration(e.At.Sub(e.State.Run.Started))
 			fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", since, l.word, l.task, l.text), width-1))
 		}
 		lines = append(lines, v.lines.String())
@@ -175,7 +175,7 @@ func (v *View) places(width int) string {
 	}
 	v.lines.Reset()
 	if v.terminal {
-		fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", cli.Span(v.app.Now().Sub(s.Run.Started)), "waits", "", "for a place: "+why), width-1))
+		fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", cli.FormatDuration(v.app.Now().Sub(s.Run.Started)), "waits", "", "for a place: "+why), width-1))
 	} else {
 		v.plain.Warn("waits for a place: " + why)
 	}
@@ -209,7 +209,7 @@ func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, foot
 	c := epic.Count(s, now)
 	head := fmt.Sprintf(" %s %d/%d done", bar(c.Done, c.Total, min(40, width/2)), c.Done, c.Total)
 	if eta := epic.ETA(s, now); eta > 0 && s.Run.Drain == "" {
-		head += "  eta " + cli.Span(eta)
+		head += "  eta " + cli.FormatDuration(eta)
 	}
 	if c.NeedsYou > 0 {
 		head += fmt.Sprintf("  %d need you", c.NeedsYou)
@@ -227,7 +227,7 @@ func footer(s epic.State, now time.Time, activity func(epic.TaskID) string, foot
 		}
 	}
 	if now.Before(s.Cooldown) {
-		lines = append(lines, text.Cut(fmt.Sprintf(" ~ all agents wait %s: %s", cli.Span(s.Cooldown.Sub(now)), s.Cooling), width))
+		lines = append(lines, text.Cut(fmt.Sprintf(" ~ all agents wait %s: %s", cli.FormatDuration(s.Cooldown.Sub(now)), s.Cooling), width))
 	}
 	return append(lines, text.Cut(" "+foot, width))
 }
@@ -247,7 +247,7 @@ func doing(s epic.State, t *epic.Task, now time.Time, activity func(epic.TaskID)
 	if what == "" {
 		what = t.Title
 	}
-	body := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, cli.Span(now.Sub(a.Started)), text.Clause(what, 200))
+	body := fmt.Sprintf(" ● %-10s %4s  %s", t.ID, cli.FormatDuration(now.Sub(a.Started)), text.Clause(what, 200))
 	if a.Number > 1 {
 		body += fmt.Sprintf("  (attempt %d)", a.Number)
 	}

@@ -27,7 +27,7 @@ func TestLinesHaveTheTimeOfTheirEvent(t *testing.T) {
 	require.NoError(t, j.Close())
 	now := func() time.Time { return at.Add(time.Hour) }
 	var out bytes.Buffer
-	a := &cli.App{Process: cli.Process{Stdout: &out, Now: now}}
+	a := &cli.Invocation{Process: cli.Process{Stdout: &out, Now: now}}
 	require.NoError(t, show.NewView(a, watch.Open(dir, now), show.ViewOptions{Run: 1}).Show())
 	require.Contains(t, out.String(), "time=2026-01-02T03:05:05Z level=warn msg=\"refused: no\"")
 }

@@ -20,10 +20,10 @@ import (
 
 // taskCmd looks at one task of whichever tracker is used here, and says where it stands: what
 // a model that works on it may do. It never closes one: work that lands does.
-type taskCmd struct{ app *cli.App }
+type taskCmd struct{ app *cli.Invocation }
 
 // Task is the command orch task.
-func Task(app *cli.App) *cobra.Command {
+func Task(app *cli.Invocation) *cobra.Command {
 	a := taskCmd{app}
 	c := &cobra.Command{Use: "task", Short: "one task of the tracker here: get, update, store its work product", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}

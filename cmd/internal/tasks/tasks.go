@@ -19,10 +19,10 @@ import (
 )
 
 // tasksCmd is the commands of the embedded tracker.
-type tasksCmd struct{ app *cli.App }
+type tasksCmd struct{ app *cli.Invocation }
 
 // Tasks is the command orch tasks.
-func Tasks(app *cli.App) *cobra.Command {
+func Tasks(app *cli.Invocation) *cobra.Command {
 	a := tasksCmd{app}
 	c := &cobra.Command{
 		Use:   "tasks",

@@ -37,7 +37,7 @@ func (r repository) env() []string {
 func (r repository) orch(stdin string, args ...string) (string, error) {
 	r.t.Helper()
 	var out bytes.Buffer
-	a := &cli.App{Process: cli.Process{Env: r.env(), Dir: r.dir, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &out, Now: time.Now}}
+	a := &cli.Invocation{Process: cli.Process{Env: r.env(), Dir: r.dir, Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &out, Now: time.Now}}
 	c := tasks.Tasks(a)
 	c.SilenceErrors, c.SilenceUsage = true, true
 	c.SetArgs(args)

@@ -21,7 +21,7 @@ type flags struct {
 }
 
 // Command is orch trust.
-func Command(app *cli.App) *cobra.Command {
+func Command(app *cli.Invocation) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "trust [HASH]",
@@ -46,7 +46,7 @@ asks nothing. For programs that drive orch there is --trust HASH, or ORCH_TRUST.
 
 // questionHere is the question about the project in the current folder. When all answers are to be
 // forgotten, it does not matter what would run.
-func questionHere(ctx context.Context, app *cli.App, f flags) (*Question, error) {
+func questionHere(ctx context.Context, app *cli.Invocation, f flags) (*Question, error) {
 	open := project.Open
 	if f.revoke {
 		open = project.Read
@@ -61,7 +61,7 @@ func questionHere(ctx context.Context, app *cli.App, f flags) (*Question, error)
 	return Ask(ctx, w, f.base)
 }
 
-func runCommand(ctx context.Context, app *cli.App, args []string, f flags) error {
+func runCommand(ctx context.Context, app *cli.Invocation, args []string, f flags) error {
 	if !f.show && app.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not say what is trusted", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}

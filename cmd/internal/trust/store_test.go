@@ -15,7 +15,7 @@ import (
 
 func ask(t *testing.T, home, id, command string) *Question {
 	t.Helper()
-	app := &cli.App{Process: cli.Process{Env: []string{"HOME=" + home, "USER=somebody"}, Now: time.Now}}
+	app := &cli.Invocation{Process: cli.Process{Env: []string{"HOME=" + home, "USER=somebody"}, Now: time.Now}}
 	q, err := newQuestion(app, id, filepath.Join(home, "repo"))
 	require.NoError(t, err)
 	q.Plan = plan.New(plan.Item{Part: plan.Settings, Kind: "gate command", Name: "x", Text: command})

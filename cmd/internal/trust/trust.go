@@ -30,7 +30,7 @@ const Variable = "ORCH_TRUST"
 
 // Question is a plan, and what a person has said of it.
 type Question struct {
-	app      *cli.App
+	app      *cli.Invocation
 	store    store
 	identity string
 	where    string // the repository, for people
@@ -49,7 +49,7 @@ func Ask(ctx context.Context, w *project.Project, base string) (*Question, error
 	if err != nil {
 		return nil, err
 	}
-	q, err := newQuestion(w.App, id, w.Root, w.Repo.CommonDir(), w.Worktrees())
+	q, err := newQuestion(w.Invocation, id, w.Root, w.Repo.CommonDir(), w.Worktrees())
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func Flag(c *cobra.Command, word *string) {
 
 // AskFolder makes the question of a folder that is no repository: only a loop can be there.
 // It fails as Ask does.
-func AskFolder(app *cli.App, dir string) (*Question, error) {
+func AskFolder(app *cli.Invocation, dir string) (*Question, error) {
 	id, err := identityOf(context.Background(), nil, dir)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ func AskFolder(app *cli.App, dir string) (*Question, error) {
 
 // newQuestion reads the answers about a repository; dirs are its folders, in which answers
 // never are.
-func newQuestion(app *cli.App, id string, dirs ...string) (*Question, error) {
+func newQuestion(app *cli.Invocation, id string, dirs ...string) (*Question, error) {
 	home := project.PersonDir(app.Process, "XDG_STATE_HOME", ".local/state", dirs...)
 	if home == "" {
 		return nil, &cli.Error{Code: "NO_STATE", What: "there is no folder outside of the repository in which orch could keep what you trust", Exit: cli.ExitNotReady,

@@ -63,7 +63,7 @@ func (w *Workspace) harness(of engine.Client) (harness.Harness, error) {
 	if !ok {
 		return command.New(of.Command), nil
 	}
-	program := w.App.LookPath(c.Name)
+	program := w.Invocation.LookPath(c.Name)
 	if program == "" {
 		return nil, &cli.Error{Code: "NO_AGENT", What: c.Name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.Name,
 			Fix: []string{"install " + c.Title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}

@@ -23,7 +23,7 @@ import (
 func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
-		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.App.Now,
+		Lock: filepath.Join(w.Home, "worktree.lock"), Run: w.Proc.Run, Now: w.Invocation.Now,
 		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
 	})
 }
@@ -48,9 +48,9 @@ func (w *Workspace) CloseEpic(ctx context.Context, o *orchestrator.Orchestrator)
 
 // warnLeft says of something that nobody needs any more why it is there still.
 func (w *Workspace) warnLeft(path, why, fix string) {
-	fmt.Fprintf(w.App.Stderr, "left behind: %s: %s\n", path, why)
+	fmt.Fprintf(w.Invocation.Stderr, "left behind: %s: %s\n", path, why)
 	if fix != "" {
-		fmt.Fprintf(w.App.Stderr, "  fix   %s\n", fix)
+		fmt.Fprintf(w.Invocation.Stderr, "  fix   %s\n", fix)
 	}
 }
 
@@ -76,17 +76,17 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
 		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
-			Hooks: p.Hooks, Redact: w.App.Redact, Now: w.App.Now,
+			Hooks: p.Hooks, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Lander: land.NewLander(land.Options{
 			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: w.Proc.RunGuarded, Env: w.GateEnv(),
-			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.App.Redact, Now: w.App.Now,
+			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Agents: orchestrator.Agents{
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
-		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.SessionGone(epicID), Redact: w.App.Redact, Now: w.App.Now, Hurry: w.Proc.Hurry,
+		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.SessionGone(epicID), Redact: w.Invocation.Redact, Now: w.Invocation.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }
 

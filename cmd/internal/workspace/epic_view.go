@@ -50,7 +50,7 @@ type EpicView struct {
 // LoadEpic opens the view of the epic that is meant: the one named, the one that holds the
 // task named, or the one worked on last. The task is nil where none is named. It fails as
 // [Read] does, and where orch has not run what is named.
-func LoadEpic(ctx context.Context, a *cli.App, args []string) (*EpicView, *epic.Task, error) {
+func LoadEpic(ctx context.Context, a *cli.Invocation, args []string) (*EpicView, *epic.Task, error) {
 	w, err := Read(ctx, a)
 	if err != nil {
 		return nil, nil, err
@@ -110,7 +110,7 @@ func (w *Workspace) loadEpic(args []string) (*EpicView, *epic.Task, error) {
 
 // FindAttempt finds a task and the attempt of it that is meant; number 0 is the last one. It
 // fails as [LoadEpic] does, and where there is no such attempt.
-func FindAttempt(ctx context.Context, a *cli.App, id string, number int) (*EpicView, *epic.Task, epic.Attempt, error) {
+func FindAttempt(ctx context.Context, a *cli.Invocation, id string, number int) (*EpicView, *epic.Task, epic.Attempt, error) {
 	p, t, err := LoadEpic(ctx, a, []string{id})
 	if err != nil {
 		return nil, nil, epic.Attempt{}, err
@@ -171,7 +171,7 @@ func (p *EpicView) find(id epic.TaskID) *epic.Task {
 // ViewIn replays the journal in an epic's folder. It fails when that cannot be read.
 func (w *Workspace) ViewIn(dir string) (*EpicView, error) {
 	own := *w
-	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.App.Now)}
+	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
 			p.Records = append(p.Records, e.Record)
@@ -202,7 +202,7 @@ func (w *Workspace) ViewIn(dir string) (*EpicView, error) {
 			p.Asked = append(p.Asked, r.Event)
 		}
 	}
-	p.State = p.State.Seen(p.Held, p.Asked, w.App.Now())
+	p.State = p.State.Seen(p.Held, p.Asked, w.Invocation.Now())
 	return p, err
 }
 
@@ -218,8 +218,8 @@ func (w *Workspace) ViewFromTracker(ctx context.Context, id epic.TaskID) (*EpicV
 
 // ViewFromIssues is ViewFromTracker with what the tracker has just said.
 func (w *Workspace) ViewFromIssues(id epic.TaskID, issues []tracker.Issue) *EpicView {
-	dir, now := w.EpicDir(id), w.App.Now()
-	return &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.App.Now), State: epic.FromTracker(id, issues, now), Read: now}
+	dir, now := w.EpicDir(id), w.Invocation.Now()
+	return &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now), State: epic.FromTracker(id, issues, now), Read: now}
 }
 
 // recall takes from the journal where the epic's worktrees are, where the settings that would

@@ -30,7 +30,7 @@ func SessionVariables() []string {
 // SessionID is the client's id of the session that a command is called from; "" when it is from
 // none, or the client does not tell. It is what JSON can hold, as hooks are told it: other bytes are
 // replaced.
-func SessionID(a *cli.App) string {
+func SessionID(a *cli.Invocation) string {
 	for _, name := range SessionVariables() {
 		if id := a.Getenv(name); id != "" {
 			return string([]rune(id))
@@ -47,7 +47,7 @@ func Self() epic.Process {
 
 // Caller is the session that a command is called from: a client's, else that of a terminal, else
 // the process that calls orch and outlives the call.
-func Caller(a *cli.App) epic.SessionHolder {
+func Caller(a *cli.Invocation) epic.SessionHolder {
 	if id := SessionID(a); id != "" {
 		return withProcess(epic.SessionHolder{Session: id}, clientProcess(id))
 	}
@@ -184,8 +184,8 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 				seen = at
 			}
 		}
-		if idle := w.App.Now().Sub(seen); idle > SessionTimeout {
-			return "it has given no sign for " + cli.Span(idle)
+		if idle := w.Invocation.Now().Sub(seen); idle > SessionTimeout {
+			return "it has given no sign for " + cli.FormatDuration(idle)
 		}
 		return ""
 	}

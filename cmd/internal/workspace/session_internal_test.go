@@ -23,7 +23,7 @@ func TestSessionGone(t *testing.T) {
 	t.Parallel()
 	common := filepath.Join(t.TempDir(), "r", ".git")
 	now := time.Now()
-	w := &Workspace{&project.Project{App: &cli.App{Process: cli.Process{Now: func() time.Time { return now }}}, Root: filepath.Dir(common), Home: filepath.Join(common, "orch")}}
+	w := &Workspace{&project.Project{Invocation: &cli.Invocation{Process: cli.Process{Now: func() time.Time { return now }}}, Root: filepath.Dir(common), Home: filepath.Join(common, "orch")}}
 	client := exec.CommandContext(t.Context(), "sleep", "1000")
 	require.NoError(t, client.Start())
 	task := &epic.Task{Node: epic.Node{ID: "e.1"}}
@@ -106,5 +106,5 @@ func TestSessionIDAsJSON(t *testing.T) {
 	require.NoError(t, err)
 	var told string
 	require.NoError(t, json.Unmarshal(b, &told))
-	require.Equal(t, told, SessionID(&cli.App{Process: cli.Process{Env: []string{"CLAUDE_SESSION_ID=" + id}}}))
+	require.Equal(t, told, SessionID(&cli.Invocation{Process: cli.Process{Env: []string{"CLAUDE_SESSION_ID=" + id}}}))
 }

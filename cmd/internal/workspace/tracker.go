@@ -42,7 +42,7 @@ func (w *Workspace) trackerKind() trackerKind {
 
 // checkProgram fails where a tracker needs a program that is not on PATH.
 func (w *Workspace) checkProgram(t trackerKind) error {
-	if t.program == "" || w.App.LookPath(t.program) != "" {
+	if t.program == "" || w.Invocation.LookPath(t.program) != "" {
 		return nil
 	}
 	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.name,
@@ -58,7 +58,7 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 
 // place is where trackers are looked for.
 func (w *Workspace) place() place {
-	return place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.App.LookPath, Person: w.Person(), Hasty: w.Hasty, Now: w.App.Now}
+	return place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.Invocation.LookPath, Person: w.Person(), Hasty: w.Hasty, Now: w.Invocation.Now}
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
@@ -73,7 +73,7 @@ func (w *Workspace) HasFile() bool {
 // Person is who gives the commands, as far as the environment tells.
 func (w *Workspace) Person() string {
 	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
-		if v := w.App.Getenv(name); v != "" {
+		if v := w.Invocation.Getenv(name); v != "" {
 			return v
 		}
 	}

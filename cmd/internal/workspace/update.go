@@ -46,7 +46,7 @@ func (w *Workspace) CurrentView(ctx context.Context, id epic.TaskID, issues []tr
 // is. Where git does not answer, by what the journal knows of the branch.
 func (p *EpicView) Promise(ctx context.Context) epic.Outlook {
 	_, _ = p.Update(ctx)
-	return epic.PromiseOf(p.State, p.Workspace.App.Now())
+	return epic.PromiseOf(p.State, p.Workspace.Invocation.Now())
 }
 
 // statusPatience is how long status waits for the tracker before it goes by
@@ -80,7 +80,7 @@ func MayUseEarlierReading(err error) bool {
 // time. Where it failed, the newest reading of a run stands in, if it is not too old; all is done only
 // by one that had no time.
 func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
-	now := p.Workspace.App.Now()
+	now := p.Workspace.Invocation.Now()
 	if err == nil {
 		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker is none, and no reason to be done
 	}
@@ -103,7 +103,7 @@ func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
 func (p *EpicView) LastRead() time.Time {
 	switch {
 	case p.Held && p.Holder.Drives():
-		return p.Workspace.App.Now()
+		return p.Workspace.Invocation.Now()
 	case len(p.Records) == 0:
 		return p.Read
 	}
@@ -112,7 +112,7 @@ func (p *EpicView) LastRead() time.Time {
 
 // WithPromise is the error of a command with what the epic needs next that the command, or the task of
 // which it is, is about: an epic, or a task, that orch has driven.
-func WithPromise(ctx context.Context, a *cli.App, id string, err error) error {
+func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
 	if _, said := cli.Exited(err); said {
 		return err
 	}

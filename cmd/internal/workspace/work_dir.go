@@ -41,9 +41,9 @@ func (at WorkDir) InSession() bool {
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
 // loop in a folder of its own. It fails as Store does.
 func (w *Workspace) FindWorkDir(task string) (WorkDir, error) {
-	at := WorkDir{Dir: w.App.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
-	if dir := w.App.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.App.Getenv("ORCH_TASK") == task {
-		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.App.Getenv("ORCH_WORKTREE"), w.App.Dir)
+	at := WorkDir{Dir: w.Invocation.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
+	if dir := w.Invocation.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Invocation.Getenv("ORCH_TASK") == task {
+		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.Invocation.Getenv("ORCH_WORKTREE"), w.Invocation.Dir)
 	}
 	p, t, err := w.loadEpic([]string{task})
 	if err != nil || t == nil || t.Last().Number == 0 {

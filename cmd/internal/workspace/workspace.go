@@ -25,18 +25,18 @@ type Workspace struct {
 }
 
 // Open is [project.Open]. The tracker is opened when it is asked for.
-func Open(ctx context.Context, a *cli.App) (*Workspace, error) {
+func Open(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
 	return fromProject(project.Open(ctx, a))
 }
 
 // Read is [project.Read]: Open for a command that runs nothing by the settings.
-func Read(ctx context.Context, a *cli.App) (*Workspace, error) {
+func Read(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
 	return fromProject(project.Read(ctx, a))
 }
 
 // OpenForHook is [project.OpenForHook], for a hook, which has no time to ask git: only the settings and the
 // tracker can be read.
-func OpenForHook(a *cli.App, root, common string) *Workspace {
+func OpenForHook(a *cli.Invocation, root, common string) *Workspace {
 	return &Workspace{project.OpenForHook(a, root, common)}
 }
 
