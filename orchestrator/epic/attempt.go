@@ -32,7 +32,7 @@ type Attempt struct {
 	Holder        SessionHolder           `json:"holder,omitzero"`      // that session
 	Request       string                  `json:"request,omitempty"`    // by which that session asked a run for it; "" where it did not
 	Unwanted      bool                    `json:"unwanted,omitempty"`   // that session does not wait for it any more
-	Unremoved     int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
+	Unremoved     time.Time               `json:"unremoved,omitzero"`   // when the run began in which its worktree could not be removed; zero none
 	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
 	Silent        int                     `json:"silent,omitempty"`     // turns in a row that ended without a promise, and it was asked
 	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
@@ -153,7 +153,7 @@ func (AttemptCleaned) apply(s State, e Event) State {
 	}
 	return s.edit(e.Task, func(t *Task) {
 		if t.last().Phase = Removed; e.Reason != "" {
-			t.last().Phase, t.last().Unremoved = Ended, s.Run.Number
+			t.last().Phase, t.last().Unremoved = Ended, s.Run.Started
 		}
 	})
 }
