@@ -44,7 +44,7 @@ func forPersons(c *cobra.Command) bool {
 }
 
 // onlyPersons refuses a command that speaks for a person where an agent gives it, and has the run
-// note that. Whether it is an agent is told by the processes above, and by ORCH_ATTEMPT; never by
+// note that. Whether it is an agent follows from the processes above, and by ORCH_ATTEMPT; never by
 // the folder, since a session lands from where it stands.
 func (a *app) onlyPersons(ctx context.Context, c *cobra.Command) error {
 	if !forPersons(c) {
@@ -119,7 +119,7 @@ func (a *app) belowRun() bool {
 	return false
 }
 
-// note leaves word for the runs that go on here.
+// note leaves a request to note it for the runs that go on here.
 func (a *app) note(ctx context.Context, what string) error {
 	w, err := workspace.Open(ctx, a.App)
 	if w == nil || w.Home == "" {

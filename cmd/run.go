@@ -140,7 +140,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err == nil {
 		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
-	a.App.TakeSignals() // what failed for want of what a signal has taken away is told to nobody
+	a.App.TakeSignals() // what failed because a signal released it is not reported
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
 	}

@@ -145,7 +145,7 @@ func (v *viewer) ended() error {
 	case s.Run.Ended.IsZero():
 		return cutOff(v.epic.State.Epic, v.run, "nobody drives it, and it has not ended")
 	case v.app.App.JSON && kept:
-		return cli.ExitWith(out.Exit) // the events have told all
+		return cli.ExitWith(out.Exit) // the events have shown all
 	case kept:
 		return out.Say(v.app.App)
 	}

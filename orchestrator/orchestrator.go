@@ -56,7 +56,7 @@ type Options struct {
 // trusted; nothing is touched then.
 func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	me := epicstore.Holder{PID: opt.PID, Host: opt.Host, Started: deps.Now().UTC(), Command: string(opt.Mode)}
-	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{Wait: opt.Wait, Told: opt.Waiting})
+	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{Wait: opt.Wait, OnWait: opt.Waiting})
 	if err != nil {
 		return nil, err
 	}

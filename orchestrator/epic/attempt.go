@@ -21,7 +21,7 @@ type Attempt struct {
 	Started       time.Time               `json:"started"`              // UTC
 	Ended         time.Time               `json:"ended,omitzero"`       // zero while it is open
 	Failure       Code                    `json:"failure,omitempty"`    // "" while it has not failed
-	Feedback      string                  `json:"feedback,omitempty"`   // what the next iteration or attempt is told
+	Feedback      string                  `json:"feedback,omitempty"`   // the text for the next iteration or attempt
 	Why           string                  `json:"why,omitempty"`        // of the failure, in one clause
 	Files         []string                `json:"files,omitempty"`      // in conflict
 	Conflict      Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with

@@ -51,7 +51,7 @@ func (s State) epicOurs() bool {
 func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
 	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() {
-		return closing(id, "all tasks landed"), true
+		return closeChange(id, "all tasks landed"), true
 	}
 	if t.ID != s.Epic || s.Holder() != "" {
 		return tracker.Change{}, false
@@ -59,7 +59,7 @@ func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	switch {
 	case s.epicIsOver(now):
 	case t.Status == statusInProgress && strings.HasPrefix(t.Assignee, ActorPrefix) && t.Assignee != s.Run.Limits.Actor:
-		return opening(id), true // a person has said so: take over
+		return openChange(id), true // a person has said so: take over
 	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
 		return tracker.Change{ID: id, Kind: tracker.Claim}, true
 	}
@@ -78,7 +78,7 @@ func (s State) releases(now *clock) []tracker.Change {
 		s.tracker.refused[refusal{s.Epic, string(tracker.SetStatus)}] != "" {
 		return nil
 	}
-	return []tracker.Change{opening(string(t.ID))}
+	return []tracker.Change{openChange(string(t.ID))}
 }
 
 // inSession reports whether a session works on a task of the epic.

@@ -87,7 +87,7 @@ type Reason struct {
 	Do      string         // what a person can do
 	Charges bool           // an attempt that ends for it counts against the task's attempts
 	Failure bool           // a task parked for it counts for max_consecutive_failures
-	Status  tracker.Status // what the tracker is told of a task parked for it; "" leaves it as it is
+	Status  tracker.Status // the tracker's status of a task parked for it; "" leaves it as it is
 	Exit    Exit           // of a run that ends for it
 }
 

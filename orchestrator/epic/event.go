@@ -238,7 +238,7 @@ func (ofAttempt) check(s State, e Event) error {
 	return nil
 }
 
-// noChange is embedded by facts that a person is told, and that change nothing.
+// noChange is embedded by facts that are shown to a person and change nothing.
 type noChange struct{}
 
 func (noChange) apply(s State, _ Event) State { return s }

@@ -178,7 +178,7 @@ type CandidateJudged struct {
 
 func (f CandidateJudged) check(s State, e Event) error {
 	if len(s.Stacks) > 0 && s.stack(f.Tasks...) < 0 || len(s.Stacks) == 0 && len(f.Tasks) > 0 {
-		return forbid(e, "no stack that is being landed holds %s", listed(f.Tasks))
+		return forbid(e, "no stack that is being landed holds %s", listText(f.Tasks))
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ type MoveStarted struct {
 
 func (f MoveStarted) check(s State, e Event) error {
 	if i := s.stack(f.Tasks...); i < 0 || !s.Stacks[i].green() {
-		return forbid(e, "no green stack holds %s", listed(f.Tasks))
+		return forbid(e, "no green stack holds %s", listText(f.Tasks))
 	}
 	return nil
 }

@@ -37,21 +37,21 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	case t.Epic:
 		return s.epicChange(t, now)
 	case t.State == Landed:
-		return closing(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
+		return closeChange(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
 	case t.State == Running, t.State == Queued, t.State == Validating:
 		if t.Status == statusBlocked && t.Written == statusBlocked {
-			return opening(id), true // a retried task; the claim follows
+			return openChange(id), true // a retried task; the claim follows
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && parkedStatus(t.Code) != "":
-		return blocking(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
+		return blockChange(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
 	case t.State == Skipped && t.SkipStatus == giveClosed:
-		return closing(id, t.Why), t.Status != statusClosed
+		return closeChange(id, t.Why), t.Status != statusClosed
 	case t.State == Skipped && t.SkipStatus == giveBlocked:
-		return blocking(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
+		return blockChange(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Waiting:
 		release := t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && s.tracker.claimed && !now.Before(s.Cooldown) || t.Status == statusBlocked && t.Written == statusBlocked
-		return opening(id), release
+		return openChange(id), release
 	}
 	return tracker.Change{}, false
 }
@@ -79,15 +79,15 @@ func parkedStatus(c Code) tracker.Status {
 	return r.Status
 }
 
-func closing(id, reason string) tracker.Change {
+func closeChange(id, reason string) tracker.Change {
 	return tracker.Change{ID: id, Kind: tracker.Close, Reason: reason}
 }
 
-func opening(id string) tracker.Change {
+func openChange(id string) tracker.Change {
 	return tracker.Change{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusOpen}
 }
 
-func blocking(id, note string) tracker.Change {
+func blockChange(id, note string) tracker.Change {
 	return tracker.Change{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusBlocked, Note: note}
 }
 

@@ -26,7 +26,7 @@ type Outlook struct {
 }
 
 // PromiseOf says what the epic needs next. It is a function of the state alone, so that all who
-// ask at the same moment are told the same, whether a run goes on or not.
+// ask at the same moment get the same answer, whether a run goes on or not.
 func PromiseOf(s State, now time.Time) Outlook { return promiseOf(s, Count(s, now)) }
 
 func promiseOf(s State, c Counts) Outlook {
@@ -113,7 +113,7 @@ func (s State) claimedOutside(t *Task) bool {
 
 // progress tells what moves, in a clause.
 func (c Counts) progress() string {
-	moves := counted([]count{{c.Running, "running"}, {c.Landing, "waiting to land"}, {c.Ready, "ready"}})
+	moves := countsText([]count{{c.Running, "running"}, {c.Landing, "waiting to land"}, {c.Ready, "ready"}})
 	if moves == "" {
 		moves = "others are in progress"
 	}
@@ -126,8 +126,8 @@ type count struct {
 	what string
 }
 
-// counted names what there is any of.
-func counted(counts []count) string {
+// countsText names what there is any of.
+func countsText(counts []count) string {
 	var parts []string
 	for _, p := range counts {
 		if p.n > 0 {
@@ -137,7 +137,7 @@ func counted(counts []count) string {
 	return strings.Join(parts, ", ")
 }
 
-// Work says in whose hands what is left of an epic is.
+// Work counts what is left of an epic, by who is to move it on.
 type Work struct {
 	Done       int `json:"done"`        // landed, or closed by a person
 	Ready      int `json:"ready"`       // may be begun
@@ -151,14 +151,14 @@ func (w Work) Left() int { return w.Ready + w.InProgress + w.Waiting + w.Blocked
 
 // String tells what is left, in a clause.
 func (w Work) String() string {
-	left := counted([]count{{w.Ready, "ready"}, {w.InProgress, "in progress"}, {w.Waiting, "waiting"}, {w.Blocked, "blocked"}})
+	left := countsText([]count{{w.Ready, "ready"}, {w.InProgress, "in progress"}, {w.Waiting, "waiting"}, {w.Blocked, "blocked"}})
 	if left == "" {
 		return "nothing left"
 	}
 	return left
 }
 
-// WorkOf says in whose hands what is left of the epic is.
+// WorkOf counts what is left of the epic, by who is to move it on.
 func WorkOf(s State, now time.Time) Work {
 	var w Work
 	moving := map[TaskID]bool{} // ready, in progress, or waiting for only such

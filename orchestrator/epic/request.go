@@ -285,7 +285,7 @@ func (AnswerStarted) apply(s State, e Event) State {
 	return s
 }
 
-// RequestAnswered says that who asked has been told how it went; with a Reason: that they could
+// RequestAnswered says that the sender of a request has its answer; with a Reason: that they could
 // not be.
 type RequestAnswered struct{ ofRequest }
 

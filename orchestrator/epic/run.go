@@ -84,7 +84,7 @@ func (r Run) CutOff() bool { return r.Number > 0 && r.Promise == "" }
 
 // RunStarted is the beginning of a run, with all that it goes by.
 type RunStarted struct {
-	Epic     TaskID            `json:"epic"`                           // whose run it is
+	Epic     TaskID            `json:"epic"`                           // the epic that is run
 	Number   int               `json:"number"`                         // from 1, over the whole journal
 	Mode     Mode              `json:"mode"`                           // what it is for
 	Holder   SessionHolder     `json:"holder,omitzero"`                // the session that it is started from

@@ -2,7 +2,7 @@ package epic
 
 import "time"
 
-// Who only looks at an epic sees more than its journal: whether anybody holds it, what was asked
+// A command that only reads an epic sees more than its journal: whether a process holds it, what was asked
 // for and nobody has taken, the tracker, the epic branch. Each is a step from one state to the
 // next here, so that all who look answer from the same one.
 
@@ -23,7 +23,7 @@ func (s State) Seen(held bool, asked []Event, now time.Time) State {
 			e.At = now
 		}
 		s = Apply(s, e)
-		if f, ok := e.Fact.(TaskSkipped); ok && f.Status != "" { // as the tracker will be told
+		if f, ok := e.Fact.(TaskSkipped); ok && f.Status != "" { // as the tracker will have it
 			s = s.edit(e.Task, func(t *Task) { t.Status, t.Written = f.Status, f.Status })
 		}
 		s.untaken++

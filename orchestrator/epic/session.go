@@ -7,7 +7,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
-// Process is one process of a machine; the zero value where it cannot be told from others.
+// Process is one process of a machine; the zero value where it is unknown.
 type Process struct {
 	PID  int    `json:"pid"`
 	Born uint64 `json:"born"`              // when it began, as its machine counts

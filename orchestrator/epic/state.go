@@ -8,7 +8,7 @@ import (
 // State is what replaying the journal gives. Its tasks are immutable: Apply
 // replaces the one that it changes, so a copy of a State stays as it is.
 type State struct {
-	Epic          TaskID    `json:"epic"`              // whose run it is
+	Epic          TaskID    `json:"epic"`              // the epic that is run
 	Tasks         []*Task   `json:"tasks"`             // by id
 	Base          Commit    `json:"base"`              // the epic branch's first commit that is not ours
 	Tip           Commit    `json:"tip"`               // where the last landing, or a person's word, left the epic branch

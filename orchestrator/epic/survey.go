@@ -159,7 +159,7 @@ func (t *Task) reconcile(was Node, actor string, at time.Time) {
 	open := t.Status == statusOpen
 	told := t.Written
 	t.Written = ""
-	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == "" // by whom, the tracker told later
+	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == "" // the tracker named the closer later
 	t.ClosedByAgent = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent(actor)
 	switch {
 	case t.State == Skipped && t.ClosedByAgent:

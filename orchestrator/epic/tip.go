@@ -55,7 +55,7 @@ func (m TipMove) String() string {
 	case m.To == "":
 		return fmt.Sprintf("the epic branch is gone; it was at %.12s", m.From)
 	case len(m.Lost) > 0:
-		return fmt.Sprintf("the epic branch is at %.12s, not at %.12s, without the work of %s", m.To, m.From, listed(m.Lost))
+		return fmt.Sprintf("the epic branch is at %.12s, not at %.12s, without the work of %s", m.To, m.From, listText(m.Lost))
 	case m.Forward && n == 1:
 		return fmt.Sprintf("the epic branch has a commit that orch did not land: %s", m.Foreign[0])
 	case m.Forward && n > 1:
@@ -64,8 +64,8 @@ func (m TipMove) String() string {
 	return fmt.Sprintf("the epic branch was rewritten from %.12s to %.12s, with all landed work", m.From, m.To)
 }
 
-// listed names the first few tasks.
-func listed(ids []TaskID) string {
+// listText names the first few tasks.
+func listText(ids []TaskID) string {
 	const most = 5
 	var names []string
 	for _, id := range ids[:min(len(ids), most)] {
@@ -101,7 +101,7 @@ func (s State) Landings() map[TaskID]Commit {
 	return out
 }
 
-// Ended reports whether all work is done and was told so by a run: what becomes of the epic
+// Ended reports whether all work is done and a run has recorded so: what becomes of the epic
 // branch then is the person's.
 func (s State) Ended() bool { return s.Done != "" && s.Done == s.Tip && s.complete(s.Epic) }
 
@@ -235,7 +235,7 @@ func (f BranchAccepted) apply(s State, e Event) State {
 		}
 		s = s.edit(id, func(t *Task) {
 			t.Commit = ""
-			t.ClosedByAgent = t.Status == statusClosed // the tracker is told that it is open
+			t.ClosedByAgent = t.Status == statusClosed // the tracker is to have it open
 			t.resetForRetry(e.At)
 		})
 	}

@@ -97,7 +97,7 @@ type AgentEnded struct {
 	Took       time.Duration `json:"took,omitempty"`        // from start to end
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // a rate limit's own words; 0 unknown
 
-	Said    string   `json:"said,omitempty" text:"long"` // with its promise; or what it is to be told
+	Said    string   `json:"said,omitempty" text:"long"` // with its promise; or the text for its next turn
 	Round   *Round   `json:"round,omitempty"`            // where its agent's rules were asked
 	Outcome *Outcome `json:"outcome,omitempty"`          // where its agent ended it by itself; nil for a session's, and in older journals
 
@@ -143,7 +143,7 @@ func (f AgentEnded) apply(s State, e Event) State {
 }
 
 // applyCooldown lets the whole pool wait when the client's service asks for it. Agents
-// that were told so at the same time make one applyCooldown-down, not several.
+// that hit the limit at the same time make one cool-down, not several.
 func (f AgentEnded) applyCooldown(s State, e Event) State {
 	if f.End != EndedLimit && f.End != EndedUsage {
 		return s

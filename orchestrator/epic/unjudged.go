@@ -64,10 +64,10 @@ func (l Limits) needsPromise(t *Task, signal string) bool {
 	return l.Resumes && signal == "" && !a.InSession && a.Feedback != askFeedback && a.Iteration < l.iterations(t) && t.over(l.TaskBudget) == ""
 }
 
-// askFeedback is what an agent is told that ended a turn without a promise.
+// askFeedback is the prompt of an agent that ended a turn without a promise.
 const askFeedback = "You ended without a promise. If the whole task is done and committed, and every check passes, say so as your brief wants it; if you need a person, ask; else go on."
 
-// freshFeedback is what an agent is told that goes on where a full context ended another.
+// freshFeedback is the prompt of an agent that continues where a full context ended another.
 const freshFeedback = "An earlier session of yours ended since its context was full. What it did is committed in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."
 
 // The signals of an agent's promise.

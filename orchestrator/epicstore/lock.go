@@ -71,23 +71,23 @@ func (l *Lock) Unlock() error { return l.file.Unlock() }
 
 // Waiting is how long to wait for the lock, and what is called with its holder.
 type Waiting struct {
-	Wait time.Duration
-	Told func(Holder) // may be nil
+	Wait   time.Duration
+	OnWait func(Holder) // may be nil
 }
 
-// Acquire takes the epic's lock. It waits for a short command as long as it is told, and tells for
+// Acquire takes the epic's lock. It waits for a short command as long as w says, and reports for
 // whom; for a run that drives the epic it does not wait. It fails with *HeldError.
 func Acquire(ctx context.Context, dir string, epicID epic.TaskID, w Waiting) (*Lock, error) {
-	began, told := time.Now(), Holder{}
+	began, reported := time.Now(), Holder{}
 	for {
 		l, err := lockSoon(ctx, dir, epicID)
 		var held *HeldError
 		if !errors.As(err, &held) || held.Holder.Drives() || w.Wait == 0 || ctx.Err() != nil {
 			return l, err
 		}
-		if w.Told != nil && held.Holder != told {
-			told = held.Holder
-			w.Told(told)
+		if w.OnWait != nil && held.Holder != reported {
+			reported = held.Holder
+			w.OnWait(reported)
 		}
 		if time.Since(began) >= w.Wait {
 			return l, err
@@ -184,7 +184,7 @@ func ReadHolder(dir string) (h Holder) {
 	return h
 }
 
-// HeldBy reports who holds the epic whose folder dir is; ok is false when nobody
+// HeldBy reports who holds the epic whose folder dir is; ok is false when none
 // does. It never waits and never takes the lock from anyone. A run whose lock file somebody
 // has removed holds the journal still.
 func HeldBy(dir string) (h Holder, ok bool, err error) {

@@ -13,7 +13,7 @@ import (
 // Damaged reports whether err is git's word for a file of the repository that it cannot read, and
 // gives the line that says so. Where the file serves all of the repository (packed references, an
 // index over packs, a commit-graph), that is a fault of the machine too; an object or a pack may be
-// what an attempt has left, and whoever knows whose it is decides.
+// what an attempt has left, and the caller, which knows its owner, decides.
 func Damaged(err error) (why string, ok bool) {
 	var exit *command.ExitError
 	if !errors.As(err, &exit) || !isGit(exit) {

@@ -59,7 +59,7 @@ func Lineage() (line []Ancestor) {
 }
 
 // Gone reports whether the process that was known by its number, [Born] and [Here] has ended. It is
-// false where that cannot be told.
+// false where that is unknown.
 func Gone(pid int, born uint64, here string) bool {
 	return pid != 0 && born != 0 && here == Here() && Born(pid) != born
 }

@@ -14,7 +14,7 @@ import (
 
 // Activity is what the agents of a run do now.
 type Activity struct {
-	// At is when the run told of it, UTC.
+	// At is when the run reported it, UTC.
 	At time.Time `json:"at"`
 	// Run is the number of the run.
 	Run int `json:"run"`
@@ -52,7 +52,7 @@ const (
 	activityFile = "activity.json"
 	// maxActivity bounds it, in bytes.
 	maxActivity = 256 << 10
-	// maxDoing bounds what is told of one agent, in characters.
+	// maxDoing bounds the activity of one agent, in characters.
 	maxDoing = 200
 	// staleAfter is when nothing is believed any more of a run that tells nothing: it was killed,
 	// or cannot write.

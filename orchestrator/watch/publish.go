@@ -108,7 +108,7 @@ func (p *Publisher) write(a Activity) error {
 	return errors.Join(files.WriteFile(filepath.Join(p.dir, activityFile), data), files.Close())
 }
 
-// Close stops telling, and removes the file. It fails where it cannot be removed.
+// Close stops publishing, and removes the file. It fails where it cannot be removed.
 func (p *Publisher) Close() error {
 	close(p.over)
 	p.ended.Wait()

@@ -36,7 +36,7 @@ type Watch struct {
 	resets  int
 
 	activity Activity
-	remarked int64 // the last remark of the activity's run that was told
+	remarked int64 // the last remark of the activity's run that was reported
 }
 
 // Open watches the epic in dir, an epic's folder. It reads nothing yet, and the folder need not
@@ -98,7 +98,7 @@ func (w *Watch) readJournal(each func(Event) error) error {
 func (w *Watch) Resets() int { return w.resets }
 
 // Snapshot is the epic, and what its agents do, as of the last Read. The activity is empty where
-// the newest run has ended, and where it has told of none for a while, as after it was killed.
+// the newest run has ended, and where it has reported none for a while, as after it was killed.
 func (w *Watch) Snapshot() (epic.State, Activity) {
 	if !w.state.Run.Ended.IsZero() || !w.activity.fresh(w.state.Run.Number, w.now()) {
 		return w.state, Activity{}

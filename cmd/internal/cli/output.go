@@ -70,7 +70,7 @@ func (a *Invocation) RedactOutput() (done func(exit int) int) {
 			a.showText(&Error{Code: string(epic.Machine), What: fmt.Sprintf("standard output does not take what was to be printed: %v", err), Why: r.Means,
 				Fix: []string{"mend that, and give the command again"}, Exit: exit})
 		}
-		_ = errs.Flush() // there is nobody to be told
+		_ = errs.Flush() // no one is left to report it to
 		return exit
 	}
 }

@@ -23,9 +23,9 @@ func readerGone(err error) bool {
 }
 
 // EndOnSignal has a signal that ends the program let go first of what the invocation holds, as
-// [App.End] does: the folder of orch's own git is not left behind by a command whose reader has
+// [Invocation.End] does: the folder of orch's own git is not left behind by a command whose reader has
 // gone, or that somebody interrupts. What the command does meanwhile fails for want of it, and is
-// neither told nor waited for. A command that takes signals itself calls [App.TakeSignals].
+// neither reported nor waited for. A command that handles signals itself calls [Invocation.TakeSignals].
 func (a *Invocation) EndOnSignal() {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
 	all = slices.DeleteFunc(all, signal.Ignored)

@@ -89,7 +89,7 @@ type Agent struct {
 	Harness string
 	// Command is the program with its arguments, for the harness command.
 	Command []string
-	// Model is what the client is told to use; "" leaves it to the client.
+	// Model is the model that the client is to use; "" leaves it to the client.
 	Model string
 	// PermissionMode is the client's own word for what may be done unasked.
 	PermissionMode string

@@ -19,7 +19,7 @@ type Stop struct {
 	Verdict stophook.Cause `json:"verdict"`
 	// Why is the same in a clause.
 	Why string `json:"why"`
-	// Prompt is what a session that is sent back is told; "" else.
+	// Prompt is the text for a session whose stop is blocked; "" else.
 	Prompt string `json:"prompt"`
 	// Counts is what would be kept of the session.
 	Counts session.Session `json:"counts"`
@@ -37,7 +37,7 @@ type SessionBound struct {
 	Session string `json:"session"`
 	// Epic is the id of the epic.
 	Epic string `json:"epic"`
-	// Prompt is what the session's model is told to do.
+	// Prompt is the prompt for the session's model.
 	Prompt string `json:"prompt"`
 }
 

@@ -247,7 +247,7 @@ type ReasonCode struct {
 	Charges bool `json:"Charges"`
 	// Failure says that a task parked for it counts for max_consecutive_failures.
 	Failure bool `json:"Failure"`
-	// Status is what the tracker is told of a task parked for it; "" leaves it as it is.
+	// Status is the tracker's status of a task parked for it; "" leaves it as it is.
 	Status string `json:"Status"`
 	// Exit is the exit code of a run that ends for it.
 	Exit int `json:"Exit"`

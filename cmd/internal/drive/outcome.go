@@ -19,7 +19,7 @@ type Outcome struct {
 	Run int `json:"run"`
 	// Exit is the exit code.
 	Exit int `json:"exit"`
-	// Text is what a person is told: the summary and the promise.
+	// Text is the text for a person: the summary and the promise.
 	Text string `json:"text,omitempty"`
 	// Document is the same for a program.
 	Document json.RawMessage `json:"document,omitempty"`

@@ -10,7 +10,7 @@ import (
 )
 
 // openFolders are the folders of orch's own that others can write in, or that are not the user's,
-// each with what is wrong with it. What they hold could be anybody's.
+// each with what is wrong with it. Anyone could have written them.
 func (w doctor) openFolders() map[string]string {
 	out := map[string]string{}
 	for _, dir := range []string{w.workspace.Home, filepath.Join(w.workspace.Home, "epics"), filepath.Join(w.workspace.Home, "sessions")} {

@@ -217,7 +217,7 @@ func identityOf(ctx context.Context, repo *git.Repo, dir string) (string, error)
 	}
 	id := "commits " + strings.Join(slices.Sorted(strings.FieldsSeq(string(res.Stdout))), " ")
 	if top := repo.WorkTree(); top != "" && filepath.Dir(repo.CommonDir()) != top {
-		id += " at " + top // whose .git points elsewhere: anybody can write such a file
+		id += " at " + top // whose .git points elsewhere: anyone can write such a file
 	}
 	return id, nil
 }

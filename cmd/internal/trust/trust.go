@@ -239,7 +239,7 @@ func (q *Question) RequireItems(items []plan.Item) error {
 	return q.refusal(q.State(), "")
 }
 
-// Needed is what a program is told of the trust that a later command needs; refused is what
+// Needed is the document about the trust that a later command needs; refused is what
 // [Question.Require] has said.
 func (q *Question) Needed(refused error) document.TrustNeeded {
 	doc := document.TrustNeeded{Needed: refused != nil, State: string(q.State(plan.Settings)), Digest: q.Plan.Digest()}

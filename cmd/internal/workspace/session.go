@@ -56,7 +56,7 @@ func Caller(a *cli.Invocation) epic.SessionHolder {
 		if pid, ok := proc.Terminal(); ok {
 			return withProcess(epic.SessionHolder{Name: fmt.Sprintf("the terminal of process %d", pid)}, pid)
 		}
-		if len(line) == 1 { // nothing is told of the processes above
+		if len(line) == 1 { // nothing is known of the processes above
 			return epic.SessionHolder{Name: fmt.Sprintf("the processes of session %d on %s", line[0].Session, Hostname())}
 		}
 	}
@@ -150,7 +150,7 @@ func clientProcess(id string) int {
 	return 0
 }
 
-// withProcess has a session end with a process, where it can be told from others.
+// withProcess has a session end with a process, where it can be distinguished from others.
 func withProcess(h epic.SessionHolder, pid int) epic.SessionHolder {
 	if born := proc.Born(pid); pid > 0 && born != 0 {
 		h.PID, h.Born, h.Here = pid, born, proc.Here()
@@ -159,7 +159,7 @@ func withProcess(h epic.SessionHolder, pid int) epic.SessionHolder {
 }
 
 // SessionGone says why the session that works on an attempt is gone, in a clause; "" when it is
-// there as far as can be told, or no session works on it. All who say whose an attempt is ask it.
+// there as far as is known, or no session works on it. All that report an attempt's holder ask it.
 func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 	return func(t *epic.Task, a epic.Attempt) string {
 		h := a.Holder

@@ -77,7 +77,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	return dirs, nil
 }
 
-// EmptiedJournals lists the folders of epics whose journal holds no record or is gone, though there was one, and that nobody has mended: the
+// EmptiedJournals lists the folders of epics whose journal holds no record or is gone, though there was one, and that was not mended: the
 // reference to the tip of the branch is made after the first record. It fails as [Workspace.Epics] and git do.
 func (w *Workspace) EmptiedJournals(ctx context.Context) (dirs []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))

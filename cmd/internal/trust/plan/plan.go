@@ -172,7 +172,7 @@ func (p Plan) settled(confirmed []Plan) bool {
 type Change struct {
 	// Added says that the item is new; else it is no longer there.
 	Added bool `json:"added"`
-	// Item is what it is about.
+	// Item is the item that it describes.
 	Item
 }
 
