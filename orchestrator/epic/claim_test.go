@@ -105,6 +105,27 @@ func TestAnotherClone(t *testing.T) {
 	}
 }
 
+// TestTakeOverIsResumed: a run that was killed when it had taken the epic over has the next one take the rest; once
+// the epic was given back, nothing is left of that.
+func TestTakeOverIsResumed(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.TakeOver = true
+	s := after(t, NewState(), running(limits), Event{Fact: TrackerRead{Nodes: []Node{epicOf("in_progress", "orch/e/other:1"), theirs("e.1")}}},
+		Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "status", Status: "open"}}}},
+		Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "claim", Status: "in_progress", By: "orch/e"}}}})
+	next := Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Limits: testLimits(), Tip: "tip"}}
+	again := []Event{next, {Fact: BaseCheckStarted{}}, green, {Fact: TrackerRead{}}}
+	_, said := driven(t, after(t, s, again...), noon.Add(time.Minute))
+	require.Equal(t, "e.1 open, start e.1", said)
+	given := after(t, s, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "status", Status: "open"}}}})
+	_, said = driven(t, after(t, given, again...), noon.Add(time.Minute))
+	require.Equal(t, "e in_progress, task_parked, e.1 blocked, e open", said)
+	other := after(t, s, append(again, Event{Fact: TrackerRead{Nodes: []Node{epicOf("in_progress", "orch/e/third:1")}}})...)
+	_, said = driven(t, other, noon.Add(time.Minute))
+	require.Equal(t, "drain_started", said)
+}
+
 // TestTakeOverRefused: a run ends although the tracker does not let it have a task.
 func TestTakeOverRefused(t *testing.T) {
 	t.Parallel()

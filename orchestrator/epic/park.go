@@ -69,14 +69,18 @@ func (s State) takenOver(t *Task) bool { return t.State == Waiting && s.taking(t
 // taking reports whether the tracker says that a task is at the orch of another clone, which a person has
 // said is gone, and does not refuse to say otherwise.
 func (s State) taking(t *Task) bool {
-	return s.Run.Limits.TakeOver && s.anothers(t) && s.tracker.refused[refusal{t.ID, string(tracker.SetStatus)}] == ""
+	return s.takesOver() && s.anothers(t) && s.tracker.refused[refusal{t.ID, string(tracker.SetStatus)}] == ""
 }
 
 // leftByAnother reports whether a waiting task is in progress under the name of another orch, from which
 // no person has taken the epic. Once the epic is held here, that orch is gone.
 func (s State) leftByAnother(t *Task) bool {
-	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && !s.Run.Limits.TakeOver
+	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && !s.takesOver()
 }
+
+// takesOver reports whether a person has said that the clone which had the epic is gone: to this run, or to one
+// before it that has not given the epic back.
+func (s State) takesOver() bool { return s.Run.Limits.TakeOver || s.tookOver && s.holdsEpic() }
 
 // abandonedByNobody reports whether a waiting task is in progress in the tracker without anybody's name.
 func (s State) abandonedByNobody(t *Task) bool {

@@ -33,6 +33,7 @@ type State struct {
 	tip     tipState
 	tracker trackerState
 
+	tookOver  bool      // the epic was taken from another clone, and not given back since
 	answering string    // the request that is being answered
 	looking   bool      // sessions are being looked for
 	looked    time.Time // when they were
