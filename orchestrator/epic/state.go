@@ -32,6 +32,7 @@ type State struct {
 	before  *Run           // the newest run, while Run is that of a command that is none
 	tip     tipState
 	tracker trackerState
+	untaken int // requests that nobody has taken yet, and that are applied here
 
 	tookOver  bool      // the epic was taken from another clone, and not given back since
 	answering string    // the request that is being answered
