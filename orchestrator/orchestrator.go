@@ -238,8 +238,8 @@ func (o *Orchestrator) takeOver(ctx context.Context, opt Options, me epicstore.H
 func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	s := o.loop.State
 	limits := o.fx.Limits
-	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
-		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
+	if was := s.Run.Limits.Actor; was != "" && (was == o.fx.Former || !strings.Contains(was, ":")) {
+		limits.Actor = was // what was begun under a name that this clone had, or when clones had none, goes on under it
 	}
 	number := s.Run.Number + 1
 	switch mode {

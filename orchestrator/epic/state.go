@@ -34,6 +34,7 @@ type State struct {
 	tracker trackerState
 	untaken int // requests that nobody has taken yet, and that are applied here
 
+	tookOver  bool      // the epic was taken from another clone, and not given back since
 	answering string    // the request that is being answered
 	looking   bool      // sessions are being looked for
 	looked    time.Time // when they were
