@@ -112,7 +112,8 @@ func (b epicBranch) landed(ctx context.Context, c epic.Commit) bool {
 	return err == nil && at == c
 }
 
-// restore puts the epic branch back where it was left. What was there is kept by a reference.
+// restore puts the epic branch back where it was left. What was there is kept by a reference. Where
+// somebody has moved it again it answers as look does.
 func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
 	at, held, err := b.repo.CheckedOut(b.name)
 	switch {
@@ -122,22 +123,27 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: epic.CheckedOut, Reason: heldBy(at)}
 	}
 	now, err := b.at(ctx, b.name)
-	if err == nil && now == m.From { // an older look said that it was elsewhere
+	switch {
+	case err == nil && now == m.From && s.Tip == m.From: // an older look said that it was elsewhere
 		return epic.Event{Fact: epic.TipSeen{}}
-	}
-	if err == nil && now == "" {
+	case err == nil && now != m.To && !s.Moved.Accepted: // it was moved again: what is there now decides
+		return b.look(ctx, s)
+	case err == nil && now == "":
 		err = errors.Join(land.Clear(ctx, b.repo, b.name), land.Clear(ctx, b.repo, land.TipRef(string(s.Epic))))
 	}
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
 	kept := ""
-	if m.To != "" {
+	if m.To = now; m.To != "" {
 		if kept, err = land.Keep(ctx, b.repo, string(s.Epic), m.To); err != nil {
 			return machineFailed("keeping what the epic branch had", err)
 		}
 	}
 	err = land.Move(ctx, b.repo, land.Step{Branch: b.name, From: m.To, To: m.From, Lease: *b.lease, Pin: land.TipRef(string(s.Epic))})
+	if e, again := b.movedMeanwhile(ctx, s, m, err); again {
+		return e
+	}
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
@@ -146,6 +152,17 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 		reason += ", and what was there is kept at " + kept
 	}
 	return epic.Event{Fact: epic.BranchRestored{TipMove: epic.TipMove{From: m.From, To: m.To, Forward: m.Forward, Lost: m.Lost, Foreign: m.Foreign, Kept: kept}}, Code: code, Reason: reason}
+}
+
+// movedMeanwhile looks anew where the branch could not be put back since somebody moved it just then.
+func (b epicBranch) movedMeanwhile(ctx context.Context, s epic.State, m epic.TipMove, err error) (e epic.Event, again bool) {
+	if !errors.Is(err, git.ErrRefMoved) || s.Moved.Accepted {
+		return epic.Event{}, false
+	}
+	if now, err := b.at(ctx, b.name); err != nil || now == m.To { // then it is the lease
+		return epic.Event{}, false
+	}
+	return b.look(ctx, s), true
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.
