@@ -204,7 +204,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		return out, err
 	}
 	if err := acceptAllowed(o, s.allowed); err != nil {
-		return out, errors.Join(err, w.workspace.GiveBack(ctx, o))
+		return out, errors.Join(err, o.GiveUp(), w.workspace.GiveBack(ctx, o))
 	}
 	requests, stop := signals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.App.TakeSignals()

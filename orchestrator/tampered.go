@@ -31,7 +31,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	fx := o.fx
 	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
 	before := ""
-	if run := o.loop.State.Run; run.Number > 0 && run.Ended.IsZero() {
+	if run := o.loop.State.Looked().Run; run.Number > 0 && run.Ended.IsZero() {
 		before = lastRemembered(records)
 	}
 	var said []tamper.Change
@@ -75,7 +75,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Run.Number == 0 || !s.Run.Ended.IsZero() {
+	if run := s.Looked().Run; run.Number == 0 || !run.Ended.IsZero() {
 		found, err := guard.Clear(nil) // before git is asked anything
 		return lines(found), err
 	}

@@ -98,13 +98,15 @@ func (w *Watch) readJournal(each func(Event) error) error {
 // longer what the epic is.
 func (w *Watch) Resets() int { return w.resets }
 
-// Snapshot is the epic, and what its agents do, as of the last Read. The activity is empty where
-// the newest run has ended, and where it has told of none for a while, as after it was killed.
+// Snapshot is the epic, for somebody who only looks, and what its agents do, as of the last Read. The
+// activity is empty where the newest run has ended, and where it has told of none for a while, as
+// after it was killed.
 func (w *Watch) Snapshot() (epic.State, Activity) {
-	if !w.state.Run.Ended.IsZero() || !w.activity.fresh(w.state.Run.Number, w.now()) {
-		return w.state, Activity{}
+	s := w.state.Looked()
+	if !s.Run.Ended.IsZero() || !w.activity.fresh(s.Run.Number, w.now()) {
+		return s, Activity{}
 	}
-	return w.state, w.activity
+	return s, w.activity
 }
 
 // Against is the epic as of the last Read, compared with a reading of the tracker. It fails
@@ -115,7 +117,7 @@ func (w *Watch) Against(issues []tracker.Issue) (epic.State, error) {
 			return w.state, err
 		}
 	}
-	return epic.WithSurvey(w.state, issues, w.now()), nil
+	return epic.WithSurvey(w.state.Looked(), issues, w.now()), nil
 }
 
 // Holder tells who drives the epic now; ok is false where nobody does. It fails where the lock

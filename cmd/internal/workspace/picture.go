@@ -183,7 +183,6 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	})
 	var replay *epicstore.ReplayError
 	p.State, p.Activity = p.Watch.Snapshot()
-	p.State = p.State.Looked()
 	switch {
 	case errors.As(err, &replay):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
