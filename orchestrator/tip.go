@@ -184,7 +184,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 		return "", err
 	}
 	if held {
-		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
+		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path, Reason: at.Busy}
 	}
 	seen, err := fx.branch().at(ctx, fx.Store.EpicBranch())
 	if err != nil {
