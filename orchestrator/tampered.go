@@ -103,6 +103,17 @@ func lines(found []tamper.Change) (said []string) {
 	return said
 }
 
+// Note writes down that a branch of the person's has all work of an epic that no run drives. It fails with a
+// *epicstore.HeldError where one does, and as the journal does.
+func Note(ctx context.Context, deps Deps, f epic.EpicLandedInto, reason string) (err error) {
+	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Unlock()) }()
+	return noteBefore(deps, epic.Event{Fact: f, Reason: reason})
+}
+
 // noteBefore writes an event into the journal of an epic that no run drives, and whose lock this
 // process has.
 func noteBefore(deps Deps, e epic.Event) error {

@@ -199,7 +199,10 @@ func TestCheckedOutWhileBusy(t *testing.T) {
 			git("checkout", "-q", "--detach")(w, dir)
 			git("-c", "sequence.editor=sed -i.bak s/pick/edit/", "rebase", "-q", "-i", "--update-refs", "HEAD~1", "above")(w, dir)
 		},
-		"bisect":      func(w world, dir string) { git("bisect", "start", "HEAD", "HEAD~1")(w, dir); git("checkout", "-q", "--detach")(w, dir) },
+		"bisect": func(w world, dir string) {
+			git("bisect", "start", "HEAD", "HEAD~1")(w, dir)
+			git("checkout", "-q", "--detach")(w, dir)
+		},
 	} {
 		for place, linked := range map[string]bool{"the first work tree": false, "a linked one": true} {
 			w := newWorld(t)
