@@ -31,7 +31,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	fx := o.fx
 	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
 	before := ""
-	if run := o.loop.State.Looked().Run; run.Number > 0 && run.Ended.IsZero() {
+	if run := lastRun(o.loop.State); run.Number > 0 && run.Ended.IsZero() {
 		before = lastRemembered(records)
 	}
 	var said []tamper.Change
@@ -48,6 +48,15 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 		return nil, nil
 	}
 	return []epic.Event{tampering(found, duringKilled)}, nil
+}
+
+// lastRun is the newest run that started programs orch does not know: a command that settles the epic branch
+// starts none, also where it was refused or killed.
+func lastRun(s epic.State) epic.Run {
+	if s.Run.Mode == epic.ModeSettle {
+		return s.Looked().Run
+	}
+	return s.Run
 }
 
 // duringKilled is when something was changed that the run after finds.
@@ -75,7 +84,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if run := s.Looked().Run; run.Number == 0 || !run.Ended.IsZero() {
+	if !s.Driven() || !lastRun(s).Ended.IsZero() {
 		found, err := guard.Clear(nil) // before git is asked anything
 		return lines(found), err
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // gitsIn finds the processes of git that work in one of dirs: that are there, or name it on
-// their command line. One that cannot be looked at counts. known is true: these are all.
+// their command line. One that cannot be inspected counts. known is true: these are all.
 func gitsIn(dirs ...string) (pids []int, known bool, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -43,7 +43,7 @@ func worksIn(proc string, dirs []string) bool {
 		return errors.Is(err, fs.ErrPermission)
 	}
 	for _, dir := range dirs {
-		if dir != "" && (inside(cwd, dir) || strings.Contains(string(args), dir)) {
+		if dir != "" && (isInside(cwd, dir) || strings.Contains(string(args), dir)) {
 			return true
 		}
 	}

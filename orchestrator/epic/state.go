@@ -33,6 +33,7 @@ type State struct {
 	tip     tipState
 	merged  merged
 	tracker trackerState
+	untaken int // requests that nobody has taken yet, and that are applied here
 
 	answering string    // the request that is being answered
 	looking   bool      // sessions are being looked for

@@ -33,6 +33,7 @@ func TestMachine(t *testing.T) {
 		{"said by git of the work", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: not a tree object\n"}, false},
 		{"a plain error", errors.New("No space left on device"), false},
 		{"no guard", fmt.Errorf("sh: %w: %w", command.ErrGuard, io.EOF), true},
+		{"orch itself", fmt.Errorf("sh: %w: %w", command.ErrGone, syscall.ENOENT), true},
 		{"permission", syscall.EACCES, false},
 		{"a git that was killed", &command.ExitError{Argv: []string{"git", "rev-parse"}, ExitCode: 137, Signal: "SIGKILL"}, true},
 		{"a git that crashed", &command.ExitError{Argv: []string{"git", "rev-parse"}, ExitCode: 139, Signal: "SIGSEGV"}, false},

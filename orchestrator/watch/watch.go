@@ -15,7 +15,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Event is something that happened in the epic, with the state after it.
@@ -98,26 +97,13 @@ func (w *Watch) readJournal(each func(Event) error) error {
 // longer what the epic is.
 func (w *Watch) Resets() int { return w.resets }
 
-// Snapshot is the epic, for somebody who only looks, and what its agents do, as of the last Read. The
-// activity is empty where the newest run has ended, and where it has told of none for a while, as
-// after it was killed.
+// Snapshot is the epic, and what its agents do, as of the last Read. The activity is empty where
+// the newest run has ended, and where it has told of none for a while, as after it was killed.
 func (w *Watch) Snapshot() (epic.State, Activity) {
-	s := w.state.Looked()
-	if !s.Run.Ended.IsZero() || !w.activity.fresh(s.Run.Number, w.now()) {
-		return s, Activity{}
+	if !w.state.Run.Ended.IsZero() || !w.activity.fresh(w.state.Run.Number, w.now()) {
+		return w.state, Activity{}
 	}
-	return s, w.activity
-}
-
-// Against is the epic as of the last Read, compared with a reading of the tracker. It fails
-// where the reading does not have the epic: an empty tracker says nothing of it.
-func (w *Watch) Against(issues []tracker.Issue) (epic.State, error) {
-	if w.state.Epic != "" {
-		if _, err := epic.FindEpic(issues, w.state.Epic); err != nil {
-			return w.state, err
-		}
-	}
-	return epic.WithSurvey(w.state.Looked(), issues, w.now()), nil
+	return w.state, w.activity
 }
 
 // Holder tells who drives the epic now; ok is false where nobody does. It fails where the lock
