@@ -144,6 +144,13 @@ func pass(ctx context.Context, from <-chan Request, to chan<- Request) {
 	}
 }
 
+// GiveUp ends the run before it has begun its work, as when what it is for was refused; only between
+// Open and Run. It fails as the journal does.
+func (o *Orchestrator) GiveUp() error {
+	sum := epic.Summarize(o.loop.State, o.fx.Now())
+	return o.loop.record(epic.Event{Fact: epic.RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
+}
+
 // Land has the loop land what a session's model has done for a task, as if its
 // agent had just ended. It fails when no attempt of the task is open.
 func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {

@@ -31,7 +31,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	fx := o.fx
 	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
 	before := ""
-	if run := o.loop.State.Run; run.Number > 0 && run.Ended.IsZero() {
+	if run := lastRun(o.loop.State); run.Number > 0 && run.Ended.IsZero() {
 		before = lastRemembered(records)
 	}
 	var said []tamper.Change
@@ -48,6 +48,15 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 		return nil, nil
 	}
 	return []epic.Event{tampering(found, duringKilled)}, nil
+}
+
+// lastRun is the newest run that started programs orch does not know: a command that settles the epic branch
+// starts none, also where it was refused or killed.
+func lastRun(s epic.State) epic.Run {
+	if s.Run.Mode == epic.ModeSettle {
+		return s.Looked().Run
+	}
+	return s.Run
 }
 
 // duringKilled is when something was changed that the run after finds.
@@ -75,7 +84,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.Driven() || !s.Run.Ended.IsZero() {
+	if !s.Driven() || !lastRun(s).Ended.IsZero() {
 		found, err := guard.Clear(nil) // before git is asked anything
 		return lines(found), err
 	}
@@ -101,6 +110,17 @@ func lines(found []tamper.Change) (said []string) {
 		said = append(said, c.String())
 	}
 	return said
+}
+
+// Note writes down that a branch of the person's has all work of an epic that no run drives. It fails with a
+// *epicstore.HeldError where one does, and as the journal does.
+func Note(ctx context.Context, deps Deps, f epic.EpicLandedInto, reason string) (err error) {
+	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Unlock()) }()
+	return noteBefore(deps, epic.Event{Fact: f, Reason: reason})
 }
 
 // noteBefore writes an event into the journal of an epic that no run drives, and whose lock this

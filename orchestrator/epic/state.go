@@ -31,6 +31,7 @@ type State struct {
 	index   map[TaskID]int // of Tasks
 	before  *Run           // the newest run, while Run is that of a command that is none
 	tip     tipState
+	merged  merged
 	tracker trackerState
 	untaken int // requests that nobody has taken yet, and that are applied here
 

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,8 +38,9 @@ func (w *Workspace) GiveBack(ctx context.Context, o *orchestrator.Orchestrator) 
 	if w.Config.Worktree.Dir != "" {
 		return err
 	}
-	rm := os.Remove(w.Besides())
-	if rm != nil && !errors.Is(rm, os.ErrNotExist) && !errors.Is(rm, syscall.ENOTEMPTY) && !errors.Is(rm, syscall.EEXIST) {
+	switch rm := syscall.Rmdir(w.Besides()); rm { // which takes neither a link nor a file away
+	case nil, syscall.ENOENT, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST:
+	default:
 		w.warnLeft(w.Besides(), rm.Error(), "")
 	}
 	return err
