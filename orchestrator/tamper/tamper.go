@@ -256,11 +256,18 @@ func (g *Guard) checkFiles(ctx context.Context) (found []Change, err error) {
 		if fileErr != nil {
 			err = errors.Join(err, fmt.Errorf("putting %s back: %w", path, fileErr))
 		}
-		if fault.Of(fileErr) != nil {
+		if Transient(fileErr) {
 			g.sigs[path] = looked // the next look has to see it
 		}
 	}
 	return found, err
+}
+
+// Transient reports whether err is a fault of the machine, after which the next look compares again. That something in
+// the git directory cannot be moved is none: whoever planted it may have seen to that.
+func Transient(err error) bool {
+	var refused *private.RefusedError
+	return fault.Of(err) != nil && !errors.As(err, &refused)
 }
 
 // checkFile compares one file whose looks have changed; most often that is one change, or none.

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
@@ -54,15 +55,15 @@ func New(o Options) *Engine { return &Engine{o} }
 func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Progress)) (engine.Work, error) {
 	t, err := e.turn(j, progress)
 	if err != nil {
-		return noStart("preparing the brief", err)
+		return noStart("preparing the brief", private.Refused(err))
 	}
 	defer t.files.Close()
 	if what, err := t.place(ctx); err != nil {
-		return noStart(what, err)
+		return noStart(what, private.Refused(err))
 	}
 	spec, env, err := t.prepare()
 	if err != nil {
-		return noStart("preparing the brief", err)
+		return noStart("preparing the brief", private.Refused(err))
 	}
 	if j.HandOver {
 		return engine.Work{HandOver: true}, nil
