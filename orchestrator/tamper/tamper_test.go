@@ -248,6 +248,12 @@ func TestSettings(t *testing.T) {
 		{"where all is pushed to", []string{"remote.pushDefault=evil"}, "remote.pushdefault", ""},
 		{"large files", []string{"lfs.url=https://evil/x", "lfs.concurrenttransfers=3"}, "lfs.url", "lfs.concurrenttransfers"},
 		{"another place for all", []string{"url.https://evil/.insteadOf=https://"}, "url.https://evil/.insteadof", ""},
+		{"truths that are none", []string{"branch.autosetupmerge=x", "color.branch=nonsense", "status.short=maybe", "user.name=Another"},
+			"branch.autosetupmerge (with which git fails), color.branch (with which git fails), status.short (with which git fails)", "user.name"},
+		{"values that are unknown", []string{"merge.conflictstyle=q", "push.default=q", "core.abbrev=-3"},
+			"core.abbrev (with which git fails), merge.conflictstyle (with which git fails), push.default (with which git fails)", ""},
+		{"values that are known", []string{"color.branch=always", "merge.conflictstyle=diff3", "pull.rebase=it's! fine"}, "", "color.branch, merge.conflictstyle, pull.rebase"},
+		{"files that do not end", []string{"blame.ignorerevsfile=/dev/zero", "diff.orderfile=/dev/zero"}, "blame.ignorerevsfile, diff.orderfile", ""},
 		{"of an editor", []string{"branch.topic.vscode-merge-base=origin/main"}, "", ""},
 	}
 	for _, tt := range tests {
@@ -263,7 +269,7 @@ func TestSettings(t *testing.T) {
 			require.NoError(t, err)
 			for _, key := range tt.set {
 				name, value, _ := strings.Cut(key, "=")
-				w.Git("config", name, value)
+				w.Git("config", "--file", ".git/config", name, value) // which reads no other setting
 			}
 			var want, got, before []string
 			if tt.back != "" {
@@ -298,6 +304,25 @@ func TestSettings(t *testing.T) {
 			require.Empty(t, found, "each once")
 		})
 	}
+}
+
+// TestValueThatIsMissing: a name alone is true to git, or nothing that it can go by.
+func TestValueThatIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config, err := os.ReadFile(filepath.Join(w.common, "config"))
+	require.NoError(t, err)
+	w.write("config", string(config)+"[core]\n\tignorecase\n", 0o644)
+	g := w.guard()
+	_, _, err = g.Begin(t.Context(), "", nil)
+	require.NoError(t, err)
+	w.write("config", string(config)+"[core]\n\tignorecase =\n[user]\n\tname\n", 0o644)
+	found, err := g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, "was changed: user.name (with which git fails)", found[0].What)
+	require.Equal(t, "was changed: core.ignorecase", found[1].What)
+	require.NotEmpty(t, w.Git("status", "--short", "--branch"))
 }
 
 // TestDeletedBranch is quiet about settings that go with a branch.
