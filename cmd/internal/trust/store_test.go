@@ -122,6 +122,27 @@ func TestThePlaceIsOutside(t *testing.T) {
 	require.Empty(t, project.PersonDir(cli.Process{Env: []string{"HOME=" + repo}}, "XDG_STATE_HOME", ".local/state", repo))
 }
 
+// What is kept has no secrets, and is found again in an environment with them or without.
+func TestSecretsAreNotKept(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	question := func(command string, env ...string) *Question {
+		q := ask(t, home, "one", command)
+		q.app.Redact = redact.New(redact.Options{Env: env})
+		return q
+	}
+	q := question("push hunter2-canary", "DEPLOY_TOKEN=hunter2-canary")
+	require.NoError(t, q.Answer(true))
+	text, err := os.ReadFile(filepath.Join(q.store.dir(), fileOf(q.Plan.Digest())))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "canary")
+	require.Contains(t, string(text), "[redacted DEPLOY_TOKEN]")
+	require.Equal(t, Trusted, question("push hunter2-canary").State())
+	require.Equal(t, Untrusted, question("push hunter3-canary").State())
+	require.NoError(t, question("push hunter2-canary").Answer(false))
+	require.Equal(t, Denied, question("push hunter2-canary").State())
+}
+
 func TestCommandsInClientFiles(t *testing.T) {
 	t.Parallel()
 	a := clientItem(".mcp.json", []byte(`{"mcpServers": {"x": {"command": "npx", "args": ["-y", "evil it"], "env": {}}, "y": {"url": "http://evil"}}}`))
