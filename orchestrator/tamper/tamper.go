@@ -199,7 +199,7 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 
 // foresee compares, and leaves all as it is.
 func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
-	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders}, maps.Clone(g.sigs), g.refs, g.kept
+	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders, maps.Clone(g.was.Ongoing)}, maps.Clone(g.sigs), g.refs, g.kept
 	g.dry, g.to = true, map[string]string{}
 	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
 	return g.compare(ctx)
@@ -207,8 +207,9 @@ func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
 
 func (g *Guard) compare(ctx context.Context) ([]Change, error) {
 	found, err := g.checkFiles(ctx)
+	ongoing, ongoingErr := g.checkOngoing()
 	refs, refErr := g.checkRefs(ctx)
-	return append(found, refs...), errors.Join(err, refErr)
+	return slices.Concat(found, ongoing, refs), errors.Join(err, ongoingErr, refErr)
 }
 
 // take reads everything anew.
@@ -229,6 +230,9 @@ func (g *Guard) take(ctx context.Context) (record, error) {
 		r.Files[path] = e
 	}
 	g.sigs[fetchHead] = g.signature(fetchHead)
+	if r.Ongoing, err = g.takeOngoing(); err != nil {
+		return r, err
+	}
 	r.Refs, err = g.references(ctx)
 	return r, err
 }
