@@ -32,19 +32,19 @@ type applying struct {
 var claimRefusals = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^Error (?:claiming|resolving) (\S+): (.*)$`) })
 
 // claim makes all claims in one call. Who got one is in the answer; who did not
-// is told on standard error, whatever the exit code.
+// is printed on standard error, whatever the exit code.
 func (a *applying) claim(ctx context.Context) error {
 	if len(a.claims) == 0 {
 		return nil
 	}
 	args := []string{"--actor", a.actor, "update"}
 	for _, n := range a.claims {
-		if id := a.changes[n].ID; plain(id) {
+		if id := a.changes[n].ID; isPlainID(id) {
 			args = append(args, id)
 		}
 	}
 	res, err := a.bd.call(ctx, nil, append(args, "--claim", "--json")...)
-	if lost(err) {
+	if maybeDone(err) {
 		return err // the same actor may claim again
 	}
 	refused := map[string]string{}
@@ -61,7 +61,7 @@ func (a *applying) claim(ctx context.Context) error {
 		id := a.changes[n].ID
 		switch why := refused[id]; {
 		case got[id]:
-		case !plain(id):
+		case !isPlainID(id):
 			a.outcomes[n].Err = fmt.Errorf("%q is no id of bd's: %w", id, tracker.ErrRefused)
 		case why != "":
 			a.outcomes[n].Err = claimError(id, why)
@@ -112,7 +112,7 @@ func (a *applying) inBatch(ctx context.Context) error {
 		lines.WriteByte('\n')
 	}
 	res, err := a.bd.call(ctx, lines.Bytes(), "--actor", a.actor, "batch", "--json")
-	if err == nil && operations(res.Stdout) == len(a.batch) {
+	if err == nil && countOperations(res.Stdout) == len(a.batch) {
 		return nil
 	}
 	left, back := a.undone(ctx, a.batch)
@@ -124,8 +124,8 @@ func (a *applying) inBatch(ctx context.Context) error {
 	return nil
 }
 
-// operations is how many lines of a batch bd says it made; 0 when it does not say.
-func operations(answer []byte) int {
+// countOperations is how many lines of a batch bd says it made; 0 when it does not say.
+func countOperations(answer []byte) int {
 	var said struct {
 		Operations int `json:"operations"`
 	}
@@ -153,15 +153,15 @@ func (a *applying) undone(ctx context.Context, places []int) (left []int, err er
 	}
 	x := tracker.NewIndex(issues)
 	for _, n := range places {
-		if !shows(x, a.changes[n]) {
+		if !hasChange(x, a.changes[n]) {
 			left = append(left, n)
 		}
 	}
 	return left, nil
 }
 
-// shows reports whether the tracker has what the change wants.
-func shows(x *tracker.Index, c tracker.Change) bool {
+// hasChange reports whether the tracker has what the change wants.
+func hasChange(x *tracker.Index, c tracker.Change) bool {
 	i, ok := x.Issue(c.ID)
 	switch c.Kind {
 	case tracker.Close:
@@ -186,20 +186,20 @@ func (a *applying) oneByOne(ctx context.Context) error {
 			continue
 		}
 		err := a.alone(ctx, n)
-		if lost(err) {
+		if maybeDone(err) {
 			left, back := a.undone(ctx, []int{n})
 			if back != nil || len(left) > 0 {
 				return errors.Join(err, back)
 			}
 			err = nil
 		}
-		a.outcomes[n].Err = refusal(c.ID, err)
+		a.outcomes[n].Err = refusedError(c.ID, err)
 	}
 	return nil
 }
 
-// refusal is the outcome of a call that bd answered with no.
-func refusal(id string, err error) error {
+// refusedError is the error of a call that bd refused.
+func refusedError(id string, err error) error {
 	var call *CallError
 	switch {
 	case err == nil:

@@ -122,11 +122,11 @@ func (b *BD) Name() string { return "bd " + b.version.String() }
 // CallError is a bd call that failed.
 type CallError struct {
 	Args []string
-	Said string // what bd said, at most 300 bytes
+	Said string // what bd printed, at most 300 bytes
 	Err  error
 }
 
-// Error tells the command and what bd said.
+// Error is the command and what bd printed.
 func (e *CallError) Error() string {
 	return fmt.Sprintf("bd %s: %s", e.Args[0], cmp.Or(e.Said, e.Err.Error()))
 }
@@ -151,7 +151,7 @@ func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (command.Re
 	}
 	for {
 		res, err := b.opt.Run(ctx, command.Cmd{Dir: b.opt.Dir, Argv: append([]string{b.opt.Binary}, args...), Env: b.env(), Stdin: stdin, MaxOutputBytes: b.opt.MaxBytes})
-		if wrong := foreign(res.Stderr); wrong != "" {
+		if wrong := foreignDatabase(res.Stderr); wrong != "" {
 			return res, fmt.Errorf("%w: %s", ErrWrongDatabase, wrong)
 		}
 		if err == nil && res.DroppedBytes > 0 {
@@ -160,15 +160,15 @@ func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (command.Re
 		if err == nil {
 			return res, nil
 		}
-		if strings.Contains(string(res.Stderr), "exclusive lock") && wait(ctx, 250*time.Millisecond) {
+		if strings.Contains(string(res.Stderr), "exclusive lock") && sleep(ctx, 250*time.Millisecond) {
 			continue // bd 1.0.0 does not wait for its lock by itself
 		}
-		return res, &CallError{Args: args, Said: said(ctx, res), Err: err}
+		return res, &CallError{Args: args, Said: errorText(ctx, res), Err: err}
 	}
 }
 
-// wait passes d; false when ctx ends first.
-func wait(ctx context.Context, d time.Duration) bool {
+// sleep waits for d; false when ctx ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -187,8 +187,8 @@ func (b *BD) env() []string {
 		"BD_DISABLE_METRICS=1", "DOLT_METRICS_DISABLED=1", "BD_NO_PARTIAL_ID_NOTICE=1")
 }
 
-// foreign is the line with which bd says that it made or took another database.
-func foreign(stderr []byte) string {
+// foreignDatabase is the line in which bd reports that it made or used another database.
+func foreignDatabase(stderr []byte) string {
 	for line := range strings.Lines(string(stderr)) {
 		for _, sign := range []string{"no beads configuration found", "failed to load beads config", "using default database name"} {
 			if strings.Contains(line, sign) {
@@ -202,9 +202,9 @@ func foreign(stderr []byte) string {
 // maxSaid is how many bytes of a text of bd are passed on.
 const maxSaid = 300
 
-// said is what bd said about a failure: the error of the last JSON object that
+// errorText is what bd printed about a failure: the error of the last JSON object that
 // it printed, else its text.
-func said(ctx context.Context, res command.Result) string {
+func errorText(ctx context.Context, res command.Result) string {
 	for _, out := range [][]byte{res.Stdout, res.Stderr} {
 		raw, err := firstValue(ctx, out)
 		var e struct {
@@ -248,7 +248,7 @@ func (b *BD) Apply(ctx context.Context, actor string, changes []tracker.Change) 
 		switch {
 		case c.Kind == tracker.Claim:
 			a.claims = append(a.claims, n)
-		case c.Kind == tracker.Create || !plain(c.ID) || b.version.before(batchSince):
+		case c.Kind == tracker.Create || !isPlainID(c.ID) || b.version.before(batchSince):
 			a.single = append(a.single, n)
 		default:
 			a.batch = append(a.batch, n)
@@ -265,8 +265,8 @@ func (b *BD) Apply(ctx context.Context, actor string, changes []tracker.Change) 
 	return a.outcomes, nil
 }
 
-// plain reports whether an id can stand in a line of a batch, and as an argument.
-func plain(id string) bool {
+// isPlainID reports whether an id can be used in a line of a batch, and as an argument.
+func isPlainID(id string) bool {
 	if id == "" || id[0] == '-' {
 		return false
 	}
@@ -278,9 +278,9 @@ func plain(id string) bool {
 	return true
 }
 
-// lost reports whether a call may have done its work although it failed: it was
+// maybeDone reports whether a call may have done its work although it failed: it was
 // killed, ran out of time, or its answer did not arrive.
-func lost(err error) bool {
+func maybeDone(err error) bool {
 	var exit *command.ExitError
 	return err != nil && !(errors.As(err, &exit) && exit.Signal == "" && exit.ExitCode == 1)
 }

@@ -118,8 +118,8 @@ func notPlain(path string, mode fs.FileMode) error {
 	return e
 }
 
-// Empty is the error of a tracker whose file is there and has no issue, for who looks for one. It is nil
-// where the file has one, is not there, or cannot be looked at.
+// Empty is the error of a tracker whose file is there and has no issue, for a caller that looks for one. It is nil
+// where the file has one, is not there, or cannot be read.
 func (f *File) Empty() error {
 	records, err := f.read()
 	if err != nil || len(issuesOf(records)) > 0 || !isFile(f.path()) {

@@ -15,12 +15,12 @@ import (
 // ErrRefused when a field is not allowed or the id is taken, and with
 // ErrNotFound when there is no such parent.
 func (f *File) Create(ctx context.Context, i tracker.Issue, parent string) (made tracker.Issue, err error) {
-	err = f.change(ctx, func(b *book) error {
-		id, err := b.create(i, parent)
+	err = f.change(ctx, func(tx *transaction) error {
+		id, err := tx.create(i, parent)
 		if err != nil {
 			return err
 		}
-		made = *b.records[b.at[id]].issue
+		made = *tx.records[tx.at[id]].issue
 		return nil
 	})
 	return made, err
@@ -29,8 +29,8 @@ func (f *File) Create(ctx context.Context, i tracker.Issue, parent string) (made
 // Update changes the fields of an issue. Its id stays. It fails with ErrNotFound,
 // with ErrRefused when a field is not allowed, and with what edit returns.
 func (f *File) Update(ctx context.Context, id string, edit func(*tracker.Issue) error) (made tracker.Issue, err error) {
-	err = f.change(ctx, func(b *book) error {
-		i, err := b.issue(id)
+	err = f.change(ctx, func(tx *transaction) error {
+		i, err := tx.issue(id)
 		if err != nil {
 			return err
 		}
@@ -38,7 +38,7 @@ func (f *File) Update(ctx context.Context, id string, edit func(*tracker.Issue) 
 		if err := edit(i); err != nil {
 			return err
 		}
-		i.ID, i.UpdatedAt = was.ID, b.now
+		i.ID, i.UpdatedAt = was.ID, tx.now
 		if err := validate(*i); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func (f *File) Update(ctx context.Context, id string, edit func(*tracker.Issue) 
 			if i.Status == tracker.StatusClosed {
 				return fmt.Errorf("a status cannot be set to closed; close it: %w", tracker.ErrRefused)
 			}
-			b.status(i, i.Status)
+			tx.status(i, i.Status)
 			i.Assignee = who
 		}
 		made = *i
@@ -59,22 +59,22 @@ func (f *File) Update(ctx context.Context, id string, edit func(*tracker.Issue) 
 // CloseIssue closes an issue as a person does: one that is blocked, and an epic
 // with open children, are refused (ErrRefused) unless force is set.
 func (f *File) CloseIssue(ctx context.Context, id, reason string, force bool) error {
-	return f.change(ctx, func(b *book) error {
-		i, err := b.issue(id)
+	return f.change(ctx, func(tx *transaction) error {
+		i, err := tx.issue(id)
 		if err != nil {
 			return err
 		}
-		if err := b.mayClose(i); err != nil && !force {
+		if err := tx.mayClose(i); err != nil && !force {
 			return err
 		}
-		b.close(i, reason)
+		tx.close(i, reason)
 		i.ClosedBy = f.opt.Actor
 		return nil
 	})
 }
 
-func (b *book) mayClose(i *tracker.Issue) error {
-	x := b.index()
+func (tx *transaction) mayClose(i *tracker.Issue) error {
+	x := tx.index()
 	var open []string
 	for _, d := range i.Dependencies {
 		if t, ok := x.Issue(d.DependsOnID); ok && d.Type == tracker.DepBlocks && !t.Status.Done() {
@@ -99,16 +99,16 @@ func (b *book) mayClose(i *tracker.Issue) error {
 // ErrRefused for a circle, an issue and itself, and an epic that blocks a task or
 // the other way round.
 func (f *File) AddDependency(ctx context.Context, from, to, kind string) error {
-	return f.change(ctx, func(b *book) error {
-		i, err := b.issue(from)
+	return f.change(ctx, func(tx *transaction) error {
+		i, err := tx.issue(from)
 		if err != nil {
 			return err
 		}
-		target, err := b.issue(to)
+		target, err := tx.issue(to)
 		if err != nil {
 			return err
 		}
-		if err := b.mayDepend(i, target, kind); err != nil {
+		if err := tx.mayDepend(i, target, kind); err != nil {
 			return err
 		}
 		for _, d := range i.Dependencies {
@@ -119,13 +119,13 @@ func (f *File) AddDependency(ctx context.Context, from, to, kind string) error {
 				return fmt.Errorf("%s depends on %s already (%s): %w", from, to, d.Type, tracker.ErrRefused)
 			}
 		}
-		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: from, DependsOnID: to, Type: kind, CreatedAt: b.now})
-		i.UpdatedAt = b.now
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: from, DependsOnID: to, Type: kind, CreatedAt: tx.now})
+		i.UpdatedAt = tx.now
 		return nil
 	})
 }
 
-func (b *book) mayDepend(i, target *tracker.Issue, kind string) error {
+func (tx *transaction) mayDepend(i, target *tracker.Issue, kind string) error {
 	if i.ID == target.ID {
 		return fmt.Errorf("%s cannot depend on itself: %w", i.ID, tracker.ErrRefused)
 	}
@@ -133,7 +133,7 @@ func (b *book) mayDepend(i, target *tracker.Issue, kind string) error {
 	if blocking && (i.Type == tracker.TypeEpic) != (target.Type == tracker.TypeEpic) {
 		return fmt.Errorf("epics block only epics, and tasks only tasks: %w", tracker.ErrRefused)
 	}
-	if (blocking || kind == tracker.DepWaitsFor || kind == tracker.DepParent) && b.reaches(target.ID, i.ID) {
+	if (blocking || kind == tracker.DepWaitsFor || kind == tracker.DepParent) && tx.reaches(target.ID, i.ID) {
 		return fmt.Errorf("%s depends on %s already, this would be a circle: %w", target.ID, i.ID, tracker.ErrRefused)
 	}
 	return nil
@@ -141,7 +141,7 @@ func (b *book) mayDepend(i, target *tracker.Issue, kind string) error {
 
 // reaches reports whether from depends on to, over any number of edges that
 // block or contain.
-func (b *book) reaches(from, to string) bool {
+func (tx *transaction) reaches(from, to string) bool {
 	seen := map[string]bool{}
 	next := []string{from}
 	for len(next) > 0 {
@@ -150,7 +150,7 @@ func (b *book) reaches(from, to string) bool {
 		if id == to {
 			return true
 		}
-		i, err := b.issue(id)
+		i, err := tx.issue(id)
 		if err != nil || seen[id] {
 			continue
 		}
@@ -167,8 +167,8 @@ func (b *book) reaches(from, to string) bool {
 // RemoveDependency takes every edge from one issue to another away. It fails with
 // ErrNotFound when there is none.
 func (f *File) RemoveDependency(ctx context.Context, from, to string) error {
-	return f.change(ctx, func(b *book) error {
-		i, err := b.issue(from)
+	return f.change(ctx, func(tx *transaction) error {
+		i, err := tx.issue(from)
 		if err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ func (f *File) RemoveDependency(ctx context.Context, from, to string) error {
 		if len(left) == len(i.Dependencies) {
 			return fmt.Errorf("%s does not depend on %s: %w", from, to, tracker.ErrNotFound)
 		}
-		i.Dependencies, i.UpdatedAt = left, b.now
+		i.Dependencies, i.UpdatedAt = left, tx.now
 		return nil
 	})
 }
@@ -184,7 +184,7 @@ func (f *File) RemoveDependency(ctx context.Context, from, to string) error {
 // Import takes issues in: those with a known id replace what is there, others
 // are added. It fails as a whole, with ErrRefused, when one is not allowed.
 func (f *File) Import(ctx context.Context, issues []tracker.Issue) (created, updated int, err error) {
-	err = f.change(ctx, func(b *book) error {
+	err = f.change(ctx, func(tx *transaction) error {
 		created, updated = 0, 0
 		for _, i := range issues {
 			if i.ID == "" || i.Title == "" || i.Status == "" {
@@ -193,12 +193,12 @@ func (f *File) Import(ctx context.Context, issues []tracker.Issue) (created, upd
 			if !i.Has("_type") {
 				i.Keep("_type", "issue")
 			}
-			if n, ok := b.at[i.ID]; ok {
-				b.records[n].issue = &i
+			if n, ok := tx.at[i.ID]; ok {
+				tx.records[n].issue = &i
 				updated++
 				continue
 			}
-			b.add(i)
+			tx.add(i)
 			created++
 		}
 		return nil
@@ -212,5 +212,5 @@ func (f *File) Export(context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(records, records)
+	return encodeRecords(records, records)
 }

@@ -44,7 +44,7 @@ type File struct {
 	cache []record
 }
 
-// stamp tells one content of a file from another.
+// stamp changes when the content of a file does.
 type stamp struct {
 	size int64
 	mod  time.Time
@@ -135,32 +135,32 @@ func (f *File) Survey(context.Context) ([]tracker.Issue, error) {
 	return issuesOf(records), err
 }
 
-// book is the tracker while it is being changed, under the lock.
-type book struct {
+// transaction is a change of the tracker, made under its lock.
+type transaction struct {
 	records []record
 	at      map[string]int
 	now     time.Time
 	actor   string
 }
 
-func (b *book) issue(id string) (*tracker.Issue, error) {
-	n, ok := b.at[id]
+func (tx *transaction) issue(id string) (*tracker.Issue, error) {
+	n, ok := tx.at[id]
 	if !ok {
 		return nil, fmt.Errorf("%s: %w", id, tracker.ErrNotFound)
 	}
-	return b.records[n].issue, nil
+	return tx.records[n].issue, nil
 }
 
-func (b *book) index() *tracker.Index { return tracker.NewIndex(issuesOf(b.records)) }
+func (tx *transaction) index() *tracker.Index { return tracker.NewIndex(issuesOf(tx.records)) }
 
-func (b *book) add(i tracker.Issue) {
-	b.at[i.ID] = len(b.records)
-	b.records = append(b.records, record{issue: &i})
+func (tx *transaction) add(i tracker.Issue) {
+	tx.at[i.ID] = len(tx.records)
+	tx.records = append(tx.records, record{issue: &i})
 }
 
 // change runs edit on the tracker under its lock, and replaces the file when
 // edit has no error. It fails when the lock is not had before ctx ends.
-func (f *File) change(ctx context.Context, edit func(*book) error) error {
+func (f *File) change(ctx context.Context, edit func(*transaction) error) error {
 	if err := os.MkdirAll(f.opt.Dir, 0o755); err != nil {
 		return fmt.Errorf("making the tasks' folder: %w", err)
 	}
@@ -172,33 +172,33 @@ func (f *File) change(ctx context.Context, edit func(*book) error) error {
 	return errors.Join(err, lock.Unlock())
 }
 
-func (f *File) changeLocked(edit func(*book) error) error {
+func (f *File) changeLocked(edit func(*transaction) error) error {
 	records, err := f.read()
 	if err != nil {
 		return err
 	}
-	b := &book{at: map[string]int{}, now: f.opt.Now().UTC().Truncate(time.Second), actor: f.opt.Actor}
+	tx := &transaction{at: map[string]int{}, now: f.opt.Now().UTC().Truncate(time.Second), actor: f.opt.Actor}
 	for n, r := range records {
 		if r.issue != nil {
 			i := *r.issue
 			i.Dependencies, i.Labels = slices.Clone(i.Dependencies), slices.Clone(i.Labels)
-			r.issue, b.at[i.ID] = &i, n
+			r.issue, tx.at[i.ID] = &i, n
 		}
-		b.records = append(b.records, r)
+		tx.records = append(tx.records, r)
 	}
-	if err := edit(b); err != nil {
+	if err := edit(tx); err != nil {
 		return err
 	}
-	data, err := encode(b.records, records)
+	data, err := encodeRecords(tx.records, records)
 	if err != nil {
 		return err
 	}
 	return replace(f.path(), data)
 }
 
-// encode writes records as lines. Those that are as they were keep their line byte
+// encodeRecords writes records as lines. Those that are as they were keep their line byte
 // for byte, so that what a person sees of a change is the change.
-func encode(records, were []record) ([]byte, error) {
+func encodeRecords(records, were []record) ([]byte, error) {
 	var out bytes.Buffer
 	for n, r := range records {
 		line := r.raw
@@ -244,10 +244,10 @@ func (f *File) Apply(ctx context.Context, actor string, changes []tracker.Change
 		return nil, fmt.Errorf("%s: %w", f.opt.Dir, ErrNoDatabase)
 	}
 	var outcomes []tracker.Outcome
-	err := f.change(ctx, func(b *book) error {
+	err := f.change(ctx, func(tx *transaction) error {
 		outcomes = nil
 		for _, c := range changes {
-			id, err := b.apply(actor, c)
+			id, err := tx.apply(actor, c)
 			outcomes = append(outcomes, tracker.Outcome{ID: id, Err: err})
 		}
 		return nil
@@ -258,32 +258,32 @@ func (f *File) Apply(ctx context.Context, actor string, changes []tracker.Change
 	return outcomes, nil
 }
 
-func (b *book) apply(actor string, c tracker.Change) (string, error) {
+func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 	if c.Kind == tracker.Create {
-		for _, r := range b.records {
+		for _, r := range tx.records {
 			if r.issue != nil && sameIssue(*r.issue, *c.Issue) {
 				return r.issue.ID, nil
 			}
 		}
-		return b.create(*c.Issue, "")
+		return tx.create(*c.Issue, "")
 	}
-	i, err := b.issue(c.ID)
+	i, err := tx.issue(c.ID)
 	if err != nil {
 		return c.ID, err
 	}
 	switch c.Kind {
 	case tracker.Claim:
-		err = b.claim(i, actor)
+		err = tx.claim(i, actor)
 	case tracker.SetStatus:
-		b.status(i, c.Status)
+		tx.status(i, c.Status)
 		if c.Note != "" {
 			i.Notes = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n")
 		}
 	case tracker.Close:
-		if i.Status != tracker.StatusClosed { // else it is somebody else's word
+		if i.Status != tracker.StatusClosed { // else another closed it
 			i.ClosedBy = actor
 		}
-		b.close(i, c.Reason)
+		tx.close(i, c.Reason)
 	}
 	return c.ID, err
 }
@@ -302,8 +302,8 @@ func sameIssue(have, want tracker.Issue) bool {
 	return true
 }
 
-// claim is bd's: only an open issue that is nobody's, or the actor's own.
-func (b *book) claim(i *tracker.Issue, actor string) error {
+// claim follows bd: it takes only an open issue without an assignee, or the actor's own.
+func (tx *transaction) claim(i *tracker.Issue, actor string) error {
 	switch {
 	case i.Assignee == actor && (i.Status == tracker.StatusOpen || i.Status == tracker.StatusInProgress):
 	case i.Assignee != "" && i.Assignee != actor && !i.Status.Done():
@@ -311,15 +311,15 @@ func (b *book) claim(i *tracker.Issue, actor string) error {
 	case i.Status != tracker.StatusOpen:
 		return fmt.Errorf("%s is %s: %w", i.ID, i.Status, tracker.ErrRefused)
 	}
-	i.Assignee, i.Status, i.UpdatedAt = actor, tracker.StatusInProgress, b.now
+	i.Assignee, i.Status, i.UpdatedAt = actor, tracker.StatusInProgress, tx.now
 	if !i.Has("started_at") {
-		i.Keep("started_at", b.now)
+		i.Keep("started_at", tx.now)
 	}
 	return nil
 }
 
-func (b *book) status(i *tracker.Issue, s tracker.Status) {
-	i.Status, i.UpdatedAt = s, b.now
+func (tx *transaction) status(i *tracker.Issue, s tracker.Status) {
+	i.Status, i.UpdatedAt = s, tx.now
 	if s != tracker.StatusClosed {
 		i.ClosedAt, i.CloseReason, i.ClosedBy = nil, "", ""
 	}
@@ -328,35 +328,35 @@ func (b *book) status(i *tracker.Issue, s tracker.Status) {
 	}
 }
 
-func (b *book) close(i *tracker.Issue, reason string) {
-	at := b.now
+func (tx *transaction) close(i *tracker.Issue, reason string) {
+	at := tx.now
 	i.Status, i.UpdatedAt, i.ClosedAt, i.CloseReason = tracker.StatusClosed, at, &at, reason
 }
 
 // create adds an issue, with an id of its own when it has none.
-func (b *book) create(i tracker.Issue, parent string) (string, error) {
+func (tx *transaction) create(i tracker.Issue, parent string) (string, error) {
 	if err := validate(i); err != nil {
 		return "", err
 	}
 	if parent != "" {
-		if _, err := b.issue(parent); err != nil {
+		if _, err := tx.issue(parent); err != nil {
 			return "", err
 		}
 	}
 	if i.ID == "" {
-		i.ID = b.newID(parent)
-	} else if _, err := b.issue(i.ID); err == nil {
+		i.ID = tx.newID(parent)
+	} else if _, err := tx.issue(i.ID); err == nil {
 		return "", fmt.Errorf("%s exists: %w", i.ID, tracker.ErrRefused)
 	}
-	i.Status, i.CreatedAt, i.UpdatedAt = tracker.StatusOpen, b.now, b.now
+	i.Status, i.CreatedAt, i.UpdatedAt = tracker.StatusOpen, tx.now, tx.now
 	i.Keep("_type", "issue")
-	if b.actor != "" {
-		i.Keep("created_by", b.actor)
+	if tx.actor != "" {
+		i.Keep("created_by", tx.actor)
 	}
 	if parent != "" {
-		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: i.ID, DependsOnID: parent, Type: tracker.DepParent, CreatedAt: b.now})
+		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: i.ID, DependsOnID: parent, Type: tracker.DepParent, CreatedAt: tx.now})
 	}
-	b.add(i)
+	tx.add(i)
 	return i.ID, nil
 }
 
@@ -381,10 +381,10 @@ func validate(i tracker.Issue) error {
 
 // newID is <parent>.<n>, with a number that no child of it ever had as far as
 // the file tells, or <prefix>-<random base36>.
-func (b *book) newID(parent string) string {
+func (tx *transaction) newID(parent string) string {
 	if parent != "" {
 		most := 0
-		for id := range b.at {
+		for id := range tx.at {
 			rest, ok := strings.CutPrefix(id, parent+".")
 			if n, err := strconv.Atoi(rest); ok && err == nil {
 				most = max(most, n)
@@ -393,20 +393,20 @@ func (b *book) newID(parent string) string {
 		return fmt.Sprintf("%s.%d", parent, most+1)
 	}
 	length := 3
-	for n := len(b.at); n > 500; n /= 36 {
+	for n := len(tx.at); n > 500; n /= 36 {
 		length++
 	}
 	for {
-		id := b.prefix() + "-" + strings.ToLower(rand.Text()[:length])
-		if _, taken := b.at[id]; !taken {
+		id := tx.prefix() + "-" + strings.ToLower(rand.Text()[:length])
+		if _, taken := tx.at[id]; !taken {
 			return id
 		}
 	}
 }
 
 // prefix is that of the ids that are there, else "or".
-func (b *book) prefix() string {
-	for _, r := range b.records {
+func (tx *transaction) prefix() string {
+	for _, r := range tx.records {
 		if r.issue != nil {
 			if p, _, ok := strings.Cut(r.issue.ID, "-"); ok && p != "" {
 				return p

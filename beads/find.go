@@ -13,7 +13,7 @@ import (
 // file is.
 func Find(repo string) (dir string, hasBD, hasFile bool) {
 	dir = filepath.Join(repo, ".beads")
-	if to := redirect(dir); to != "" {
+	if to := readRedirect(dir); to != "" {
 		if !filepath.IsAbs(to) {
 			to = filepath.Join(repo, to)
 		}
@@ -27,8 +27,8 @@ func Find(repo string) (dir string, hasBD, hasFile bool) {
 // maxRedirect is how much of a redirect is read, in bytes: more than a path can be.
 const maxRedirect = 8 << 10
 
-// redirect is where a .beads folder says that the tracker is; "" for there.
-func redirect(dir string) string {
+// readRedirect is the folder to which a .beads folder redirects; "" where it does not.
+func readRedirect(dir string) string {
 	path := filepath.Join(dir, "redirect")
 	if !isFile(path) {
 		return ""

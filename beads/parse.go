@@ -69,13 +69,13 @@ func Parse(ctx context.Context, data []byte) ([]tracker.Issue, error) {
 			return nil, &ParseError{Why: "an object without an id", Quote: text.Clause(string(raw), maxQuote)}
 		}
 	}
-	return decode(ctx, raw)
+	return parseIssues(ctx, raw)
 }
 
-func decode(ctx context.Context, raw []byte) ([]tracker.Issue, error) {
+func parseIssues(ctx context.Context, raw []byte) ([]tracker.Issue, error) {
 	issues, err := decodeIssues(ctx, raw)
 	if ctx.Err() != nil {
-		return nil, parsing(ctx)
+		return nil, cancelError(ctx)
 	}
 	if err != nil {
 		return nil, &ParseError{Why: err.Error(), Quote: text.Clause(string(raw), maxQuote), Err: err}
@@ -114,7 +114,7 @@ func decodeIssues(ctx context.Context, raw []byte) ([]tracker.Issue, error) {
 	return issues, nil
 }
 
-func parsing(ctx context.Context) error {
+func cancelError(ctx context.Context) error {
 	return fmt.Errorf("reading what the tracker printed: %w", context.Cause(ctx))
 }
 
@@ -131,7 +131,7 @@ func firstValue(ctx context.Context, data []byte) ([]byte, error) {
 		line := bytes.TrimLeft(rest, " \t\r\n")
 		if len(line) > 0 && (line[0] == '[' || line[0] == '{') {
 			if ctx.Err() != nil {
-				return nil, parsing(ctx)
+				return nil, cancelError(ctx)
 			}
 			if tries++; tries > maxWarnings {
 				break

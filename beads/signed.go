@@ -24,7 +24,7 @@ const (
 )
 
 // signClosed adds to closed issues by whom they were closed, where bd's log
-// tells. A log that is not there, or not understood, tells nothing.
+// tells. A log that is missing, or not understood, names none.
 func (b *BD) signClosed(issues []tracker.Issue) error {
 	tail, err := readTail(filepath.Join(b.opt.BeadsDir, interactionsName), interactionsTail)
 	if errors.Is(err, fs.ErrNotExist) {

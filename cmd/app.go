@@ -41,6 +41,7 @@ func run(ctx context.Context, p Process, f faults) int {
 	a := &app{viewer: drive.NewReporter(&p), faults: f}
 	a.App = &cli.App{Process: p}
 	defer a.App.End()
+	done := a.App.Guarded()
 	a.App.EndOnSignal()
 	defer a.App.TakeSignals()
 	if a.App.Dir == "" {
@@ -50,12 +51,7 @@ func run(ctx context.Context, p Process, f faults) int {
 		}
 		a.App.Dir = dir
 	}
-	done := a.App.Guarded()
-	exit := execute(ctx, a)
-	if err := done(); err != nil && exit == cli.ExitDone {
-		return a.App.Unread(err)
-	}
-	return exit
+	return done(execute(ctx, a))
 }
 
 func execute(ctx context.Context, a *app) int {

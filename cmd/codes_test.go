@@ -103,9 +103,42 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		}
 		return nil
 	}))
+	verdicts := constants(t, filepath.Join("..", "stophook"), "Verdict")
+	require.Contains(t, verdicts, "WORK_LEFT")
+	for _, v := range verdicts {
+		require.True(t, known[epic.Code(v)], "orch explain does not know the stop hook's %s", v)
+		used[v] = true
+	}
 	for _, r := range cli.Codes()[len(epic.Reasons()):] {
 		require.True(t, used[string(r.Code)], "%s is explained, and nothing prints it", r.Code)
 	}
+}
+
+// constants lists the values of the constants of a type in the package in a folder.
+func constants(t *testing.T, dir, of string) (values []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+	require.NoError(t, err)
+	for _, path := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(f, func(n ast.Node) bool {
+			spec, ok := n.(*ast.ValueSpec)
+			if !ok {
+				return true
+			}
+			if kind, ok := spec.Type.(*ast.Ident); !ok || kind.Name != of {
+				return false
+			}
+			for _, v := range spec.Values {
+				s, err := strconv.Unquote(v.(*ast.BasicLit).Value)
+				require.NoError(t, err)
+				values = append(values, s)
+			}
+			return false
+		})
+	}
+	return values
 }
 
 // TestErrorCodesAreFound shows what the search finds, and what it does not let pass.

@@ -25,6 +25,7 @@ func TestMain(m *testing.M) {
 
 func asOrch() {
 	proc.KeepOwnerBits()
+	proc.KeepName()
 	err := proc.Conceal(cli.MarkName)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -31,7 +31,7 @@ func (a *app) call(ctx context.Context, args []string, stdin []byte) (document [
 	var out bytes.Buffer
 	p := a.App.Process
 	p.Args = append([]string{"orch"}, args...)
-	p.Stdin, p.Stdout = bytes.NewReader(stdin), &out
+	p.Stdin, p.Stdout, p.Served = bytes.NewReader(stdin), &out, true
 	exit = run(ctx, p, a.faults)
 	return out.Bytes(), exit
 }

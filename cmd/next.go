@@ -22,6 +22,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -43,7 +44,7 @@ to claim and nothing is under way, it says so.`,
 			if err := f.check(c); err != nil {
 				return err
 			}
-			return a.next(c.Context(), epic.TaskID(args[0]), f)
+			return workspace.Promising(c.Context(), a.App, args[0], a.next(c.Context(), epic.TaskID(args[0]), f))
 		},
 	}
 	c.Flags().IntVarP(&f.parallel, "max-parallel", "j", 0, "tasks under way at the same time (workflow.run.max_parallel)")
@@ -76,19 +77,17 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return err
 	}
 	fresh := map[epic.TaskID]bool{}
+	if p, err := w.Epic(epicID); err == nil && p != nil && p.State.AtLimit() {
+		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
+			return a.sayNext(w, p.State, me, fresh, q.Needed(untrusted))
+		}
+	}
 	var s epic.State
 	err = d.inTurn(ctx, epicID, f.wait, func(left time.Duration) error {
-		answer, err := d.askRun(ctx, w.EpicDir(epicID), epic.Event{Fact: epic.NextRequested{Holder: me}, Reason: me.String() + " wants a task"}, left)
-		if err != nil {
-			return err
-		}
-		if answer.Task != nil {
-			fresh[answer.Task.ID] = true
-		}
-		p, err := w.Epic(epicID)
+		p, given, err := d.askNext(ctx, epicID, me, f.parallel, left)
 		if err == nil {
 			p.Promise(ctx)
-			s = p.State
+			s, fresh[given] = p.State, true
 		}
 		return err
 	}, func(left time.Duration) error {
@@ -107,9 +106,17 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err != nil {
 		return err
 	}
+	return a.sayNext(w, s, me, fresh, q.Needed(untrusted))
+}
+
+// sayNext tells a session what it has, those that are fresh being new, and how the epic stands.
+func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool, trust document.TrustNeeded) error {
 	sum := epic.Summarize(s, w.App.Now())
+	if err := collect(w.EpicDir(s.Epic), s, me, fresh); err != nil {
+		return err
+	}
 	tasks, others := a.handedOut(w, s, me, fresh)
-	doc := document.NextOf(s, sum, tasks, q.Needed(untrusted))
+	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
@@ -118,14 +125,81 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	for _, h := range tasks {
 		fmt.Fprintf(a.App.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
 	}
-	if untrusted != nil && !doc.Done {
+	if trust.Needed && !doc.Done {
 		fmt.Fprintf(a.App.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")
 	}
 	for _, o := range others {
 		fmt.Fprintf(a.App.Stdout, "%s is in other hands: %s\n", o.Task, o.Holder)
 	}
-	if doc.Done {
+	switch {
+	case doc.Done:
 		fmt.Fprintf(a.App.Stdout, "nothing is left to hand out: %s\n", doc.Reason)
+	case len(tasks) == 0 && doc.Promise == epic.LoopBlocked:
+		fmt.Fprintf(a.App.Stdout, "nothing is handed out: %s\n", doc.Reason)
+	case len(tasks) == 0:
+		fmt.Fprintf(a.App.Stdout, "nothing to hand out now: %s\n", doc.Reason)
+	}
+	return nil
+}
+
+// atOnce is how long a session that has something in hand waits for the answer of a run.
+const atOnce = 5 * time.Second
+
+// askNext asks the run that drives an epic for a task, but for a session that has not been told yet
+// what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
+// none. It fails as askRun does.
+func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.Picture, given epic.TaskID, err error) {
+	if p, err = w.workspace.Epic(epicID); err != nil {
+		return nil, "", err
+	}
+	inHand := 0
+	if p != nil {
+		for _, t := range p.State.Tasks {
+			if at := t.Last(); !inHandOf(t, me) {
+				continue
+			} else if at.Request != "" && orchestrator.Unread(p.Folder, at.Request) {
+				return p, "", nil
+			}
+			inHand++
+		}
+	}
+	if inHand > 0 && most > 0 && inHand >= most {
+		return p, "", nil
+	}
+	e := epic.Event{Fact: epic.NextRequested{Holder: me, Asker: workspace.Self(), AtOnce: inHand > 0}, Reason: me.String() + " wants a task"}
+	if inHand > 0 {
+		wait = min(wait, atOnce)
+	}
+	answer, err := w.askRun(ctx, w.workspace.EpicDir(epicID), e, wait)
+	var late *waitError
+	if err != nil && (inHand == 0 || !errors.As(err, &late)) {
+		return nil, "", err
+	}
+	if answer.Task != nil {
+		given = answer.Task.ID
+	}
+	p, err = w.workspace.Epic(epicID)
+	return p, given, err
+}
+
+// inHandOf reports whether a session has a task to work on.
+func inHandOf(t *epic.Task, me epic.SessionHolder) bool {
+	at := t.Last()
+	return t.State == epic.Running && at.Phase == epic.HandedOver && !at.Unwanted && at.HeldBy(me)
+}
+
+// collect has a session know of the tasks that a run has given it since it asked, and notes them.
+func collect(dir string, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool) error {
+	for _, t := range s.Tasks {
+		at := t.Last()
+		if at.Request == "" || !inHandOf(t, me) {
+			continue
+		}
+		ok, err := orchestrator.CollectAnswer(dir, at.Request, workspace.Self())
+		if err != nil {
+			return err
+		}
+		fresh[t.ID] = fresh[t.ID] || ok
 	}
 	return nil
 }
@@ -135,7 +209,7 @@ func (a *app) handedOut(w *workspace.Workspace, s epic.State, me epic.SessionHol
 	tasks, others = []document.Handed{}, []document.Elsewhere{}
 	for _, t := range s.Tasks {
 		at := t.Last()
-		if !at.InSession || !at.Open() || t.State != epic.Running {
+		if !at.InSession || !at.Open() || t.State != epic.Running || at.Unwanted {
 			continue
 		}
 		if !at.HeldBy(me) {
@@ -208,11 +282,14 @@ func newLandCmd(a *app) *cobra.Command {
 that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
-		RunE: func(c *cobra.Command, args []string) error { return a.land(c.Context(), args[0], f) },
+		RunE: func(c *cobra.Command, args []string) error {
+			return workspace.Promising(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
+		},
 	}
 	f.base = "HEAD"
 	waitFlag(c, &f)
 	trust.Flag(c, &f.trust)
+	c.Flags().BoolVar(&f.seize, "take-over", false, "land it although it is in the hands of another session: for a person at a terminal, who knows that nobody works on it")
 	c.Flags().BoolVar(&f.accept, "accept-protected", false, "land it although it changes protected paths: look at orch diff TASK first")
 	return c
 }
@@ -236,10 +313,13 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
 	}
+	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
+	}
 	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || at.Holder.Same(a.caller())) && task.State != epic.Skipped {
 		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
 	}
-	if err := a.mayLand(p, task, parked); err != nil {
+	if err := a.mayLand(p, task, parked, f); err != nil {
 		return err
 	}
 	if err := trust.Check(ctx, p.Workspace.Project, f.trust, plan.Settings); err != nil {
@@ -286,7 +366,7 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task
 		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != epic.Orphaned {
 			return nil // a run had been asked, and has landed or judged it before it died
 		}
-		if err := a.mayLand(&workspace.Picture{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked); err != nil {
+		if err := a.mayLand(&workspace.Picture{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked, f); err != nil {
 			return err // it was decided while this waited
 		}
 		if now.State == epic.Parked {
@@ -301,19 +381,39 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.Picture, task
 }
 
 // mayLand says why the caller cannot land a task now; nil when it can.
-func (a *app) mayLand(p *workspace.Picture, t *epic.Task, accept bool) error {
+func (a *app) mayLand(p *workspace.Picture, t *epic.Task, accept bool, f runFlags) error {
 	me, at := a.caller(), t.Last()
 	if lost := t.LostBy(me); lost.Number > 0 && !accept {
 		return lostAttempt(p, t, lost)
 	}
-	if at.Open() && at.InSession && at.Holder.Session != "" && me.Session != "" && !at.HeldBy(me) {
-		return &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, at.Holder), Exit: cli.ExitHeld,
-			Why: "the session that a task was handed to lands it", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
+	if at.Open() && !at.HeldBy(me) && (at.InSession && !f.seize || !at.InSession && p.Held && p.Holder.Drives()) {
+		return inOtherHands(p, t)
 	}
 	if !at.Open() && !accept {
 		return notNow(t.ID, "no attempt of it is under way")
 	}
 	return nil
+}
+
+// inOtherHands says who has a task, and what others can do.
+func inOtherHands(p *workspace.Picture, t *epic.Task) error {
+	at := t.Last()
+	e := &cli.Error{Code: "IN_OTHER_HANDS", What: fmt.Sprintf("%s is in the hands of %s", t.ID, by(at)), Exit: cli.ExitHeld}
+	gone := ""
+	if at.InSession {
+		gone = p.Workspace.SessionGone(p.State.Epic)(t, at)
+	}
+	switch {
+	case !at.InSession:
+		e.Why, e.Fix = "the run lands it when its agent has done it", []string{"orch status " + cli.Quote(t.ID)}
+	case gone != "":
+		e.What = fmt.Sprintf("%s was in the hands of %s, which is gone: %s", t.ID, by(at), gone)
+		e.Why, e.Fix = "what it has done is kept, and the task is begun anew", []string{"orch next " + cli.Quote(p.State.Epic), "orch run " + cli.Quote(p.State.Epic)}
+	default:
+		e.Why = "the session that a task was handed to lands it"
+		e.Fix = []string{"orch next " + cli.Quote(p.State.Epic), "a person at a terminal who knows that nobody works on it: orch land " + cli.Quote(t.ID) + " --take-over"}
+	}
+	return e
 }
 
 // lostAttempt tells a session that was away too long what became of its attempt.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,8 +28,28 @@ const defaultWait = 10 * time.Minute
 const answerEvery = 50 * time.Millisecond
 
 func waitFlag(c *cobra.Command, f *runFlags) {
-	c.Flags().DurationVar(&f.wait, "wait", defaultWait, "how long to wait for another orch that has the epic")
+	f.wait = defaultWait
+	c.Flags().Var((*patience)(&f.wait), "wait", "how long to wait for another orch that has the epic")
 }
+
+// patience is a flag for a time that is not below 0.
+type patience time.Duration
+
+// Set takes a time. It fails for what is none, and for one below 0.
+func (p *patience) Set(word string) error {
+	d, err := time.ParseDuration(word)
+	if err == nil && d < 0 {
+		err = errors.New("a time is not below 0")
+	}
+	*p = patience(d)
+	return err
+}
+
+// String is the time.
+func (p *patience) String() string { return time.Duration(*p).String() }
+
+// Type is what help calls the value.
+func (p *patience) Type() string { return "duration" }
 
 // errNoRun says that no run drives the epic, or none any more: one does it oneself. What the run
 // had taken of the request is in the journal.
@@ -66,11 +87,14 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 		return orchestrator.Answer{}, err
 	}
 	w.sayWaiting(holder, wait)
+	_, next := e.Fact.(epic.NextRequested)
+	r := &request{dir: dir, id: id, next: next, now: w.workspace.App.Now}
+	w.workspace.App.AtEnd(r.leave) // also when a signal ends this
 	until := time.Now().Add(wait)
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
 	for {
-		if a, ok, err := orchestrator.TakeAnswer(dir, id); ok || err != nil {
+		if a, ok, err := r.answer(); ok || err != nil {
 			return a, err
 		}
 		now, held, err := epicstore.HeldBy(dir)
@@ -82,29 +106,74 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 			}
 			continue
 		}
-		withdrawn, withdrawErr := orchestrator.Withdraw(dir, id)
-		if a, ok, err := orchestrator.TakeAnswer(dir, id); ok || err != nil { // it has just come
+		late := &waitError{holder: holder, taken: true, wait: wait}
+		if over && ctx.Err() == nil && r.next && w.workspace.App.Served {
+			r.over.Store(true) // the next call of this server collects it
+			return orchestrator.Answer{}, late
+		}
+		a, ok, withdrawn, backErr := r.takeBack()
+		if err = errors.Join(err, backErr); ok || err != nil {
 			return a, err
 		}
-		if err = errors.Join(err, withdrawErr, ctx.Err()); err != nil {
-			return orchestrator.Answer{}, err
+		if ctx.Err() != nil {
+			return orchestrator.Answer{}, ctx.Err()
 		}
-		if over {
-			return orchestrator.Answer{}, &waitError{holder: holder, taken: !withdrawn, wait: wait}
+		if late.taken = !withdrawn; over {
+			return orchestrator.Answer{}, late
 		}
 		return orchestrator.Answer{}, errNoRun
 	}
 }
 
-// posted is the request that somebody has left for the same task before, and that has not been
+// request is what was left for a run, while its asker waits.
+type request struct {
+	dir, id string
+	next    bool // it is for a task, which is of no use to who does not wait any more
+	now     func() time.Time
+	over    atomic.Bool // it was answered, or is not to be taken back
+}
+
+// answer is what the run has answered; ok is false while it has not.
+func (r *request) answer() (a orchestrator.Answer, ok bool, err error) {
+	if a, ok, err = orchestrator.TakeAnswer(r.dir, r.id); ok {
+		r.over.Store(true)
+	}
+	return a, ok, err
+}
+
+// takeBack takes the request back; withdrawn says that no run goes on with it. Where the answer has
+// come in this moment, it is given.
+func (r *request) takeBack() (a orchestrator.Answer, ok, withdrawn bool, err error) {
+	if r.over.Swap(true) {
+		return a, false, true, nil
+	}
+	if r.next {
+		a, ok, err = orchestrator.GiveUp(r.dir, r.id, r.now())
+		return a, ok, !ok, err
+	}
+	withdrawn, err = orchestrator.Withdraw(r.dir, r.id)
+	if a, ok, takeErr := orchestrator.TakeAnswer(r.dir, r.id); ok || takeErr != nil { // it has just come
+		return a, ok, false, takeErr
+	}
+	return a, false, withdrawn, err
+}
+
+// leave takes back a request for a task that nobody waits for any more: the place is another's.
+func (r *request) leave() {
+	if r.next {
+		_, _, _, _ = r.takeBack() // when it fails, the run sees that its asker has gone
+	}
+}
+
+// posted is the request that somebody has left for the same before, and that has not been
 // answered; "" for none.
 func (w driver) posted(dir string, e epic.Event) (id string, err error) {
-	if e.Task == "" {
-		return "", nil
-	}
 	p, err := w.workspace.Picture(dir)
 	if err != nil {
 		return "", err
+	}
+	if f, next := e.Fact.(epic.NextRequested); next {
+		return postedNext(p, f), nil
 	}
 	for _, wish := range p.State.Wishes {
 		if wish.Task == e.Task && wish.Kind == e.Kind() && wish.Refused == "" {
@@ -117,6 +186,24 @@ func (w driver) posted(dir string, e epic.Event) (id string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// postedNext is the request that this process has left for a task before, as a server does.
+func postedNext(p *workspace.Picture, f epic.NextRequested) string {
+	same := func(asker epic.Process, by epic.SessionHolder) bool {
+		return asker == f.Asker && f.Asker != epic.Process{} && by.Same(f.Holder)
+	}
+	for _, wish := range p.State.Wishes {
+		if same(wish.Asker, wish.Holder) && wish.Task == "" && wish.Refused == "" {
+			return wish.ID
+		}
+	}
+	for _, asked := range p.Asked {
+		if g, next := asked.Fact.(epic.NextRequested); next && same(g.Asker, g.Holder) {
+			return asked.Request
+		}
+	}
+	return ""
 }
 
 // sayWaiting tells a person for whom a command waits.

@@ -45,6 +45,7 @@ type runFlags struct {
 	into, base         string
 	duration           time.Duration
 	redBase, takeOver  bool
+	seize              bool // what is in the hands of another session
 	trust              string
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
@@ -126,6 +127,7 @@ func (f runFlags) apply(l *epic.Limits) {
 func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
+		a.App.TakeSignals()
 		return a.viewer.End("", drive.Outcome{}, err)
 	}
 	if w, err = a.putBack(ctx, w, epicID); err == nil {
@@ -138,6 +140,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err == nil {
 		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
+	a.App.TakeSignals() // what failed for want of what a signal has taken away is told to nobody
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
 	}
@@ -211,6 +214,8 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	remark = errors.Join(remark, told.Close())
 	if err == nil {
 		remark = errors.Join(remark, w.keep(dir, o.State(), out))
+	} else {
+		_ = drive.Keep(dir, drive.Failed(held.Run, err)) // what is wrong may be the folder itself; err says so
 	}
 	if closeErr := w.workspace.GiveBack(ctx, o); err == nil && closeErr != nil {
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -196,4 +197,55 @@ func TestStoppedForAWhile(t *testing.T) {
 	out, code := run.end()
 	require.Zero(t, code, out)
 	require.Contains(t, out, "ev=task_landed task=e-1.1")
+}
+
+// signallingGit is a git that interrupts the orch which has started it, the n-th time, and goes on
+// once that has let go of its repository.
+const signallingGit = `#!/bin/sh
+here=$(dirname "$0")
+echo x >>"$here/calls"
+if [ "$(wc -l <"$here/calls")" -eq "$(cat "$here/at")" ]; then
+	kill -INT $PPID
+	until [ -n "$GIT_DIR" ] && [ ! -e "$GIT_DIR" ]; do
+		kill -0 $PPID || exit 1
+		[ -e "$(dirname "$here")/driven" ] && break
+		sleep 0.01
+	done
+fi
+exec %s "$@"
+`
+
+// TestInterruptedAtOnce: however early somebody interrupts orch run, nothing is told but that.
+func TestInterruptedAtOnce(t *testing.T) {
+	t.Parallel()
+	git, err := exec.LookPath("git")
+	require.NoError(t, err)
+	for _, place := range []string{"terminal", "pipe"} {
+		t.Run(place, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `touch "$(dirname "$0")/driven"; echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+			f.task("first")
+			here := filepath.Join(filepath.Dir(f.dir), "git")
+			f.write(filepath.Join(here, "git"), fmt.Sprintf(signallingGit, git))
+			require.NoError(t, os.Chmod(filepath.Join(here, "git"), 0o700))
+			env := []string{"PATH=" + here + ":" + f.bin + ":" + os.Getenv("PATH")}
+			for n := 1; n <= 12; n++ {
+				f.write(filepath.Join(here, "calls"), "")
+				f.write(filepath.Join(here, "at"), fmt.Sprint(n))
+				var out string
+				var code int
+				if place == "terminal" {
+					out, code = f.sit(env, "run", f.epic).end()
+				} else {
+					c := exec.CommandContext(t.Context(), filepath.Join(f.bin, "orch"), "run", f.epic)
+					c.Dir, c.Env = f.dir, append(append([]string{}, f.env...), env...)
+					said, _ := c.CombinedOutput()
+					out, code = string(said), (&seat{Cmd: c}).code()
+				}
+				require.NotContains(t, out, "UNEXPECTED", "git %d", n)
+				require.NotContains(t, out, "error:", "git %d", n)
+				require.Contains(t, []int{0, 130}, code, "git %d: %s", n, out)
+			}
+		})
+	}
 }

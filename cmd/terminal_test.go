@@ -148,7 +148,7 @@ func TestTerminalCloses(t *testing.T) {
 	require.Len(t, gits, 1, "the driver's alone")
 	require.NoError(t, run.terminal.Close())
 	_, code := run.end()
-	require.Equal(t, exitHangup, code)
+	require.Equal(t, cli.ExitHangup, code)
 	require.NoError(t, syscall.Kill(driver.PID, syscall.SIGHUP)) // as from a system that hangs up on all
 	require.Equal(t, driver, f.holder(), "the run goes on")
 

@@ -37,13 +37,17 @@ func (a *app) attended() bool {
 // the epic is held. What a person had to be asked they were asked before: the driver goes by the
 // answers that are kept, and asks nobody.
 func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) error {
+	in := make(chan os.Signal, 4)
+	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(in)
+	a.App.TakeSignals() // from here on they are the driver's
 	d, err := drive.Start(w)
 	if err != nil {
 		return err
 	}
 	a.App.End() // what this process holds of the repository, which only the driver needs from here on
 	hangup := make(chan struct{})
-	defer a.forward(d, hangup)()
+	defer forward(in, d, hangup)()
 	held, ok := d.Held()
 	if !ok {
 		return a.sayEnd(d, epicID, 0)
@@ -77,28 +81,25 @@ func (a *app) sayEnd(d *drive.Driver, epicID epic.TaskID, run int) error {
 	if how == "" {
 		how = fmt.Sprintf("exit %d", code)
 	}
-	return cutOff(epicID, run, max(code, cli.ExitFailed), fmt.Sprintf("its driver, process %d, has ended without a word (%s)", d.PID(), how))
+	return cutOff(epicID, run, fmt.Sprintf("its driver, process %d, has ended without a word (%s)", d.PID(), how))
 }
 
 // cutOff is the error of a viewer whose run has ended without an end; run is 0 where it has not
 // seen it begin.
-func cutOff(epicID epic.TaskID, run, exit int, what string) error {
+func cutOff(epicID epic.TaskID, run int, what string) error {
 	which := "the run"
 	if run > 0 {
 		which = fmt.Sprintf("run %d", run)
 	}
-	return &cli.Error{Code: "RUN_CUT_OFF", What: fmt.Sprintf("%s of %s was cut off: %s", which, epicID, what), Exit: exit,
+	return &cli.Error{Code: "RUN_CUT_OFF", What: fmt.Sprintf("%s of %s was cut off: %s", which, epicID, what), Exit: cli.ExitCutOff,
 		Why: "its agents end with it, and their work is kept", Fix: []string{"orch run " + cli.Quote(epicID) + "   goes on where it was"}}
 }
-
-// exitHangup is the exit code of a viewer whose terminal is gone.
-const exitHangup = 128 + int(syscall.SIGHUP)
 
 // unseen is the error of a viewer that cannot show the run: where the terminal is gone nobody is
 // told.
 func unseen(err error) error {
 	if errors.Is(err, show.ErrOutput) {
-		return cli.ExitWith(exitHangup)
+		return cli.ExitWith(cli.ExitHangup)
 	}
 	return err
 }
@@ -116,18 +117,16 @@ func showUntil(v *show.View, ended, hangup <-chan struct{}) error {
 		case <-ended:
 			return unseen(v.End())
 		case <-hangup:
-			return cli.ExitWith(exitHangup)
+			return cli.ExitWith(cli.ExitHangup)
 		case <-tick.C:
 		}
 	}
 }
 
-// forward passes the signals of a person on to the driver, but for that of a closed terminal:
+// forward passes the signals that come in on to the driver, but for that of a closed terminal:
 // that closes hangup.
-func (a *app) forward(d *drive.Driver, hangup chan<- struct{}) (stop func()) {
-	in, over := make(chan os.Signal, 4), make(chan struct{})
-	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	a.App.TakeSignals()
+func forward(in <-chan os.Signal, d *drive.Driver, hangup chan<- struct{}) (stop func()) {
+	over := make(chan struct{})
 	go func() {
 		for gone := false; ; {
 			select {
@@ -145,7 +144,7 @@ func (a *app) forward(d *drive.Driver, hangup chan<- struct{}) (stop func()) {
 			}
 		}
 	}()
-	return func() { signal.Stop(in); close(over) }
+	return func() { close(over) }
 }
 
 // sayStarted says where to look for a run that goes on.

@@ -140,9 +140,11 @@ func (v *viewer) ended() error {
 		kept = false
 	}
 	switch {
+	case kept && out.Error != nil: // which may have kept it from its end
+		return out.Say(v.app.App)
 	case s.Run.Ended.IsZero():
-		return cutOff(v.picture.State.Epic, v.run, cli.ExitFailed, "nobody drives it, and it has not ended")
-	case v.app.App.JSON && kept && out.Error == nil:
+		return cutOff(v.picture.State.Epic, v.run, "nobody drives it, and it has not ended")
+	case v.app.App.JSON && kept:
 		return cli.ExitWith(out.Exit) // the events have told all
 	case kept:
 		return out.Say(v.app.App)
@@ -159,11 +161,11 @@ func (v *viewer) ended() error {
 // left says that the run goes on.
 func (v *viewer) left(sig os.Signal) error {
 	if sig == syscall.SIGHUP {
-		return cli.ExitWith(exitHangup)
+		return cli.ExitWith(cli.ExitHangup)
 	}
 	if v.view != nil {
 		if err := v.view.End(); err != nil {
-			return cli.ExitWith(exitHangup)
+			return cli.ExitWith(cli.ExitHangup)
 		}
 		id := cli.Quote(v.picture.State.Epic)
 		fmt.Fprintf(v.app.App.Stdout, "%s goes on; orch watch %s shows it again, orch stop %s ends it after what runs now\n", v.picture.State.Epic, id, id)

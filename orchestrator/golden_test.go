@@ -114,12 +114,21 @@ func written(t *testing.T) map[string][]Event {
 			nth(2, AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 1, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Silent: true, Feedback: "is it done?"}}),
 			nth(2, IterationStarted{Turn: Turn{Iteration: 2, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 2, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Fresh: true, Promise: "CONTEXT LIMIT - CHECKPOINT"}}),
 			nth(2, IterationStarted{Turn: Turn{Iteration: 3, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 3, End: EndedItself, Head: "h3", Changed: true, Signal: "COMPLETE", Outcome: &Outcome{Signal: iteration.Complete, Promise: "COMPLETE"}})),
+		"v3-short": begun(
+			Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (8 hours) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}},
+			Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeNext, Tip: "tip0"}}, Event{Fact: RunEnded{Promise: LoopContinue}},
+			Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Tip: "tip0"}}),
 		"v3-session": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1", PID: 7, Born: 9, Here: "m"}}), first(AttemptHanded{}),
 			Event{Fact: NextRequested{Holder: SessionHolder{Name: "tty1"}}, Request: "1-a"}, Event{Fact: AnswerStarted{}, Request: "1-a"}, Event{Fact: RequestAnswered{}, Request: "1-a"},
 			Event{Fact: RequestRefused{Kind: "task_retried"}, Request: "1-b", Reason: "it is running"},
 			Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}},
 			Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "1-c"}, first(CollectStarted{}), first(AgentEnded{End: EndedItself, Head: "h1", Changed: true})),
+		"v3-asker-gone": begun(
+			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 7, Born: 9, Here: "m"}}, Request: "1-a"}, Event{Fact: NextDropped{}, Request: "1-a", Reason: "it has ended"},
+			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 8, Born: 9, Here: "m"}, AtOnce: true}, Request: "1-b"},
+			Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}, Task: "e.1", Attempt: 1, Request: "1-b"}, first(AttemptHanded{}),
+			Event{Fact: NextWithdrawn{Of: "1-b"}, Request: "1-c"}, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "it waits no longer"}),
 		"v3-session-loop": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),
 			step("1-a", LoopStepped{Step: LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 3, ValidationRules: []validation.Rule{{Name: "tests", Type: validation.Command, Command: "go test ./..."}}}}),

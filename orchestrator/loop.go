@@ -271,7 +271,7 @@ func (l *Loop) request(r Request) error {
 		return nil
 	}
 	if err := epic.Check(l.State, e); err != nil {
-		e = epic.Event{Fact: epic.RequestRefused{Kind: e.Kind()}, Request: e.Request, Reason: err.Error()}
+		e = epic.Event{Fact: epic.RequestRefused{Kind: e.Kind()}, Request: e.Request, Reason: epic.Refusal(err)}
 	}
 	err := l.record(e)
 	if r.Done != nil && err == nil {

@@ -242,8 +242,11 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
 	}
 	number := s.Run.Number + 1
-	if mode == epic.ModeSettle {
+	switch mode {
+	case epic.ModeSettle:
 		number = max(1, s.Run.Number)
+	case epic.ModeNext, epic.ModeLand:
+		number = s.Run.Number
 	}
 	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
 }

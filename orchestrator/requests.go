@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ func Ask(dir string, e epic.Event, now time.Time) error {
 
 // Post is Ask for one who waits for the answer; id is the request's.
 func Post(dir string, e epic.Event, now time.Time) (id string, err error) {
+	e.At = now.UTC()
 	b, err := json.Marshal(e)
 	if err != nil {
 		return "", fmt.Errorf("leaving the request: %w", err)
@@ -72,6 +74,19 @@ func Withdraw(dir, id string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// GiveUp takes back the request for a task: by its file where no run has taken it yet, else by
+// another request. It gives the answer where that has come in this moment.
+func GiveUp(dir, id string, now time.Time) (a Answer, ok bool, err error) {
+	withdrawn, err := Withdraw(dir, id)
+	if withdrawn || err != nil {
+		return Answer{}, false, err
+	}
+	if a, ok, err = TakeAnswer(dir, id); ok || err != nil {
+		return a, ok, err
+	}
+	return Answer{}, false, Ask(dir, epic.Event{Fact: epic.NextWithdrawn{Of: id}, Reason: "who wanted a task waits no longer"}, now)
 }
 
 // Pending is a request that no run has taken yet, or a file that is none.
@@ -129,6 +144,9 @@ func parseRequest(name string, b []byte, readErr error) (e epic.Event, bad strin
 	case !e.Requestable() && !refusal(e):
 		return epic.Event{}, "nobody may ask for that"
 	}
+	if f, next := e.Fact.(epic.NextRequested); next && f.Holder.IsZero() {
+		return epic.Event{}, "it does not say who wants a task"
+	}
 	return e, ""
 }
 
@@ -172,16 +190,27 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	defer tick.Stop()
 	taken := map[string]bool{}
 	for {
+		var next []Request
 		pending, err := Asked(dir)
+		if err != nil {
+			pending = nil
+		}
+		pending = slices.DeleteFunc(pending, func(p Pending) bool { return taken[p.ID] })
 		for _, p := range pending {
-			if err != nil || taken[p.ID] {
-				continue
-			}
 			taken[p.ID] = true
+		}
+		within, told := bound(dir, pending)
+		for _, e := range told {
+			next = append(next, Request{Event: e})
+		}
+		for _, p := range within {
 			r := Request{Event: p.Event, Done: func() { _ = p.remove(dir) }} // its id is in the journal
 			if p.Bad != "" {
 				r.Event = p.refusal()
 			}
+			next = append(next, r)
+		}
+		for _, r := range next {
 			select {
 			case to <- r:
 			case <-ctx.Done():
@@ -203,7 +232,13 @@ func (o *Orchestrator) takeAsked() error {
 	if err != nil {
 		return err
 	}
-	for _, p := range pending {
+	within, told := bound(o.fx.Dir, pending)
+	for _, e := range told {
+		if err := o.loop.request(Request{Event: e}); err != nil {
+			return err
+		}
+	}
+	for _, p := range within {
 		e := p.Event
 		if p.Bad != "" {
 			e = p.refusal()
@@ -211,7 +246,8 @@ func (o *Orchestrator) takeAsked() error {
 		if _, next := e.Fact.(epic.NextRequested); next {
 			continue
 		}
-		if e.Task != "" || p.Bad != "" {
+		_, withdrawn := e.Fact.(epic.NextWithdrawn)
+		if e.Task != "" || p.Bad != "" || withdrawn {
 			if err := o.loop.request(Request{Event: e}); err != nil {
 				return err
 			}

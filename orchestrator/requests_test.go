@@ -32,7 +32,8 @@ func TestAskedInOrder(t *testing.T) {
 	for i, p := range got {
 		require.NotEmpty(t, p.ID)
 		require.Equal(t, p.ID, p.Event.Request)
-		p.Event.Request = ""
+		require.False(t, p.Event.At.IsZero(), "when it was asked")
+		p.Event.Request, p.Event.At = "", time.Time{}
 		require.Equal(t, want[i], p.Event)
 	}
 	info, err := os.Stat(filepath.Join(dir, "requests", got[0].ID+".json"))
@@ -48,7 +49,7 @@ func TestAskedTellsOfTheRest(t *testing.T) {
 	folder := filepath.Join(dir, "requests")
 	require.NoError(t, os.MkdirAll(filepath.Join(folder, "1.json"), 0o700))
 	for name, text := range map[string]string{
-		"2.json": "", "3.json": "{", "4.json": `{"kind":"task_landed","task":"e.1"}`, "5.json": `[]`, "6.json": "\x00\xff", ".new-7": `{"kind":"task_retried","task":"e.1"}`, "8.txt": `{"kind":"task_retried","task":"e.1"}`,
+		"2.json": "", "3.json": "{", "4.json": `{"kind":"task_landed","task":"e.1"}`, "5.json": `[]`, "6.json": "\x00\xff", ".new-7": `{"kind":"task_retried","task":"e.1"}`, "8.txt": `{"kind":"task_retried","task":"e.1"}`, "7.json": `{"v":3,"kind":"next_requested"}`,
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
@@ -61,7 +62,7 @@ func TestAskedTellsOfTheRest(t *testing.T) {
 		require.Equal(t, Event{Request: p.ID}, p.Event)
 		bad = append(bad, p.ID)
 	}
-	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "8.txt", "9"}, bad)
+	require.Equal(t, []string{"1", "2", "3", "4", "5", "6", "7", "8.txt", "9"}, bad)
 	none, err := Asked(t.TempDir())
 	require.NoError(t, err)
 	require.Empty(t, none)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
 // TestAnswers are read once by who asked; those that nobody comes for go after a while, and what is
@@ -49,6 +50,72 @@ func TestAnswers(t *testing.T) {
 	require.NoError(t, os.WriteFile(answerFile(dir, "3"), []byte(`{"request":"4"}`), 0o600))
 	_, _, err = TakeAnswer(dir, "3")
 	require.ErrorContains(t, err, "another request")
+}
+
+// TestUncollected: an attempt whose answer nobody has come for is not held by who asked for it,
+// when that process has ended; who is there may come still.
+func TestUncollected(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "epics", "e")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	files, err := epicdir.Open(dir)
+	require.NoError(t, err)
+	defer files.Close()
+	now := time.Now()
+	x := &dispatch{Deps: Deps{Dir: dir, Now: func() time.Time { return now }}, files: files}
+	me := epic.Process{PID: os.Getpid(), Born: proc.Born(os.Getpid()), Here: proc.Here()}
+	gone := epic.Process{PID: me.PID, Born: me.Born + 1, Here: me.Here}
+	attempt := func(asker epic.Process, id string) epic.Attempt {
+		s := epic.NewState()
+		s.Wishes = []epic.Wish{{ID: id, Kind: "next_requested", Asker: asker}}
+		require.Equal(t, epic.Event{Fact: epic.RequestAnswered{}, Request: id}, x.answer(s, id))
+		return epic.Attempt{Number: 1, Phase: epic.HandedOver, InSession: true, Request: id, Holder: epic.SessionHolder{Session: "s"}}
+	}
+	there, ended, unknown := attempt(me, "1"), attempt(gone, "2"), attempt(epic.Process{}, "3")
+	later := func(a epic.Attempt, by time.Duration) string { return Uncollected(dir, a, now.Add(by)) }
+	require.Empty(t, later(ended, time.Second), "a moment is left to them")
+	require.Contains(t, later(ended, 4*time.Second), "had ended before it was told")
+	require.Empty(t, later(unknown, 4*time.Second))
+	require.Contains(t, later(unknown, 2*time.Minute), "has not come for it")
+	require.Empty(t, later(there, time.Hour))
+
+	ok, err := CollectAnswer(dir, "1", gone)
+	require.NoError(t, err)
+	require.False(t, ok, "who asked is there, and waits for it")
+	for id, who := range map[string]epic.Process{"1": me, "2": me, "3": me} {
+		ok, err = CollectAnswer(dir, id, who)
+		require.NoError(t, err)
+		require.True(t, ok, id)
+	}
+	require.Empty(t, later(ended, time.Hour), "its session has come for it")
+	ended.Unwanted = true
+	require.Contains(t, later(ended, 0), "does not wait for it any more")
+
+	events := x.lookAtSessions(t.Context(), epic.State{Wishes: []epic.Wish{{ID: "4", Kind: "next_requested", Asker: gone}, {ID: "5", Kind: "next_requested", Asker: me}, {ID: "6", Kind: "next_requested"}}})
+	if me.Born != 0 { // else it cannot be told here
+		require.Len(t, events, 2)
+		require.Equal(t, "4", events[0].Request)
+		require.Equal(t, epic.NextDropped{}, events[0].Fact)
+	}
+}
+
+// TestGiveUp: a request that was not taken yet goes; after that the run is told.
+func TestGiveUp(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "epics", "e")
+	id, err := Post(dir, epic.Event{Fact: epic.NextRequested{Holder: epic.SessionHolder{Session: "s"}}}, time.Now())
+	require.NoError(t, err)
+	for _, want := range []int{0, 1} {
+		_, ok, err := GiveUp(dir, id, time.Now())
+		require.NoError(t, err)
+		require.False(t, ok)
+		asked, err := Asked(dir)
+		require.NoError(t, err)
+		require.Len(t, asked, want)
+		if want > 0 {
+			require.Equal(t, epic.NextWithdrawn{Of: id}, asked[0].Event.Fact)
+		}
+	}
 }
 
 // TestWithdrawnOnce: a request that was taken cannot be taken back.

@@ -434,7 +434,7 @@ func TestLoopEndsWhateverOthersDo(t *testing.T) {
 			if s.Run.Promise == string(LoopDone) {
 				require.False(t, s.Moved.Pending(), "seed %d", seed)
 			}
-			if s.Moved.Pending() && !s.Moved.Accepted {
+			if s.Moved.Pending() && !s.Moved.Accepted && s.Run.Drain != Machine { // whose fault is said first
 				require.Equal(t, EpicMoved, Summarize(s, time.Now()).Code, "seed %d", seed)
 			}
 			for _, task := range s.Tasks {

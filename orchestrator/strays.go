@@ -33,7 +33,7 @@ func (o *Orchestrator) clearStrays(ctx context.Context) ([]epic.Event, error) {
 		if known {
 			found.Reason = fmt.Sprintf("attempt %d at %s was over, and is removed now", e.Attempt, e.Task)
 		}
-		if err := o.fx.Store.Drop(ctx, e); err != nil {
+		if err := o.fx.Store.RemoveFound(ctx, e); err != nil {
 			found.Reason = fmt.Sprintf("%s: attempt %d at %s: %v", Unremoved, e.Attempt, e.Task, err)
 			if o.named[leftAt(found)] {
 				continue
@@ -119,7 +119,7 @@ func (o *Orchestrator) closeStore(ctx context.Context) error {
 		}
 		o.left, events = append(o.left, l), append(events, e)
 	}
-	if o.journal == nil || o.loop.State.Run.Number == 0 || len(events) == 0 {
+	if o.journal == nil || !o.loop.State.Driven() || len(events) == 0 {
 		return nil
 	}
 	return o.append(events...)

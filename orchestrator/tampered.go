@@ -74,7 +74,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Run.Number == 0 || !s.Run.Ended.IsZero() {
+	if !s.Driven() || !s.Run.Ended.IsZero() {
 		found, err := guard.Clear(nil) // before git is asked anything
 		return lines(found), err
 	}

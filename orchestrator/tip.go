@@ -180,7 +180,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 	switch {
 	case len(landed) > 0 && o.pinned == "": // an older orch wrote the journal, or the reference is lost
 		return o.newest(ctx, landed)
-	case len(landed) == 0 && len(s.GreenStacks()) == 0 && seen == "" && (o.pinned == "" || s.Run.Number > 0):
+	case len(landed) == 0 && len(s.GreenStacks()) == 0 && seen == "" && (o.pinned == "" || s.Driven()):
 		return fx.Store.EnsureEpic(ctx, o.base)
 	case s.Tip != "":
 		return s.Tip, nil

@@ -28,8 +28,8 @@ type Worktrees interface {
 	Mend(ctx context.Context, say func([]engine.Leftover) error) ([]engine.Leftover, error)
 	// List is every attempt that has a worktree or a branch.
 	List(ctx context.Context) ([]engine.Found, error)
-	// Drop removes what List has found, once all of its content is reachable.
-	Drop(ctx context.Context, a engine.Found) error
+	// RemoveFound removes what List has found, once all of its content is reachable.
+	RemoveFound(ctx context.Context, a engine.Found) error
 	// Close removes what only a run needs. It fails with a [*engine.LeftError] where something stays.
 	Close(ctx context.Context) error
 }

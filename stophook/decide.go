@@ -106,7 +106,9 @@ func Decide(f Facts) Answer {
 	case f.Client.MaxBlocks > 0 && s.Row >= f.Client.MaxBlocks:
 		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Client.MaxBlocks, s.Epic, s.Epic))
 	case f.Epic == nil:
-		return decideUnknown(s, set)
+		return decideUnknown(s, set, "the tracker does not answer")
+	case f.Epic.Unread != "":
+		return decideUnknown(s, set, f.Epic.Unread)
 	}
 	s.Unknown = 0
 	w := *f.Epic
@@ -158,11 +160,11 @@ func block(v Verdict, why string, s session.Session, fresh bool) Answer {
 
 // decideUnknown is for a tracker that cannot be read: the session is asked to look
 // for itself, not for ever.
-func decideUnknown(s session.Session, set Settings) Answer {
+func decideUnknown(s session.Session, set Settings, why string) Answer {
 	if s.Unknown >= maxUnknown || s.Cycles >= set.MaxCycles {
 		s.Held = false
-		return Answer{Verdict: Unknown, Why: "the tracker does not answer", Session: s}
+		return Answer{Verdict: Unknown, Why: why, Session: s}
 	}
 	s.Unknown++
-	return block(Unknown, "the tracker does not answer", s, false)
+	return block(Unknown, why, s, false)
 }

@@ -19,7 +19,7 @@ var files embed.FS
 // MaxBriefBytes is the size that no brief is over.
 const MaxBriefBytes = 256 << 10
 
-// BriefData is what one iteration of one attempt is told. Only Epic, Task, Title, Branch,
+// BriefData is the content of the prompt of one iteration of one attempt. Only Epic, Task, Title, Branch,
 // Attempt and Iteration are always there.
 type BriefData struct {
 	// Epic is the epic's id.
@@ -114,7 +114,7 @@ const (
 	maxList        = 14 << 10
 )
 
-// Brief renders what an agent is told: the same text for the same data, at most
+// Brief renders the prompt of an agent: the same text for the same data, at most
 // MaxBriefBytes. It fails only when the template is broken.
 func Brief(d BriefData) (string, error) {
 	t, err := template.New("brief.md.tmpl").Funcs(template.FuncMap{"fence": fence, "code": code}).ParseFS(files, "brief.md.tmpl")

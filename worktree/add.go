@@ -24,7 +24,7 @@ func (s *Store) Add(ctx context.Context, task string, n int, base git.Commit) er
 		if s.Exists(task, n) {
 			return nil
 		}
-		if err := s.vacate(ctx, l, names, base); err != nil {
+		if err := s.clearPath(ctx, l, names, base); err != nil {
 			return fmt.Errorf("clearing %s: %w", l.dir, err)
 		}
 		if err := s.startBranch(ctx, names, base); err != nil {
@@ -36,15 +36,15 @@ func (s *Store) Add(ctx context.Context, task string, n int, base git.Commit) er
 		return err
 	}
 	select {
-	case s.fill <- struct{}{}:
+	case s.checkoutSlots <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-s.fill }()
+	defer func() { <-s.checkoutSlots }()
 	if err := l.checkOut(ctx, l.index(), base); err != nil {
 		return errors.Join(err, s.discard(l))
 	}
-	return l.own(names.Branch)
+	return l.markOwned(names.Branch)
 }
 
 // startBranch puts the branch at base; where it was, if it was anywhere, is kept.
@@ -57,7 +57,7 @@ func (s *Store) startBranch(ctx context.Context, names engine.Names, base git.Co
 	if err != nil || was == base {
 		return err
 	}
-	kept, err := s.keep(ctx, names, base, was)
+	kept, err := s.atticChanges(ctx, names, base, was)
 	if err != nil {
 		return err
 	}
@@ -74,14 +74,14 @@ func (s *Store) tip(ctx context.Context, ref string) (git.Commit, error) {
 	return c, err
 }
 
-// vacate removes what stands where a worktree is to be made.
-func (s *Store) vacate(ctx context.Context, l linked, names engine.Names, base git.Commit) error {
+// clearPath removes what stands where a worktree is to be made.
+func (s *Store) clearPath(ctx context.Context, l linked, names engine.Names, base git.Commit) error {
 	owner := l.owner()
 	switch {
 	case owner != "" && owner != names.Branch && !sameTask(owner, names.Branch):
 		return fmt.Errorf("it is the worktree of %s", git.Short(owner)) // ids that differ in case, on a disk that does not
 	case owner != "":
-		return s.release(ctx, l, s.namesOf(owner))
+		return s.removeLocked(ctx, l, s.namesOf(owner))
 	case l.hasAdmin():
 		return s.discard(l) // never handed out
 	}
@@ -97,7 +97,7 @@ func (s *Store) vacate(ctx context.Context, l linked, names engine.Names, base g
 	if err := l.register(string(base), names.Branch); err != nil {
 		return err
 	}
-	return s.release(ctx, l, names)
+	return s.removeLocked(ctx, l, names)
 }
 
 // sameTask reports whether two attempt branches are of one task.

@@ -29,9 +29,9 @@ func (s *Store) Attic(ctx context.Context, task string, n int, tip git.Commit) e
 	return s.repo.UpdateRefs(ctx, []git.RefChange{change})
 }
 
-// keep is the change, if one is needed, that makes tips reachable from the attic. Those
-// that are reachable from head or from a reference other than the attempt's branch need nothing.
-func (s *Store) keep(ctx context.Context, names engine.Names, head git.Commit, tips ...git.Commit) ([]git.RefChange, error) {
+// atticChanges is the change, if one is needed, that makes tips reachable from the attic. Those
+// that are reachable from head or from a reference other than the attempt's branch need none.
+func (s *Store) atticChanges(ctx context.Context, names engine.Names, head git.Commit, tips ...git.Commit) ([]git.RefChange, error) {
 	lost, err := s.unreachable(ctx, names.Branch, head, tips)
 	if err != nil || len(lost) == 0 {
 		return nil, err
@@ -97,11 +97,11 @@ func (s *Store) unreachable(ctx context.Context, branch string, head git.Commit,
 	if err != nil {
 		return nil, err
 	}
-	return heads(string(res.Stdout)), nil
+	return headsOf(string(res.Stdout)), nil
 }
 
-// heads are the commits that are nobody's parent in "id parent..." lines, in their order.
-func heads(list string) (out []git.Commit) {
+// headsOf are the commits in "id parent..." lines that are no other's parent, in their order.
+func headsOf(list string) (out []git.Commit) {
 	isParent := map[string]bool{}
 	for line := range strings.Lines(list) {
 		ids := strings.Fields(line)

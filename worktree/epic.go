@@ -26,7 +26,7 @@ func (s *Store) EnsureEpic(ctx context.Context, base git.Commit) (git.Commit, er
 	if !errors.Is(err, git.ErrNoSuchRef) {
 		return tip, err
 	}
-	if err := whole(ctx, s.repo, base); err != nil {
+	if err := checkComplete(ctx, s.repo, base); err != nil {
 		return "", err
 	}
 	return base, s.repo.UpdateRefs(ctx, []git.RefChange{{Name: s.EpicBranch(), New: base}})
@@ -43,9 +43,9 @@ func (s *Store) CheckRefs(ended bool) error {
 	return s.repo.Free(names...)
 }
 
-// whole fails when a partial clone has left files of base at its remote: a fetch would run what
-// the repository's settings name, while agents can write them.
-func whole(ctx context.Context, repo *git.Repo, base git.Commit) error {
+// checkComplete fails when a partial clone lacks objects of base: a fetch would run what the
+// repository's settings name, while agents can write them.
+func checkComplete(ctx context.Context, repo *git.Repo, base git.Commit) error {
 	n, err := repo.Missing(ctx, base)
 	if err != nil || n == 0 {
 		return err

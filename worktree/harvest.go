@@ -22,18 +22,18 @@ import (
 func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit, message string) (engine.Harvest, error) {
 	names := s.Name(task, n)
 	l := s.linked(names.Dir)
-	v, err := s.look(ctx, l, names)
+	v, err := s.readRefs(ctx, l, names)
 	if err != nil {
 		return engine.Harvest{}, err
 	}
 	h := harvest{s: s, l: l, names: names, v: v, base: base, message: message, work: engine.Harvest{Lost: v.lost}}
-	if h.work.Head, err = s.newest(ctx, v, base); err != nil {
+	if h.work.Head, err = s.newestWork(ctx, v, base); err != nil {
 		return engine.Harvest{}, err
 	}
 	if !l.hasAdmin() || !l.hasDir() {
 		return h.work, h.publish(ctx)
 	}
-	err = h.uncommitted(ctx)
+	err = h.harvestFiles(ctx)
 	return h.work, errors.Join(err, l.drop(h.scratch))
 }
 
@@ -46,12 +46,12 @@ type harvest struct {
 	base    git.Commit
 	message string
 	work    engine.Harvest
-	spare   []git.Commit // made by orch, for the attic
+	extra   []git.Commit // made by orch, for the attic
 	scratch string
 }
 
-// uncommitted looks at the files, publishes all work, and tidies the worktree up.
-func (h *harvest) uncommitted(ctx context.Context) error {
+// harvestFiles commits the files, publishes all work, and tidies the worktree.
+func (h *harvest) harvestFiles(ctx context.Context) error {
 	parent := h.v.head
 	if parent == "" {
 		parent = h.work.Head
@@ -63,7 +63,7 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 		return err
 	}
 	if snap.damaged {
-		if parent, err = h.onlyWhole(ctx, parent); err != nil {
+		if parent, err = h.readableParent(ctx, parent); err != nil {
 			return err
 		}
 	}
@@ -73,7 +73,7 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 		return err
 	}
 	if len(h.work.Unmerged) == 0 && (h.v.picking || h.v.rebasing || len(h.v.merging) > 0) {
-		if h.work.Unmerged, err = h.marked(ctx, parent, snap.tree); err != nil {
+		if h.work.Unmerged, err = h.withConflictMarkers(ctx, parent, snap.tree); err != nil {
 			return err
 		}
 	}
@@ -86,9 +86,9 @@ func (h *harvest) uncommitted(ctx context.Context) error {
 	return h.tidy(ctx, snap)
 }
 
-// onlyWhole is parent if all that it has beyond base is there. Else what was committed is for the
-// attic, as far as it goes, and the files alone are the work.
-func (h *harvest) onlyWhole(ctx context.Context, parent git.Commit) (git.Commit, error) {
+// readableParent is parent if all objects that it adds to base are there. Else it is base: what was
+// committed is for the attic, as far as it can be read, and the files alone are the work.
+func (h *harvest) readableParent(ctx context.Context, parent git.Commit) (git.Commit, error) {
 	_, err := h.s.repo.Out(ctx, "rev-list", "--objects", "--quiet", "--end-of-options", string(parent), "--not", string(h.base))
 	if exitCode(err) <= 0 {
 		return parent, err
@@ -98,7 +98,7 @@ func (h *harvest) onlyWhole(ctx context.Context, parent git.Commit) (git.Commit,
 }
 
 // salvage commits tree, the content of the files, on top of the work; or for the attic
-// alone, when it is not fit for that.
+// alone, when it has conflicts or a rebase is under way.
 func (h *harvest) salvage(ctx context.Context, parent git.Commit, tree string) error {
 	was, err := h.s.repo.Tree(ctx, parent)
 	if err != nil || was == tree && len(h.v.merging) == 0 {
@@ -110,7 +110,7 @@ func (h *harvest) salvage(ctx context.Context, parent git.Commit, tree string) e
 	}
 	switch {
 	case len(h.work.Unmerged) > 0 || h.v.rebasing:
-		h.spare = append(h.spare, c)
+		h.extra = append(h.extra, c)
 		return nil
 	case h.work.Head == parent:
 		h.work.Head, h.work.Salvaged = c, true
@@ -134,7 +134,7 @@ func (h *harvest) transplant(ctx context.Context, parent, c git.Commit) error {
 	case err != nil:
 		return err
 	case !merged.Clean():
-		h.work.Unmerged, h.spare = merged.Files, append(h.spare, c)
+		h.work.Unmerged, h.extra = merged.Files, append(h.extra, c)
 	case merged.Tree != onto:
 		h.work.Salvaged = true
 		h.work.Head, err = h.s.commit(ctx, merged.Tree, h.message, h.work.Head)
@@ -142,8 +142,8 @@ func (h *harvest) transplant(ctx context.Context, parent, c git.Commit) error {
 	return err
 }
 
-// marked lists the files changed since parent that have conflict markers.
-func (h *harvest) marked(ctx context.Context, parent git.Commit, tree string) (marked []string, err error) {
+// withConflictMarkers lists the files changed since parent that have conflict markers.
+func (h *harvest) withConflictMarkers(ctx context.Context, parent git.Commit, tree string) (marked []string, err error) {
 	res, err := h.s.repo.Do(ctx, git.Call{Args: []string{"diff-tree", "-r", "-z", "--name-only", "--no-renames", "--diff-filter=d", string(parent), tree}})
 	if err != nil {
 		return nil, err
@@ -163,12 +163,12 @@ func (h *harvest) marked(ctx context.Context, parent git.Commit, tree string) (m
 
 // publish moves the branch to the work and keeps all else in the attic, in one transaction.
 func (h *harvest) publish(ctx context.Context) error {
-	changes, err := h.s.keep(ctx, h.names, h.work.Head, append(h.spare, h.v.tips()...)...)
+	changes, err := h.s.atticChanges(ctx, h.names, h.work.Head, append(h.extra, h.v.tips()...)...)
 	if err != nil {
 		return err
 	}
-	if h.work.Head != h.v.at {
-		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.at})
+	if h.work.Head != h.v.branchRef {
+		changes = append(changes, git.RefChange{Name: h.names.Branch, New: h.work.Head, Old: h.v.branchRef})
 	}
 	if len(changes) == 0 {
 		return nil
@@ -191,7 +191,7 @@ func (h *harvest) tidy(ctx context.Context, snap snapshot) error {
 		}
 	}
 	if _, err := h.l.common.Lstat(filepath.Join(h.l.admin, "index.lock")); err == nil {
-		return nil // somebody's; the index is only behind, and the next Harvest finds the same work
+		return nil // another process has it; the index is only behind, and the next Harvest finds the same work
 	}
 	if err := h.l.common.Rename(snap.index, h.l.index()); err != nil || len(h.v.merging) == 0 {
 		return err

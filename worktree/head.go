@@ -16,7 +16,7 @@ import (
 
 // setHead makes content the HEAD of the worktree, which was at from and is then at to; from may
 // be empty. It is done here and not by git, which would read the settings in the admin
-// directory. It fails when somebody else is changing HEAD, or when a file cannot be written.
+// directory. It fails when another process is changing HEAD, or when a file cannot be written.
 func (l linked) setHead(content string, from, to git.Commit, now time.Time) error {
 	head := filepath.Join(l.admin, "HEAD")
 	lock, err := os.OpenFile(head+".lock", os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)

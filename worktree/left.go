@@ -66,7 +66,7 @@ func (l linked) makeReadable(paths []string) (changed bool) {
 			return nil
 		})
 		if err != nil {
-			continue // it stays unread, and is said to be
+			continue // it stays unread, and is reported
 		}
 	}
 	return changed

@@ -25,11 +25,13 @@ type Limits struct {
 // MaxFiles is how many files an attempt may change; 0 is no limit.
 func (s *Store) MaxFiles() int { return s.limits.Files }
 
-// sized is a file with its size, for a message.
-func sized(path string, bytes int64) string { return fmt.Sprintf("%s (%s)", path, Bytes(bytes)) }
+// withSize is a file with its size, for a message.
+func withSize(path string, bytes int64) string {
+	return fmt.Sprintf("%s (%s)", path, FormatBytes(bytes))
+}
 
-// Bytes is a size for people.
-func Bytes(n int64) string {
+// FormatBytes is a size for people.
+func FormatBytes(n int64) string {
 	for _, u := range []struct {
 		name string
 		is   int64
@@ -41,9 +43,9 @@ func Bytes(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// small takes those of paths, below the worktree, out that are over a limit: they are not
-// read, since an object made of one would have its size. large says which those are.
-func (l linked) small(paths []string) (small, refused, large []string) {
+// splitBySize sorts out the paths, below the worktree, of files over the limit: these are not
+// read, since an object made of one would have its size. large describes them.
+func (l linked) splitBySize(paths []string) (small, refused, large []string) {
 	var total int64
 	for _, path := range paths {
 		info, err := os.Lstat(filepath.Join(l.dir, path))
@@ -56,7 +58,7 @@ func (l linked) small(paths []string) (small, refused, large []string) {
 			over = true
 		}
 		if over {
-			refused, large = append(refused, path), append(large, sized(path, info.Size()))
+			refused, large = append(refused, path), append(large, withSize(path, info.Size()))
 			continue
 		}
 		total += info.Size()
@@ -114,12 +116,12 @@ func (m Limits) over(sizes string, names map[string]string) string {
 			continue
 		}
 		if m.FileBytes > 0 && size > m.FileBytes {
-			return fmt.Sprintf("%s is over limits.file_size, %s", sized(names[fields[0]], size), Bytes(m.FileBytes))
+			return fmt.Sprintf("%s is over limits.file_size, %s", withSize(names[fields[0]], size), FormatBytes(m.FileBytes))
 		}
 		total += size
 	}
 	if m.CommitBytes > 0 && total > m.CommitBytes {
-		return fmt.Sprintf("its commits add %s, over limits.commit_size, %s", Bytes(total), Bytes(m.CommitBytes))
+		return fmt.Sprintf("its commits add %s, over limits.commit_size, %s", FormatBytes(total), FormatBytes(m.CommitBytes))
 	}
 	return ""
 }

@@ -26,7 +26,7 @@ type linked struct {
 	limits Limits
 }
 
-// ownerFile is in an admin directory once its worktree is whole, and says whose it is: the full
+// ownerFile is in an admin directory once its worktree is whole, and names its owner: the full
 // name of a branch, or verifyOwner.
 const ownerFile = "orch"
 
@@ -68,7 +68,7 @@ func (l linked) hasAdmin() bool {
 	return err == nil && info.IsDir()
 }
 
-// owner is whose worktree this is; empty when there is none, or one that is not whole.
+// owner is the branch that the worktree belongs to; empty when there is none, or one that is not whole.
 func (l linked) owner() string {
 	if l.admin == "" {
 		return ""
@@ -100,7 +100,7 @@ func (l linked) register(head, reason string) (err error) {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(l.admin), 0o777); err != nil { // git's own folder, for everybody's worktrees
+	if err := os.MkdirAll(filepath.Dir(l.admin), 0o777); err != nil { // git's own folder, for all worktrees
 		return err
 	}
 	return l.common.Rename(admin, l.admin)
@@ -139,8 +139,8 @@ func (l linked) drop(scratch string) error {
 	return l.common.RemoveAll(scratch)
 }
 
-// own says, durably, that the worktree is whole, and whose it is: from then on somebody may work in it.
-func (l linked) own(owner string) error {
+// markOwned records, durably, that the worktree is whole, and its owner: from then on it may be used.
+func (l linked) markOwned(owner string) error {
 	f, err := l.common.Create(filepath.Join(l.admin, ownerFile))
 	if err != nil {
 		return err

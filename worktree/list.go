@@ -79,24 +79,24 @@ func (s *Store) admins() (all []linked, err error) {
 	return all, nil
 }
 
-// freshEntries bounds how many files Fresh looks at.
-const freshEntries = 20000
+// maxEntries bounds how many files Fresh looks at.
+const maxEntries = 20000
 
-// Fresh reports whether anything in the worktree of attempt n at task has changed since: a file,
+// ChangedSince reports whether anything in the worktree of attempt n at task has changed since: a file,
 // a directory, the index or a commit. It looks at 20,000 entries at most, those near the
 // top first, so it may miss a change deep in a large tree; it never invents one.
-func (s *Store) Fresh(ctx context.Context, task string, n int, since time.Time) bool {
+func (s *Store) ChangedSince(ctx context.Context, task string, n int, since time.Time) bool {
 	l := s.linked(s.Name(task, n).Dir)
 	for _, name := range []string{"index", "HEAD", "logs/HEAD"} {
 		if info, err := os.Lstat(filepath.Join(l.admin, name)); err == nil && info.ModTime().After(since) {
 			return true
 		}
 	}
-	left := freshEntries
+	left := maxEntries
 	for level := []string{l.dir}; len(level) > 0 && left > 0 && ctx.Err() == nil; {
 		var below []string
 		for _, dir := range level {
-			fresh, dirs := freshIn(dir, since, &left)
+			fresh, dirs := changedBelow(dir, since, &left)
 			if fresh {
 				return true
 			}
@@ -107,8 +107,8 @@ func (s *Store) Fresh(ctx context.Context, task string, n int, since time.Time) 
 	return false
 }
 
-// freshIn looks at the entries of one directory.
-func freshIn(dir string, since time.Time, left *int) (fresh bool, dirs []string) {
+// changedBelow looks at the entries of one directory.
+func changedBelow(dir string, since time.Time, left *int) (fresh bool, dirs []string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return false, nil

@@ -15,8 +15,8 @@ import (
 func (s *Store) AtticPrefix() string { return s.attic() }
 
 // Mend puts back the files that lead from the epic's worktrees to the repository and back, which
-// have one right value, and tells which were changed. A .git that is a folder stays: it may
-// be somebody's work, and orch's own git does not read it. It fails when a file cannot be written.
+// have one right value, and reports which were changed. A .git that is a folder stays: it may
+// hold work, and orch's own git does not read it. It fails when a file cannot be written.
 func (s *Store) Mend(ctx context.Context, say func([]engine.Leftover) error) (found []engine.Leftover, err error) {
 	entries, err := s.files.ReadDir(s.root)
 	var unsafe *private.UnsafeError
@@ -31,11 +31,11 @@ func (s *Store) Mend(ctx context.Context, say func([]engine.Leftover) error) (fo
 			continue
 		}
 		l := s.linked(filepath.Join(s.root, e.Name()))
-		if len(l.wrong()) == 0 {
+		if len(l.wrongPointers()) == 0 {
 			continue
 		}
 		err = errors.Join(err, s.locked(ctx, func() error { // or it is being made or removed
-			wrong := l.wrong()
+			wrong := l.wrongPointers()
 			var all []engine.Leftover
 			for _, p := range wrong {
 				all = append(all, engine.Leftover{Path: p.path, What: p.what, Fixed: true})
@@ -65,8 +65,8 @@ type pointer struct {
 	what string // how it differs
 }
 
-// wrong lists the files of a whole worktree that are not as they should be.
-func (l linked) wrong() (all []pointer) {
+// wrongPointers lists the files of a whole worktree that are not as they should be.
+func (l linked) wrongPointers() (all []pointer) {
 	if l.owner() == "" || !l.hasDir() {
 		return nil
 	}

@@ -17,8 +17,8 @@ func (s *Store) Remove(ctx context.Context, task string, n int, keep git.Commit)
 	return s.remove(ctx, s.Name(task, n), keep)
 }
 
-// Drop is Remove for an attempt that List names.
-func (s *Store) Drop(ctx context.Context, e engine.Found) error {
+// RemoveFound is Remove for an attempt that List names.
+func (s *Store) RemoveFound(ctx context.Context, e engine.Found) error {
 	return s.remove(ctx, s.namesOf(e.Branch), "")
 }
 
@@ -27,7 +27,7 @@ func (s *Store) remove(ctx context.Context, names engine.Names, keep git.Commit)
 	if l.owner() != names.Branch {
 		l = linked{repo: s.repo} // another attempt's, or none
 	}
-	branch, err := s.save(ctx, l, names, keep)
+	branch, err := s.saveToAttic(ctx, l, names, keep)
 	if err == nil && l.admin != "" {
 		err = s.locked(ctx, func() error { return s.discard(l) })
 	}
@@ -37,9 +37,9 @@ func (s *Store) remove(ctx context.Context, names engine.Names, keep git.Commit)
 	return s.dropBranch(ctx, names, branch)
 }
 
-// release is Remove for a caller that has the lock.
-func (s *Store) release(ctx context.Context, l linked, names engine.Names) error {
-	branch, err := s.save(ctx, l, names, "")
+// removeLocked is Remove for a caller that has the lock.
+func (s *Store) removeLocked(ctx context.Context, l linked, names engine.Names) error {
+	branch, err := s.saveToAttic(ctx, l, names, "")
 	if err == nil && l.admin != "" {
 		err = s.discard(l)
 	}
@@ -49,10 +49,10 @@ func (s *Store) release(ctx context.Context, l linked, names engine.Names) error
 	return s.dropBranch(ctx, names, branch)
 }
 
-// save makes everything of an attempt, and keep, reachable from elsewhere than its branch,
+// saveToAttic makes everything of an attempt, and keep, reachable from elsewhere than its branch,
 // which it returns the tip of.
-func (s *Store) save(ctx context.Context, l linked, names engine.Names, keep git.Commit) (branch git.Commit, err error) {
-	v, err := s.look(ctx, l, names)
+func (s *Store) saveToAttic(ctx context.Context, l linked, names engine.Names, keep git.Commit) (branch git.Commit, err error) {
+	v, err := s.readRefs(ctx, l, names)
 	if err != nil {
 		return "", err
 	}
@@ -64,11 +64,11 @@ func (s *Store) save(ctx context.Context, l linked, names engine.Names, keep git
 		}
 		tips = append([]git.Commit{files}, tips...)
 	}
-	changes, err := s.keep(ctx, names, "", tips...)
+	changes, err := s.atticChanges(ctx, names, "", tips...)
 	if err != nil || len(changes) == 0 {
-		return v.at, err
+		return v.branchRef, err
 	}
-	return v.at, s.repo.UpdateRefs(ctx, changes)
+	return v.branchRef, s.repo.UpdateRefs(ctx, changes)
 }
 
 func (s *Store) dropBranch(ctx context.Context, names engine.Names, tip git.Commit) error {
@@ -90,7 +90,7 @@ func (s *Store) lastSnapshot(ctx context.Context, l linked, v view) (c git.Commi
 	if err != nil {
 		return "", err
 	}
-	if err := l.saved(ctx, snap); err != nil {
+	if err := l.checkSaved(ctx, snap); err != nil {
 		return "", err
 	}
 	var parents []git.Commit
@@ -110,8 +110,8 @@ func (s *Store) lastSnapshot(ctx context.Context, l linked, v view) (c git.Commi
 	return s.commit(ctx, snap.tree, "orch: keep what was not committed", parents...)
 }
 
-// saved fails with an UnsavedError when something in the worktree is not in the snapshot.
-func (l linked) saved(ctx context.Context, snap snapshot) error {
+// checkSaved fails with an UnsavedError when something in the worktree is not in the snapshot.
+func (l linked) checkSaved(ctx context.Context, snap snapshot) error {
 	paths := snap.unread
 	for _, path := range snap.nested {
 		unsaved, err := l.nestedUnsaved(ctx, path)

@@ -38,7 +38,7 @@ func (s *Store) Repair(ctx context.Context) ([]engine.Leftover, error) {
 			return fmt.Errorf("looking for running gits: %w", err)
 		}
 		for _, step := range []func(context.Context) error{
-			r.folders, r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.rubbish, r.halfObjects, r.foreign,
+			r.folders, r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.scratch, r.halfObjects, r.foreign,
 		} {
 			if err := step(ctx); err != nil {
 				return err
@@ -63,7 +63,7 @@ func (r *repair) fixed(path, what string) {
 	r.found = append(r.found, engine.Leftover{Path: path, What: what, Fixed: true})
 }
 
-// remove deletes a file, and says so.
+// remove deletes a file, and reports it.
 func (r *repair) remove(path, what string) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -72,7 +72,7 @@ func (r *repair) remove(path, what string) error {
 	return nil
 }
 
-// abandoned reports whether nobody needs the shared file that was touched at this time. A
+// abandoned reports whether no process needs the shared file that was touched at this time. A
 // fresh one is watched until it is old enough, while no git runs that could need it.
 func (r *repair) abandoned(ctx context.Context, touched time.Time) (bool, error) {
 	age := r.now().Sub(touched)
@@ -113,7 +113,7 @@ func (r *repair) folders(context.Context) error {
 	return fault.ClosedObjects(filepath.Join(r.common, "objects"))
 }
 
-// damaged moves admin directories aside that git made by half, whosever they are: one is
+// damaged moves half-made admin directories of git aside, orch's or not: one is
 // enough to make git branch and git worktree list fail everywhere in the repository.
 func (r *repair) damaged(ctx context.Context) error {
 	parent := filepath.Join(r.common, "worktrees")
@@ -123,7 +123,7 @@ func (r *repair) damaged(ctx context.Context) error {
 	}
 	for _, e := range entries {
 		admin := filepath.Join(parent, e.Name())
-		lacks, touched := lacking(admin)
+		lacks, touched := missingFile(admin)
 		if lacks == "" {
 			continue
 		}
@@ -132,7 +132,7 @@ func (r *repair) damaged(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if now, again := lacking(admin); now == "" || !again.Equal(touched) {
+		if now, again := missingFile(admin); now == "" || !again.Equal(touched) {
 			continue // it was being made
 		}
 		if !gone {
@@ -147,9 +147,9 @@ func (r *repair) damaged(ctx context.Context) error {
 	return nil
 }
 
-// lacking names a file without which an admin directory is none, and when the directory
-// was touched last; it is empty when all are there.
-func lacking(admin string) (name string, touched time.Time) {
+// missingFile is a required file that an admin directory lacks, and when the directory was
+// touched last; name is empty when all are there.
+func missingFile(admin string) (name string, touched time.Time) {
 	for _, file := range []string{"commondir", "gitdir", "HEAD"} {
 		info, err := os.Stat(filepath.Join(admin, file))
 		if err == nil && info.Size() == 0 || errors.Is(err, fs.ErrNotExist) {
@@ -193,7 +193,7 @@ func (r *repair) packedRefs(ctx context.Context) error {
 		}
 		again, err := os.Lstat(path)
 		if err != nil || !os.SameFile(info, again) {
-			continue // somebody is at work
+			continue // a git is at work
 		}
 		if !gone {
 			r.report(path, "a lock on the packed references")
@@ -226,8 +226,8 @@ func (r *repair) foreign(context.Context) error {
 	return nil
 }
 
-// rubbish deletes what was to be deleted, and scratch files whose process has ended.
-func (r *repair) rubbish(context.Context) error {
+// scratch deletes what an earlier run was deleting, and scratch files whose process has ended.
+func (r *repair) scratch(context.Context) error {
 	paths, err := r.discarded()
 	var unsafe *private.UnsafeError
 	if errors.As(err, &unsafe) {
@@ -253,7 +253,7 @@ func (s *Store) discarded() (paths []string, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
-		if path := filepath.Join(bin, e.Name()); !s.trash.deletes(path) {
+		if path := filepath.Join(bin, e.Name()); !s.trash.isDeleting(path) {
 			paths = append(paths, path)
 		}
 	}
@@ -262,7 +262,7 @@ func (s *Store) discarded() (paths []string, err error) {
 
 // Sweep deletes what runs that were killed had to delete still, and the scratch files of processes
 // that have ended; a dry one only lists it. No run of the epic goes on meanwhile; what cannot be
-// deleted is told by Close. It fails when the folders cannot be read.
+// deleted is reported by Close. It fails when the folders cannot be read.
 func (s *Store) Sweep(ctx context.Context, dry bool) (paths []string, err error) {
 	err = s.locked(ctx, func() error {
 		var scratch []string

@@ -125,11 +125,11 @@ func (r *repair) worktree(ctx context.Context, l linked) error {
 	default:
 		r.fixed(l.dir, "a worktree whose directory is gone; what was committed there is kept")
 		names := r.namesOf(owner)
-		v, err := r.look(ctx, l, names)
+		v, err := r.readRefs(ctx, l, names)
 		if err != nil {
 			return err
 		}
-		changes, err := r.keep(ctx, names, v.branch, v.tips()...)
+		changes, err := r.atticChanges(ctx, names, v.branch, v.tips()...)
 		if err == nil && len(changes) > 0 {
 			err = r.repo.UpdateRefs(ctx, changes)
 		}
@@ -140,7 +140,7 @@ func (r *repair) worktree(ctx context.Context, l linked) error {
 	return r.discard(l)
 }
 
-// strays registers worktrees again whose admin directory somebody has pruned.
+// strays registers worktrees again whose admin directory was pruned.
 func (r *repair) strays(ctx context.Context) error {
 	dirs, err := filepath.Glob(filepath.Join(escapeGlob(r.root), dirPrefix+"*"))
 	if err != nil {
@@ -165,7 +165,7 @@ func (r *repair) strays(ctx context.Context) error {
 		if _, err := l.git(ctx, l.index(), nil, "read-tree", "--reset", branch); err != nil {
 			return err
 		}
-		if err := l.own(branch); err != nil {
+		if err := l.markOwned(branch); err != nil {
 			return err
 		}
 		r.fixed(dir, "a worktree that git had forgotten")

@@ -23,7 +23,7 @@ type snapshot struct {
 	nested   []string // git repositories below, not in the tree but as they were in the index
 	unread   []string // paths that git would not take, or that are too large
 	large    []string // those that are too large, with their sizes
-	blocking []string // what git would have waited for, and was taken away
+	blocking []string // what git would have waited for, and was removed
 	damaged  bool     // the agent's index named objects that are not there
 }
 
@@ -109,8 +109,8 @@ func (l linked) stage(ctx context.Context, index string, have entries, snap *sna
 		}
 	}
 	slices.Sort(paths)
-	paths, oversized, large := l.small(slices.Compact(paths))
-	refused, err := l.take(ctx, index, paths)
+	paths, oversized, large := l.splitBySize(slices.Compact(paths))
+	refused, err := l.addToIndex(ctx, index, paths)
 	if err != nil {
 		return fmt.Errorf("storing what changed: %w", err)
 	}
@@ -205,7 +205,7 @@ func (l linked) changed(ctx context.Context, index string) (paths, unread []stri
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, rest := range said(res.Stderr, "warning: could not open directory '") {
+	for _, rest := range textAfter(res.Stderr, "warning: could not open directory '") {
 		path, why, _ := strings.Cut(rest, "/'")
 		if _, machine := fault.Said(why); machine {
 			return nil, nil, &command.ExitError{Argv: []string{"ls-files"}, Stderr: path + why, Says: text.FirstLine(path+why, "")}
@@ -215,8 +215,8 @@ func (l linked) changed(ctx context.Context, index string) (paths, unread []stri
 	return zeroSplit(res.Stdout), unread, nil
 }
 
-// said is what follows prefix on the lines of git's stderr, as git 2.39 words it with LC_ALL=C.
-func said(stderr []byte, prefix string) (rests []string) {
+// textAfter is what follows prefix on the lines of git's stderr, in the wording of git 2.39 with LC_ALL=C.
+func textAfter(stderr []byte, prefix string) (rests []string) {
 	for line := range strings.Lines(string(stderr)) {
 		if rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), prefix); ok {
 			rests = append(rests, rest)
@@ -225,16 +225,16 @@ func said(stderr []byte, prefix string) (rests []string) {
 	return rests
 }
 
-// take puts paths as they are in the work tree into the index. What git will not take (a
-// file that cannot be read, a name such as "git~1") does not keep it from the rest.
-func (l linked) take(ctx context.Context, index string, paths []string) (refused []string, err error) {
+// addToIndex adds paths of the work tree to the index. It skips what git refuses, such as a file
+// that cannot be read or a name such as "git~1".
+func (l linked) addToIndex(ctx context.Context, index string, paths []string) (refused []string, err error) {
 	if len(paths) == 0 {
 		return nil, nil
 	}
 	res, err := l.git(ctx, index, zeroEnded(paths), "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
 	switch {
 	case err == nil:
-		return said(res.Stderr, "Ignoring path "), nil
+		return textAfter(res.Stderr, "Ignoring path "), nil
 	case exitCode(err) < 0 || ctx.Err() != nil:
 		return nil, err
 	case len(paths) == 1:
@@ -244,11 +244,11 @@ func (l linked) take(ctx context.Context, index string, paths []string) (refused
 		return paths, nil
 	}
 	half := len(paths) / 2
-	first, err := l.take(ctx, index, paths[:half])
+	first, err := l.addToIndex(ctx, index, paths[:half])
 	if err != nil {
 		return nil, err
 	}
-	second, err := l.take(ctx, index, paths[half:])
+	second, err := l.addToIndex(ctx, index, paths[half:])
 	return append(first, second...), err
 }
 

@@ -41,17 +41,17 @@ type Options struct {
 // Store is the worktrees and branches of one epic. It is safe for concurrent use on
 // different tasks.
 type Store struct {
-	repo   *git.Repo
-	root   string
-	epic   string // its slug
-	lock   string
-	now    func() time.Time
-	turn   chan struct{} // held while worktrees are made or removed
-	fill   chan struct{} // held while files are written
-	trash  *trash
-	limits Limits
-	files  *private.Dir // above root
-	admin  *private.Dir // the common directory
+	repo          *git.Repo
+	root          string
+	epic          string // its slug
+	lock          string
+	now           func() time.Time
+	changeLock    chan struct{} // held while worktrees are made or removed
+	checkoutSlots chan struct{} // held while files are written
+	trash         *trash
+	limits        Limits
+	files         *private.Dir // above root
+	admin         *private.Dir // the common directory
 }
 
 // RootError says why a folder cannot hold worktrees.
@@ -76,7 +76,7 @@ func Open(o Options) (*Store, error) {
 		return nil, err
 	}
 	for _, of := range []string{o.Repo.CommonDir(), o.Repo.WorkTree()} {
-		if inside(root, of) {
+		if isInside(root, of) {
 			return nil, &RootError{Root: o.Root, Reason: "is inside the repository"}
 		}
 	}
@@ -91,7 +91,7 @@ func Open(o Options) (*Store, error) {
 	return &Store{
 		files: files, admin: admin, limits: o.Limits,
 		repo: o.Repo, root: root, epic: slug.Of(o.Epic), lock: o.Lock, now: o.Now,
-		turn: make(chan struct{}, 1), fill: make(chan struct{}, runtime.NumCPU()), trash: &trash{files: files},
+		changeLock: make(chan struct{}, 1), checkoutSlots: make(chan struct{}, runtime.NumCPU()), trash: &trash{files: files},
 	}, nil
 }
 
@@ -116,8 +116,8 @@ func resolveRoot(root string) (string, error) {
 	}
 }
 
-// inside reports whether path is dir or below it.
-func inside(path, dir string) bool {
+// isInside reports whether path is dir or below it.
+func isInside(path, dir string) bool {
 	if dir == "" {
 		return false
 	}
@@ -177,11 +177,11 @@ func (s *Store) Exists(task string, n int) bool {
 // locked calls f while no other orch makes or removes worktrees of this repository.
 func (s *Store) locked(ctx context.Context, f func() error) (err error) {
 	select {
-	case s.turn <- struct{}{}:
+	case s.changeLock <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	defer func() { <-s.turn }()
+	defer func() { <-s.changeLock }()
 	files, err := private.OpenAbove(s.lock, 2) // orch/worktree.lock, below the git directory
 	if err == nil {
 		err = errors.Join(files.Plain(s.lock), files.Close())

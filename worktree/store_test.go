@@ -259,8 +259,8 @@ func TestListKnowsWorktreesAndBranches(t *testing.T) {
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t)
-	require.False(t, a.store.Fresh(t.Context(), "t", 1, time.Now().Add(time.Minute)))
-	require.False(t, a.store.Fresh(t.Context(), "none", 1, time.Time{}))
+	require.False(t, a.store.ChangedSince(t.Context(), "t", 1, time.Now().Add(time.Minute)))
+	require.False(t, a.store.ChangedSince(t.Context(), "none", 1, time.Time{}))
 	old := time.Now().Add(-time.Hour)
 	age := func() {
 		for _, dir := range []string{a.Dir, a.admin()} {
@@ -282,9 +282,9 @@ func TestFresh(t *testing.T) {
 			a.Write("deep/er/file", "1")
 		}
 		age()
-		require.False(t, a.store.Fresh(t.Context(), "t", 1, since), name)
+		require.False(t, a.store.ChangedSince(t.Context(), "t", 1, since), name)
 		does()
-		require.True(t, a.store.Fresh(t.Context(), "t", 1, since), name)
+		require.True(t, a.store.ChangedSince(t.Context(), "t", 1, since), name)
 	}
 }
 

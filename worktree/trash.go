@@ -55,8 +55,8 @@ func (t *trash) mark(path string, deletes bool) {
 	t.at[path] = true
 }
 
-// deletes reports whether path is being deleted.
-func (t *trash) deletes(path string) bool {
+// isDeleting reports whether path is being deleted.
+func (t *trash) isDeleting(path string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.at[path]

@@ -34,7 +34,7 @@ func life(w world, base git.Commit) {
 		agent := w.at(s.Name(task, 1).Dir)
 		agent.Git("-c", "user.name=agent", "-c", "user.email=agent@example.com", "commit", "-q", "--allow-empty", "-m", "work")
 		agent.Write("made by "+task, "1")
-		require.True(w.T, s.Fresh(ctx, task, 1, time.Now().Add(-time.Hour)))
+		require.True(w.T, s.ChangedSince(ctx, task, 1, time.Now().Add(-time.Hour)))
 		work, err := s.Harvest(ctx, task, 1, tip, "salvage")
 		must(err)
 		require.True(w.T, work.Salvaged)

@@ -37,7 +37,7 @@ func (s *Store) Checkout(ctx context.Context, c git.Commit) (dir string, err err
 		err = s.move(ctx, l, c)
 	}
 	if err == nil {
-		err = l.own(verifyOwner)
+		err = l.markOwned(verifyOwner)
 	}
 	return l.dir, err
 }

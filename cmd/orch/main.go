@@ -15,6 +15,7 @@ import (
 
 func main() {
 	proc.KeepOwnerBits()
+	proc.KeepName()
 	if err := proc.Conceal(cli.MarkName); err != nil {
 		fmt.Fprintln(os.Stderr, "orch: other processes can read this one:", err)
 	}

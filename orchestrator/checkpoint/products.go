@@ -11,9 +11,9 @@ import (
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
-// Product is something that was made for a task beside its commits.
+// Product is a work product of a task that is not in its commits.
 type Product struct {
-	// ID is its own.
+	// ID names the product.
 	ID string `json:"workProductId"`
 	// TaskID is the task.
 	TaskID string `json:"taskId"`
@@ -23,19 +23,19 @@ type Product struct {
 	Title string `json:"title"`
 	// Content is the whole text.
 	Content string `json:"content"`
-	// At is when it was kept.
+	// At is when it was saved.
 	At time.Time `json:"createdAt"`
 }
 
-// below holds the git directory that a book's folder is in: below orch/iterations, or in the folder
-// of an epic.
-func below(book string) (*private.Dir, error) {
+// openParent opens the git directory that a log's folder is in: below orch/iterations, or in the
+// folder of an epic.
+func openParent(dir string) (*private.Dir, error) {
 	for _, part := range []string{"/orch/epics/", "/orch/iterations/"} {
-		if i := strings.LastIndex(book, part); i > 0 {
-			return private.Open(book[:i])
+		if i := strings.LastIndex(dir, part); i > 0 {
+			return private.Open(dir[:i])
 		}
 	}
-	return private.OpenAbove(book, 3)
+	return private.OpenAbove(dir, 3)
 }
 
 // maxProduct bounds a work product, in bytes.
@@ -44,28 +44,28 @@ const maxProduct = 64 << 20
 // productFolder is where a task's work products are, beside its loop.
 const productFolder = "products"
 
-// Keep keeps a product beside the loop of a book's folder, where a content_pattern rule can
-// look into it and a person can read it. It fails when it cannot be written.
-func Keep(book string, p Product) (path string, err error) {
+// SaveProduct saves a product in the folder of a log, where a content_pattern rule and a person
+// can read it. It fails when it cannot be written.
+func SaveProduct(dir string, p Product) (path string, err error) {
 	doc, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
-		return "", fmt.Errorf("keeping the work product: %w", err)
+		return "", fmt.Errorf("saving the work product: %w", err)
 	}
-	path = filepath.Join(book, productFolder, p.ID+".json")
-	files, err := below(book)
+	path = filepath.Join(dir, productFolder, p.ID+".json")
+	files, err := openParent(dir)
 	if err == nil {
 		err = errors.Join(files.WriteFile(path, doc), files.Close())
 	}
 	if err != nil {
-		return "", fmt.Errorf("keeping the work product: %w", err)
+		return "", fmt.Errorf("saving the work product: %w", err)
 	}
 	return path, nil
 }
 
-// Products is the text of all work products that were kept beside a book since a time, oldest
-// first. It fails when one cannot be read.
-func Products(book string, since time.Time) (string, error) {
-	paths, err := filepath.Glob(filepath.Join(book, productFolder, "*.json"))
+// ProductText is the text of all work products that were saved in the folder of a log since a
+// time, oldest first. It fails when one cannot be read.
+func ProductText(dir string, since time.Time) (string, error) {
+	paths, err := filepath.Glob(filepath.Join(dir, productFolder, "*.json"))
 	var all strings.Builder
 	for _, path := range paths { // their names are times
 		var p Product

@@ -8,8 +8,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/iteration"
 )
 
-// Instructions tell whoever goes on from a checkpoint where the work stands, in a few lines.
-func (b *Book) Instructions(c Checkpoint) string {
+// Instructions says where the work stands, in a few lines, for whoever resumes from a checkpoint.
+func (log *Log) Instructions(c Checkpoint) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "Going on with task %s from checkpoint %s, made %s (%s).\n", c.TaskID, c.ID, c.CreatedAt.Format("2006-01-02 15:04:05 MST"), c.Trigger)
 	if c.ExecutionPhase != "" {
@@ -24,14 +24,14 @@ func (b *Book) Instructions(c Checkpoint) string {
 	if c.DraftContent != "" {
 		fmt.Fprintf(&s, "There is a draft (%s, %d bytes).\n", cmp.Or(c.DraftType, "of no type"), len(c.DraftContent))
 	}
-	if b.loop != nil {
-		s.WriteString(loopWords(*b.loop))
+	if log.loop != nil {
+		s.WriteString(describeLoop(*log.loop))
 	}
 	return s.String()
 }
 
-// loopWords tell how a loop stands and what comes next.
-func loopWords(l iteration.Loop) string {
+// describeLoop says how a loop stands and what comes next.
+func describeLoop(l iteration.Loop) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "Iteration %d of %d.", l.Iteration, l.Config.MaxIterations)
 	if n := len(l.History); n > 0 {

@@ -5,17 +5,17 @@ import "github.com/beadsorch/orch/orchestrator/iteration"
 // Step is a step of a loop.
 type Step struct {
 	Kind string         // started, validated, advanced, limited or ended
-	Loop iteration.Loop // as it stands after it
+	Loop iteration.Loop // after the step
 }
 
-// Tell has each step of the loop told from now on, once it is known to be possible and before it
-// is written down: who is told keeps it first, so that it is lost in no crash, and a step that
-// nobody has written down here can be taken again. A step that tell fails for is not taken.
-func (b *Book) Tell(tell func(Step) error) { b.tell = tell }
+// OnStep has report called with each step of the loop from now on, after the step was found
+// possible and before it is in the log's journal: so report can keep it first, a crash between
+// the two loses no step, and the step can be repeated. A step whose report fails is not taken.
+func (log *Log) OnStep(report func(Step) error) { log.onStep = report }
 
-// told tells of the step of the loop among steps that are taken together; l is the loop after them.
-func (b *Book) told(steps []event, l *iteration.Loop) error {
-	if b.tell == nil {
+// report reports the step of the loop among steps that are taken together; l is the loop after them.
+func (log *Log) report(steps []event, l *iteration.Loop) error {
+	if log.onStep == nil {
 		return nil
 	}
 	for _, e := range steps {
@@ -24,10 +24,10 @@ func (b *Book) told(steps []event, l *iteration.Loop) error {
 		default:
 			continue
 		}
-		if e.Kind == ended && b.loop.Done != "" {
+		if e.Kind == ended && log.loop.Done != "" {
 			continue // it had ended
 		}
-		if err := b.tell(Step{Kind: e.Kind, Loop: *l}); err != nil {
+		if err := log.onStep(Step{Kind: e.Kind, Loop: *l}); err != nil {
 			return err
 		}
 	}

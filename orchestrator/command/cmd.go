@@ -54,6 +54,10 @@ type Runner func(ctx context.Context, c Cmd) (Result, error)
 // started the command: nothing of the command ran.
 var ErrGuard = errors.New("the guard did not start")
 
+// ErrGone says that the file of the running program could not be started once more: somebody has
+// removed or replaced it meanwhile.
+var ErrGone = errors.New("orch's own executable cannot be started any more")
+
 // ExitError says that a process ran, but did not end with exit status 0.
 type ExitError struct {
 	// Argv is the command as it was asked for.
@@ -81,7 +85,7 @@ func (e *ExitError) Error() string {
 }
 
 // QuietError says that a process was ended since it did nothing: see Cmd.Quiet. It waits for what does not come, as
-// from a pipe that nobody writes to, or from a file system whose server is gone.
+// from a pipe that has no writer, or from a file system whose server is gone.
 type QuietError struct {
 	// Argv is the command as it was asked for.
 	Argv []string

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Within is ctx with a limit of time, which cause tells when it is reached. Time in which this process
+// Within is ctx with a limit of time, which cause names when it is reached. Time in which this process
 // was stopped itself, or the machine slept, counts for next to nothing: what it waits for may
 // have been stopped with it. The context says no deadline. The caller calls cancel.
 func Within(ctx context.Context, limit time.Duration, cause error) (within context.Context, cancel context.CancelFunc) {

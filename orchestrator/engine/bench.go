@@ -18,8 +18,8 @@ type Bench interface {
 	Add(ctx context.Context, task string, n int, base object.Commit) error
 	// Exists reports whether an attempt has a worktree that is whole.
 	Exists(task string, n int) bool
-	// Fresh reports whether something in the worktree has changed since a time.
-	Fresh(ctx context.Context, task string, n int, since time.Time) bool
+	// ChangedSince reports whether something in the worktree has changed since a time.
+	ChangedSince(ctx context.Context, task string, n int, since time.Time) bool
 	// Harvest finds what an agent left, commits with message what is not committed, and makes all
 	// of it reachable. No process may work in the worktree meanwhile.
 	Harvest(ctx context.Context, task string, n int, base object.Commit, message string) (Harvest, error)
@@ -60,7 +60,7 @@ type Harvest struct {
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.
 	Large []string
-	// Blocking are pipes and devices that stood where git reads a file, and were taken away: what
+	// Blocking are pipes and devices that stood where git reads a file, and were removed: what
 	// the index had there was put back.
 	Blocking []string
 	// Lost are the commits that the branch or HEAD named and that cannot be read; they are not in

@@ -17,9 +17,9 @@ type Hooks interface {
 
 // Turn is one that has ended, as hooks see it.
 type Turn struct {
-	Task    epic.TaskID        // whose turn it was
+	Task    epic.TaskID        // the task of the turn
 	Number  int                // within its attempt, from 1
 	Verdict validation.Verdict // of the agent's rules; one without checks where it has none
-	Output  string             // what the agent said last
+	Output  string             // the agent's last message
 	Files   []string           // that the attempt changes
 }

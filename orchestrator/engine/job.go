@@ -26,7 +26,7 @@ type Job struct {
 	Abandon  bool        `json:"abandon,omitempty"`   // what is collected will not land: it is kept in the attic
 	HandOver bool        `json:"hand_over,omitempty"` // a session's model does the turn: only worktree and brief are made
 
-	Brief        templates.BriefData `json:"brief"`              // what the agent is told, but for the names that the engine gives
+	Brief        templates.BriefData `json:"brief"`              // what the prompt is made of, but for the names that the engine gives
 	Previous     int                 `json:"previous,omitempty"` // the attempt whose kept work the brief names; 0 none
 	Conversation Conversation        `json:"conversation"`       // of the agent's client
 	Client       Client              `json:"client"`             // that is started

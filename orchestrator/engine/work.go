@@ -21,7 +21,7 @@ type Work struct {
 	End      epic.End      `json:"end,omitempty"`       // how the agent's process ended
 	HandOver bool          `json:"hand_over,omitempty"` // worktree and brief are there, for a session's model
 	Reason   string        `json:"reason,omitempty"`    // what happened, in a clause
-	Text     string        `json:"text,omitempty"`      // what the next turn is told of what git shows
+	Text     string        `json:"text,omitempty"`      // what git shows, for the prompt of the next turn
 	Fast     bool          `json:"fast,omitempty"`      // it ended within seconds, and badly
 	Took     time.Duration `json:"took,omitempty"`      // from start to end of the process
 
@@ -29,7 +29,7 @@ type Work struct {
 	RetryAfter   time.Duration `json:"retry_after,omitempty"`  // how long the API wants to be left alone; 0 unknown
 	Usage        epic.Usage    `json:"usage"`                  // of this turn
 
-	Base     epic.Commit `json:"base,omitempty"`      // what the attempt began from; "" when its work was not looked at
+	Base     epic.Commit `json:"base,omitempty"`      // what the attempt began from; "" when its work was not inspected
 	Head     epic.Commit `json:"head,omitempty"`      // the newest commit of the attempt; "" when that is not known
 	Changed  bool        `json:"changed,omitempty"`   // the attempt differs from its base
 	Salvaged bool        `json:"salvaged,omitempty"`  // the engine committed what was not
@@ -53,7 +53,7 @@ type Stage string
 // The stages of a turn.
 const (
 	Working Stage = "working" // the agent's process runs
-	Exited  Stage = "exited"  // it has ended, and nothing of what it left has been looked at
+	Exited  Stage = "exited"  // it has ended, and its work has not been inspected
 )
 
 // Progress is what an engine reports of a turn that is under way. It is data alone.

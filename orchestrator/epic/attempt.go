@@ -30,7 +30,9 @@ type Attempt struct {
 	SessionTokens int64                   `json:"counted,omitempty"`    // tokens that this attempt has counted of Session
 	InSession     bool                    `json:"in_session,omitempty"` // a session's model works on it, no process of orch's
 	Holder        SessionHolder           `json:"holder,omitzero"`      // that session
-	Unremoved     int                     `json:"unremoved,omitempty"`  // the run in which its worktree could not be removed; 0 none
+	Request       string                  `json:"request,omitempty"`    // by which that session asked a run for it; "" where it did not
+	Unwanted      bool                    `json:"unwanted,omitempty"`   // that session does not wait for it any more
+	Unremoved     time.Time               `json:"unremoved,omitzero"`   // when the run began in which its worktree could not be removed; zero none
 	Worked        time.Duration           `json:"worked,omitempty"`     // time that its agents took, together
 	Silent        int                     `json:"silent,omitempty"`     // turns in a row that ended without a promise, and it was asked
 	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
@@ -96,7 +98,7 @@ func (f AttemptStarted) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
 		t.Attempts = append(t.Attempts, Attempt{
 			Number: e.Attempt, Iteration: 1, Base: f.Base, Started: e.At,
-			Phase: Starting, Session: f.Session, InSession: f.InSession, Holder: f.Holder,
+			Phase: Starting, Session: f.Session, InSession: f.InSession, Holder: f.Holder, Request: e.Request,
 		})
 		t.move(Running, e.At)
 	})
@@ -151,7 +153,7 @@ func (AttemptCleaned) apply(s State, e Event) State {
 	}
 	return s.edit(e.Task, func(t *Task) {
 		if t.last().Phase = Removed; e.Reason != "" {
-			t.last().Phase, t.last().Unremoved = Ended, s.Run.Number
+			t.last().Phase, t.last().Unremoved = Ended, s.Run.Started
 		}
 	})
 }

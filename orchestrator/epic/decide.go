@@ -192,7 +192,7 @@ func cleans(s State, _ *clock) []Decision {
 	}
 	for _, t := range s.Tasks {
 		a := t.Last()
-		if (t.State == Landed || t.State == Skipped) && a.Phase == Ended && a.Unremoved != s.Run.Number {
+		if (t.State == Landed || t.State == Skipped) && a.Phase == Ended && !a.Unremoved.Equal(s.Run.Started) {
 			return decideOne(Clean, Event{Fact: CleanStarted{}, Task: t.ID, Attempt: a.Number})
 		}
 	}

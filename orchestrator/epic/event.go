@@ -61,6 +61,8 @@ func facts() []factRow {
 		{"request_refused", RequestRefused{}, journaled},
 		{"land_requested", LandRequested{}, journaled | requestable | awaited},
 		{"next_requested", NextRequested{}, journaled | requestable | awaited},
+		{"next_withdrawn", NextWithdrawn{}, journaled | requestable},
+		{"next_dropped", NextDropped{}, journaled},
 		{"answer_started", AnswerStarted{}, 0},
 		{"request_answered", RequestAnswered{}, journaled},
 		{"breaker_opened", BreakerOpened{}, journaled},
@@ -163,8 +165,26 @@ func NewState() State { return State{Window: 1, index: map[TaskID]int{}} }
 // epic; from the loop itself it is a bug.
 var ErrForbidden = errors.New("event not allowed here")
 
+// forbidden is an event that the state does not allow.
+type forbidden struct {
+	kind Kind
+	why  string // in a clause
+}
+
+func (f *forbidden) Error() string { return fmt.Sprintf("%s: %s: %s", f.kind, f.why, ErrForbidden) }
+func (*forbidden) Unwrap() error   { return ErrForbidden }
+
 func forbid(e Event, format string, args ...any) error {
-	return fmt.Errorf("%s: %s: %w", e.Kind(), fmt.Sprintf(format, args...), ErrForbidden)
+	return &forbidden{e.Kind(), fmt.Sprintf(format, args...)}
+}
+
+// Refusal says in a clause, for who has asked for an event, why Check does not allow it.
+func Refusal(err error) string {
+	var f *forbidden
+	if errors.As(err, &f) {
+		return f.why
+	}
+	return err.Error()
 }
 
 // Check says whether e may follow s. Its errors wrap ErrForbidden.
@@ -172,7 +192,7 @@ func Check(s State, e Event) error {
 	if e.Fact == nil {
 		return forbid(e, "it says nothing")
 	}
-	if _, first := e.Fact.(RunStarted); !first && s.Run.Number == 0 {
+	if _, first := e.Fact.(RunStarted); !first && !s.Driven() {
 		return forbid(e, "no run has started")
 	}
 	if e.Task != "" && s.Task(e.Task) == nil {

@@ -28,6 +28,8 @@ func story() []Event {
 		Event{Fact: SessionLookStarted{}}, Event{Fact: SessionLookEnded{}}, Event{Fact: LandRequested{}, Task: "e.3", Attempt: 3, Request: "r-2"},
 		Event{Fact: CollectStarted{}, Task: "e.3", Attempt: 3}, endOf("e.3", 3, AgentEnded{Changed: true, Head: "j"}),
 		Event{Fact: RequestRefused{Kind: "land_requested"}, Request: "r-3", Reason: "no"},
+		Event{Fact: NextRequested{Holder: bert, Asker: Process{PID: 7}, AtOnce: true}, Request: "r-4"}, Event{Fact: NextDropped{}, Request: "r-4"},
+		Event{Fact: NextRequested{Holder: bert}, Request: "r-5"}, Event{Fact: NextWithdrawn{Of: "r-5"}, Request: "r-6"}, Event{Fact: NextWithdrawn{Of: "r-1"}, Request: "r-7"},
 		Event{Fact: BreakerOpened{Until: noon}}, Event{Fact: DrainStarted{}, Code: Interrupted}, Event{Fact: RunEnded{}})
 }
 

@@ -27,12 +27,10 @@ type Step struct {
 	For   []TaskID `json:"waits_for,omitempty"` // tasks of the epic that are not closed
 }
 
-// PlanOf looks an epic over: what could run when, and what cannot.
-func PlanOf(issues []tracker.Issue, epic TaskID, now time.Time) Plan {
+// PlanOf looks over how an epic stands: what could run when, and what cannot. What is under way
+// could start. The issues are those of the tracker that the state knows.
+func PlanOf(s State, issues []tracker.Issue, now time.Time) Plan {
 	x := tracker.NewIndex(issues)
-	s := NewState()
-	s.Epic = epic
-	s = Apply(s, Event{At: now, Fact: TrackerRead{Nodes: nodesOf(x, epic)}})
 	p := Plan{Waves: [][]Step{}, Critical: s.criticalPath(), Cycles: cyclesIn(s, x)}
 	p.Done = Count(s, now).Done
 	p.Waves, p.ToDo = s.waves(at(now))
@@ -54,7 +52,7 @@ func (s State) waves(now *clock) (waves [][]Step, tasks int) {
 	for {
 		var wave []*Task
 		for _, t := range s.Tasks {
-			if s.isReady(t, now) {
+			if s.isReady(t, now) || len(waves) == 0 && t.Dispatchable() && !t.Deleted && s.underWay(t) {
 				wave = append(wave, t)
 			}
 		}
@@ -68,6 +66,11 @@ func (s State) waves(now *clock) (waves [][]Step, tasks int) {
 		}
 		waves, tasks = append(waves, steps), tasks+len(steps)
 	}
+}
+
+// underWay reports whether an attempt at the task is being made, or waits to land.
+func (s State) underWay(t *Task) bool {
+	return !t.Done() && (t.State == Running || t.State == Queued || t.State == Validating)
 }
 
 func inEpic(s State, needs [][]TaskID) (ids []TaskID) {
@@ -121,7 +124,7 @@ func cyclesIn(s State, x *tracker.Index) (out [][]string) {
 }
 
 func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
-	if p.ToDo+p.Done == 0 && len(p.Cycles) == 0 {
+	if Count(s, now.now).Total == 0 {
 		p.Problems = append(p.Problems, "the epic has no tasks")
 	}
 	for _, cycle := range p.Cycles {
@@ -129,7 +132,16 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", DepCycle, cycle))
 	}
 	for _, t := range s.Tasks {
-		if !t.Dispatchable() || t.Done() {
+		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) {
+			continue
+		}
+		if t.State == Parked || t.State == Skipped {
+			code := t.Code
+			if code == "" {
+				code = "SKIPPED"
+			}
+			p.Stuck = true
+			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s needs a person: %s", code, t.ID, t.Why))
 			continue
 		}
 		if why := s.trackerHold(t, now); why != "" {

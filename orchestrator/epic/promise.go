@@ -32,6 +32,8 @@ func PromiseOf(s State, now time.Time) Outlook { return promiseOf(s, Count(s, no
 func promiseOf(s State, c Counts) Outlook {
 	o := stopped(s, c)
 	switch {
+	case o.Promise == LoopDone && s.untaken > 0:
+		o = Outlook{Promise: LoopContinue, Reason: o.Reason + "; what was asked for is not taken yet"}
 	case o.Promise == LoopDone:
 	case c.Running+c.Landing > 0:
 		o.Promise = LoopContinue // whatever keeps new work from being begun
@@ -58,6 +60,12 @@ func stopped(s State, c Counts) Outlook {
 	o := Outlook{Code: s.Run.Drain, Reason: s.Run.DrainWhy}
 	unanswered := Promise(s.Run.Promise) == LoopError && s.Run.Drain == "" && !s.tracker.read.After(s.Run.Ended)
 	switch {
+	case s.tracker.lost.Code == TrackerDrift:
+		o = s.tracker.lost
+		o.Promise = LoopBlocked
+	case s.tracker.lost.Code != "":
+		o = s.tracker.lost
+		o.Promise = LoopError
 	case s.trackerGivenUp() && !s.Run.Interrupt:
 		o = Outlook{LoopError, TrackerDown, "the tracker does not answer: " + s.tracker.why}
 		if s.tracker.code != "" {
@@ -81,6 +89,8 @@ func stopped(s State, c Counts) Outlook {
 		if c.Total == 0 {
 			o.Reason = "the epic has no tasks"
 		}
+	case s.Run.Paused && s.Run.Drain == "" && s.Run.Ended.IsZero():
+		o = Outlook{LoopBlocked, "", "paused; orch continue " + s.Epic.String()}
 	case s.Run.Drain == AgentCrashed, s.Run.Drain == Disk:
 		o.Promise = LoopError
 	case s.Run.Drain == Interrupted, s.Run.Drain == HandBack, s.Run.Drain == "":
@@ -93,12 +103,12 @@ func stopped(s State, c Counts) Outlook {
 // claimed reports whether somebody is at a task of an epic that orch has not run yet: then
 // nobody but the tracker knows who works on what.
 func (s State) claimed(c Counts) bool {
-	return s.Run.Number == 0 && c.Waiting > 0 && slices.ContainsFunc(s.Tasks, s.claimedOutside)
+	return !s.Driven() && c.Waiting > 0 && slices.ContainsFunc(s.Tasks, s.claimedOutside)
 }
 
 // claimedOutside reports whether the tracker alone says that somebody is at the task.
 func (s State) claimedOutside(t *Task) bool {
-	return s.Run.Number == 0 && t.State == Waiting && t.Status == statusInProgress && t.Dispatchable() && !t.Deleted
+	return !s.Driven() && t.State == Waiting && t.Status == statusInProgress && t.Dispatchable() && !t.Deleted
 }
 
 // progress tells what moves, in a clause.

@@ -14,6 +14,8 @@ type Wish struct {
 	Attempt   int           `json:"attempt,omitempty"`   // at it
 	Iteration int           `json:"iteration,omitempty"` // of the attempt when it was asked
 	Holder    SessionHolder `json:"holder,omitzero"`     // who asks for a task
+	Asker     Process       `json:"asker,omitzero"`      // that waits for it
+	AtOnce    bool          `json:"at_once,omitempty"`   // it does not wait for a place
 	Refused   string        `json:"refused,omitempty"`   // why it is not possible
 }
 
@@ -35,10 +37,13 @@ func (s State) take(e Event) State {
 	case RequestRefused:
 		w.Kind, w.Refused = f.Kind, e.Reason
 	case NextRequested:
-		w.Holder = f.Holder
+		w.Holder, w.Asker, w.AtOnce = f.Holder, f.Asker, f.AtOnce
 	case LandRequested, TaskAccepted:
 		a := s.Task(e.Task).Last()
 		w.Attempt, w.Iteration = a.Number, a.Iteration
+		if e.Attempt > 0 {
+			w.Attempt = e.Attempt // of one that is over nothing is taken
+		}
 	}
 	if !w.Kind.awaited() {
 		return s
@@ -116,7 +121,7 @@ func (s State) settledWish(w Wish, now *clock) bool {
 	case w.asks(NextRequested{}) && w.Task != "":
 		return t == nil || t.Last().Number != w.Attempt || t.Last().Phase != Starting
 	case w.asks(NextRequested{}):
-		return s.nothingToHand(now)
+		return s.nothingToHand(now) || w.AtOnce && s.nothingNow(now)
 	case t == nil || t.Deleted:
 		return true
 	}
@@ -134,6 +139,11 @@ func (s State) nothingToHand(now *clock) bool {
 	return !slices.ContainsFunc(s.ready(now), func(t *Task) bool {
 		return !now.Before(t.NotBefore) && t.Charged < max(1, s.Run.Limits.Attempts)
 	})
+}
+
+// nothingNow reports whether no task can be handed out before something else has happened.
+func (s State) nothingNow(now *clock) bool {
+	return s.slots() == 0 || s.tracker.read.IsZero() || s.Gate == GateUnknown || s.Gate == GateChecking || now.Before(s.Cooldown)
 }
 
 // answers answers who waits, one at a time.
@@ -211,16 +221,60 @@ func (LandRequested) check(s State, e Event) error {
 	}
 	t := s.Task(e.Task)
 	if a := t.Last(); !a.InSession || a.Phase != HandedOver && a.Phase != Inspecting || t.State != Running {
-		return forbid(e, "no session works on %s", t.ID)
+		return forbid(e, "no session works on %s: it is %s", t.ID, t.whereabouts())
 	}
 	return nil
+}
+
+// whereabouts says in a clause who has a task.
+func (t *Task) whereabouts() string {
+	switch a := t.Last(); {
+	case t.State == Running && !a.InSession:
+		return "in the hands of an agent of orch run"
+	case t.State == Running:
+		return "in the hands of " + a.Holder.String() + ", and its worktree is not ready"
+	}
+	return string(t.State)
 }
 
 // NextRequested is a session's word that it wants a task.
 type NextRequested struct {
 	ofRequest
 	noChange
-	Holder SessionHolder `json:"holder,omitzero"` // that session
+	Holder SessionHolder `json:"holder,omitzero"`   // that session
+	Asker  Process       `json:"asker,omitzero"`    // that waits for the answer
+	AtOnce bool          `json:"at_once,omitempty"` // it has something in hand, and does not wait for a place
+}
+
+// NextWithdrawn is a session's word that it does not wait any more for the task that it wanted.
+type NextWithdrawn struct {
+	ofRequest
+	Of string `json:"of" text:"plain"` // the request for it
+}
+
+func (f NextWithdrawn) apply(s State, _ Event) State {
+	s = s.withoutUngranted(f.Of)
+	for _, t := range s.Tasks {
+		if a := t.Last(); f.Of != "" && a.Request == f.Of && a.Open() && a.InSession {
+			return s.edit(t.ID, func(t *Task) { t.last().Unwanted = true })
+		}
+	}
+	return s
+}
+
+// NextDropped says that who asked for a task has gone without an answer.
+type NextDropped struct{ ofRequest }
+
+func (NextDropped) apply(s State, e Event) State { return s.withoutUngranted(e.Request) }
+
+// withoutUngranted is s without the wish for a task that none was given to; one that is being
+// answered is answered.
+func (s State) withoutUngranted(id string) State {
+	if id == s.answering {
+		return s
+	}
+	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.ID == id && w.asks(NextRequested{}) && w.Task == "" })
+	return s
 }
 
 // AnswerStarted is the intent to answer a request.

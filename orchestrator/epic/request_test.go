@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -100,6 +101,73 @@ func TestNextRequest(t *testing.T) {
 	again := after(t, after(t, handed(t, open("e.2")), next), Event{Fact: RunEnded{}}, Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Limits: testLimits(), Tip: "tip"}})
 	require.Empty(t, again.Wishes, "who asked a run that is gone asks anew")
 	require.True(t, again.Took("r-1"))
+}
+
+// TestNextIsForWhoIsThere: a place is given to who asked only when they were seen a moment ago;
+// who has gone, or waits no longer, holds nobody up.
+func TestNextIsForWhoIsThere(t *testing.T) {
+	t.Parallel()
+	next := Event{Fact: NextRequested{Holder: bert, Asker: Process{PID: 7, Born: 9, Here: "h"}}, Request: "r-1"}
+	s := after(t, idle(t, open("e.1")), next)
+	require.Equal(t, []string{"sessions"}, acts(s, noon), "though no session has a task")
+	looking := after(t, s, Event{Fact: SessionLookStarted{}})
+	require.Empty(t, acts(looking, noon))
+	seen := after(t, looking, Event{Fact: SessionLookEnded{}, At: noon})
+	require.Equal(t, bert, decisions(seen, noon)[0].Fact.(AttemptStarted).Holder)
+	require.Equal(t, []string{"sessions"}, acts(seen, noon.Add(2*time.Second)), "that was long ago")
+	dropped := after(t, looking, Event{Fact: NextDropped{}, Request: "r-1"}, Event{Fact: SessionLookEnded{}, At: noon})
+	require.Empty(t, dropped.Wishes)
+	require.False(t, decisions(dropped, noon)[0].Fact.(AttemptStarted).InSession, "the place is the run's own")
+
+	start := Event{Fact: AttemptStarted{Turn: Turn{Base: "tip"}, InSession: true, Holder: bert}, Task: "e.1", Attempt: 1, Request: "r-1"}
+	given := after(t, seen, start, Event{Fact: NextDropped{}, Request: "r-1"})
+	require.Len(t, given.Wishes, 1, "it was given one meanwhile, which is given back when nobody comes for it")
+	require.Equal(t, "r-1", given.Task("e.1").Last().Request)
+
+	withdrawn := Event{Fact: NextWithdrawn{Of: "r-1"}, Request: "r-2"}
+	require.Empty(t, after(t, seen, withdrawn).Wishes)
+	require.True(t, after(t, seen, start, withdrawn).Task("e.1").Last().Unwanted)
+	require.True(t, after(t, seen, start, Event{Fact: AttemptHanded{}, Task: "e.1", Attempt: 1}, Event{Fact: AnswerStarted{}, Request: "r-1"}, Event{Fact: RequestAnswered{}, Request: "r-1"}, withdrawn).Task("e.1").Last().Unwanted)
+	answering := after(t, seen, Event{Fact: RunPaused{}}, Event{Fact: AnswerStarted{}, Request: "r-1"}, withdrawn)
+	require.Empty(t, after(t, answering, Event{Fact: RequestAnswered{}, Request: "r-1"}).Wishes)
+}
+
+// TestNextAtOnce: who has something in hand does not wait for a place.
+func TestNextAtOnce(t *testing.T) {
+	t.Parallel()
+	next := func(at bool) Event { return Event{Fact: NextRequested{Holder: anna, AtOnce: at}, Request: "r-1"} }
+	limits := testLimits()
+	limits.MaxParallel = 1
+	full := after(t, started(t, limits, open("e.1"), open("e.2")), startOf("e.1", 1))
+	require.Equal(t, []string{"r-1"}, answered(after(t, full, next(true))))
+	require.Empty(t, answered(after(t, full, next(false))))
+	require.Empty(t, answered(after(t, handed(t, open("e.2")), next(true))), "there is a place")
+}
+
+// TestHeldPlaces: what sessions have in hand takes places, and who waits for one is told.
+func TestHeldPlaces(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.MaxParallel = 2
+	s := after(t, started(t, limits, open("e.1"), open("e.2"), open("e.3")),
+		Event{Fact: AttemptStarted{InSession: true, Holder: anna}, Task: "e.1", Attempt: 1}, Event{Fact: AttemptHanded{}, Task: "e.1", Attempt: 1})
+	require.Empty(t, HeldPlaces(s, noon), "one is free")
+	require.Empty(t, HeldPlaces(after(t, s, startOf("e.2", 1)), noon), "an agent ends by itself")
+	both := after(t, s, Event{Fact: AttemptStarted{InSession: true, Holder: anna}, Task: "e.2", Attempt: 1}, Event{Fact: AttemptHanded{}, Task: "e.2", Attempt: 1})
+	require.Equal(t, "2 in the hands of session anna, and max_parallel is 2: a place is free when one has landed, or its session ends", HeldPlaces(both, noon))
+	require.Empty(t, HeldPlaces(after(t, both, Event{Fact: TaskSkipped{}, Task: "e.3"}), noon), "nothing waits for one")
+}
+
+// TestRefusalForPersons: who asked for what is not possible is told in words of theirs.
+func TestRefusalForPersons(t *testing.T) {
+	t.Parallel()
+	s := after(t, started(t, testLimits(), open("e.1")), startOf("e.1", 1))
+	err := Check(s, Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "r"})
+	require.ErrorIs(t, err, ErrForbidden)
+	require.Equal(t, "no session works on e.1: it is in the hands of an agent of orch run", Refusal(err))
+	stale := after(t, handed(t), Event{Fact: LandRequested{}, Task: "e.1", Attempt: 2, Request: "r"})
+	require.NotContains(t, acts(stale, noon), "collect e.1", "what another attempt has done is not taken")
+	require.Equal(t, []string{"r"}, answered(stale))
 }
 
 // TestLossIsCurrent: a session's attempt that has come to an end meanwhile, or is to land, is not lost.

@@ -100,7 +100,7 @@ func (f RunStarted) check(s State, e Event) error {
 		return forbid(e, "it names no epic")
 	case s.Epic != "" && s.Epic != f.Epic:
 		return forbid(e, "the journal belongs to epic %s, not %s", s.Epic, f.Epic)
-	case f.Mode == ModeSettle && f.Number == s.Run.Number && f.Number > 0:
+	case f.isShort(s):
 	case f.Number != s.Run.Number+1:
 		return forbid(e, "run %d follows run %d", f.Number, s.Run.Number)
 	}
@@ -108,7 +108,7 @@ func (f RunStarted) check(s State, e Event) error {
 }
 
 func (f RunStarted) apply(s State, e Event) State {
-	s.before = s.settles(f.Mode, e.At)
+	s.before = s.settles(f, e.At)
 	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Holder: f.Holder, Limits: f.Limits, Settings: f.Settings, Started: e.At}
 	if f.Tip != "" {
 		s.Tip = f.Tip
@@ -146,9 +146,21 @@ func (f RunEnded) apply(s State, e Event) State {
 	return s
 }
 
-// settles is the newest run, where a command of this mode is none; else nil.
-func (s State) settles(m Mode, at time.Time) *Run {
-	if m != ModeSettle {
+// isShort reports whether it is the beginning of a short command, which is no run: it has the number
+// of the newest one. Those of older journals have one of their own.
+func (f RunStarted) isShort(s State) bool {
+	switch f.Mode {
+	case ModeSettle:
+		return f.Number == s.Run.Number && f.Number > 0
+	case ModeNext, ModeLand:
+		return f.Number == s.Run.Number
+	}
+	return false
+}
+
+// settles is the newest run, where a command is none; else nil.
+func (s State) settles(f RunStarted, at time.Time) *Run {
+	if f.Mode != ModeSettle && !f.isShort(s) {
 		return nil
 	}
 	was := s.Run
@@ -161,15 +173,30 @@ func (s State) settles(m Mode, at time.Time) *Run {
 	return &was
 }
 
-// Looked is the state for somebody who only looks: a command that settles the epic branch, or was
-// refused or killed while it did, is no run; the newest is the one before it, and what that said
-// of the branch is over.
+// Looked is the state for somebody who only looks: a short command, or one that was refused or killed,
+// is no run; the newest is the one before it. What that said of the branch is over after a command
+// that settles it. After next and land so is all that kept it from more work, but for a limit; what
+// kept them counts, since the next one meets it too.
 func (s State) Looked() State {
 	if s.before == nil {
 		return s
 	}
+	short := s.Run
 	s.Run, s.before = *s.before, nil
-	if s.Run.Drain == EpicMoved || s.Run.Drain == CheckedOut {
+	switch {
+	case short.Mode == ModeSettle:
+		if s.Run.Drain == EpicMoved || s.Run.Drain == CheckedOut {
+			s.Run.Drain, s.Run.DrainWhy = "", ""
+		}
+		return s
+	case s.Run.Number == 0:
+		s.Run.Mode, s.Run.Started = short.Mode, short.Started
+	}
+	s.Run.Limits, s.Run.Settings = short.Limits, short.Settings
+	switch {
+	case short.Drain != "" && short.Drain != HandBack && short.Drain != Interrupted && !atLimit(short.Drain):
+		s.Run.Drain, s.Run.DrainWhy = short.Drain, short.DrainWhy
+	case !atLimit(s.Run.Drain):
 		s.Run.Drain, s.Run.DrainWhy = "", ""
 	}
 	return s

@@ -253,6 +253,12 @@ func starts(s State, now *clock) (ds []Decision) {
 		}
 		ds = append(ds, d)
 	}
+	if _, asked := s.nextWish(0); asked && len(ds) > 0 && s.askersUnsure(now) { // nothing is given to who has gone
+		if s.looking || s.collecting() {
+			return nil
+		}
+		return decideOne(LookAtSessions, Event{Fact: SessionLookStarted{}})
+	}
 	if len(ds) > 0 && s.tipStale(now) { // what agents begin from is looked at first
 		if s.tip.looking || s.Moved.Restoring || s.machineWaits(now) {
 			return nil

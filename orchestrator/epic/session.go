@@ -7,6 +7,13 @@ import (
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
+// Process is one process of a machine; the zero value where it cannot be told from others.
+type Process struct {
+	PID  int    `json:"pid"`
+	Born uint64 `json:"born"`              // when it began, as its machine counts
+	Here string `json:"here" text:"plain"` // the machine, since it was started, that PID and Born are of
+}
+
 // SessionHolder is the session that an attempt was handed to: the session of a client, or a terminal.
 type SessionHolder struct {
 	Session string `json:"session,omitempty" text:"plain"` // the client's id of it; "" where the client does not tell
@@ -68,13 +75,21 @@ const sessionLook = 2 * time.Second
 
 // sessions has a run look after the sessions that work on tasks of its epic.
 func sessions(s State, now *clock) []Decision {
-	if s.Run.Mode != ModeRun || s.Run.Interrupt || s.looking || s.collecting() || !s.handedOut() || now.Before(s.looked.Add(sessionLook)) {
+	_, asked := s.nextWish(0)
+	if s.Run.Mode != ModeRun || s.Run.Interrupt || s.looking || s.collecting() || !s.handedOut() && !asked || now.Before(s.looked.Add(sessionLook)) {
 		return nil
 	}
 	return decideOne(LookAtSessions, Event{Fact: SessionLookStarted{}})
 }
 
-// SessionLookStarted is the intent to look for the sessions that work on tasks.
+// askerLook is how long ago who asks for a task may have been looked for when one is given.
+const askerLook = time.Second
+
+// askersUnsure reports whether it is not known of this moment that those who ask for a task are
+// there still.
+func (s State) askersUnsure(now *clock) bool { return !now.Before(s.looked.Add(askerLook)) }
+
+// SessionLookStarted is the intent to look for the sessions that work on tasks, or ask for one.
 type SessionLookStarted struct{ anyTime }
 
 func (SessionLookStarted) apply(s State, _ Event) State {

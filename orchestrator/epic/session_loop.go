@@ -94,7 +94,7 @@ func (f LoopStepped) apply(s State, e Event) State {
 		if f.Iteration != l.Iteration {
 			l.Iteration, l.Guard = f.Iteration, ""
 		}
-		l.Done = f.Done // where a step follows the end, that was not written down in the book
+		l.Done = f.Done // where a step follows the end, which the log does not have
 		switch f.Step {
 		case LoopStarted, LoopLimited:
 			l.Config = *f.Config

@@ -32,6 +32,7 @@ type State struct {
 	before  *Run           // the newest run, while Run is that of a command that is none
 	tip     tipState
 	tracker trackerState
+	untaken int // requests that nobody has taken yet, and that are applied here
 
 	answering string    // the request that is being answered
 	looking   bool      // sessions are being looked for

@@ -35,19 +35,19 @@ func Count(s State, now time.Time) Counts {
 			continue
 		}
 		c.Total++
-		switch {
+		switch state := s.StateOf(t, now); {
 		case t.Done():
 			c.Done++
-			if t.State == Landed {
+			if state == Landed {
 				c.Landed++
 			}
-		case t.State == Running:
+		case state == Running:
 			c.Running++
-		case t.State == Queued, t.State == Validating:
+		case state == Queued, state == Validating:
 			c.Landing++
-		case t.State == Parked, t.State == Skipped:
+		case state == Parked, state == Skipped:
 			c.NeedsYou++
-		case s.IsReady(t, now):
+		case state == Ready:
 			c.Ready++
 		default:
 			c.Waiting++

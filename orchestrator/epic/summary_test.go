@@ -34,7 +34,7 @@ func TestSummarize(t *testing.T) {
 		"one waits to land":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})}, LoopContinue, "", "0 of 1 tasks closed; 1 waiting to land"},
 		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopContinue, RunIterations, "Maximum iteration limit (1) reached"},
 		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopBlocked, RunIterations, "Maximum iteration limit (1) reached"},
-		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopContinue, "", "0 of 1 tasks closed; 1 ready"},
+		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopBlocked, "", "paused; orch continue e"},
 		"in another's hands":      {[]Node{{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, LoopBlocked, "", "0 of 1 tasks closed; the rest needs a person"},
 		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (1 hour) reached"}}, LoopBlocked, TimeUp, "Maximum duration (1 hour) reached"},
 		"agents do not start":     {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},
@@ -125,7 +125,7 @@ func TestPlan(t *testing.T) {
 	epic := tracker.Issue{ID: "e", Title: "E", Type: tracker.TypeEpic, Status: tracker.StatusOpen}
 	done := issue("e.5", "e")
 	done.Status = tracker.StatusClosed
-	p := PlanOf([]tracker.Issue{epic, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e", "e.1", "e.5"), issue("e.4", "e", "e.2", "e.3"), done}, "e", noon)
+	p := planOf(epic, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e", "e.1", "e.5"), issue("e.4", "e", "e.2", "e.3"), done)
 	require.Equal(t, 4, p.ToDo)
 	require.Equal(t, 1, p.Done)
 	require.Len(t, p.Waves, 3)
@@ -134,11 +134,11 @@ func TestPlan(t *testing.T) {
 	require.False(t, p.Stuck)
 	require.Empty(t, p.Problems)
 
-	p = PlanOf([]tracker.Issue{epic, issue("e.1", "e", "e.2"), issue("e.2", "e", "e.1"), issue("e.3", "e", "x-1"), issue("x-1", "")}, "e", noon)
+	p = planOf(epic, issue("e.1", "e", "e.2"), issue("e.2", "e", "e.1"), issue("e.3", "e", "x-1"), issue("x-1", ""))
 	require.True(t, p.Stuck)
 	require.Contains(t, p.Problems[0], "[DEP_CYCLE]")
 	require.Contains(t, p.Problems[len(p.Problems)-1], "[DEP_EXTERNAL] e.3 waits for x-1, outside the epic")
-	require.Equal(t, []string{"the epic has no tasks"}, PlanOf([]tracker.Issue{epic}, "e", noon).Problems)
+	require.Equal(t, []string{"the epic has no tasks"}, planOf(epic).Problems)
 }
 
 func TestFindEpic(t *testing.T) {
@@ -200,4 +200,23 @@ func TestFailuresInARow(t *testing.T) {
 		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: tt.code})
 		require.Equal(t, tt.want, s.Run.Failures, tt.code)
 	}
+}
+
+// planOf is the plan of an epic that orch has not driven yet.
+func planOf(issues ...tracker.Issue) Plan {
+	return PlanOf(FromTracker("e", issues, noon), issues, noon)
+}
+
+// TestPlanGoesByTheState: what is under way is to be done, and what a session's model has closed is not done.
+func TestPlanGoesByTheState(t *testing.T) {
+	t.Parallel()
+	issues := []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e")}
+	s := after(t, idle(t, open("e.1"), open("e.2", "e.1"), open("e.3")), startOf("e.1", 1), Event{Fact: TaskParked{}, Task: "e.3", Code: Question, Reason: "which?"})
+	p := PlanOf(s, issues, noon)
+	require.Equal(t, 2, p.ToDo)
+	require.Equal(t, 0, p.Done)
+	require.Len(t, p.Waves, 2)
+	require.Equal(t, TaskID("e.1"), p.Waves[0][0].ID)
+	require.True(t, p.Stuck)
+	require.Equal(t, []string{"[QUESTION] e.3 needs a person: which?"}, p.Problems)
 }

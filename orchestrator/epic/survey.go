@@ -23,6 +23,7 @@ type trackerState struct {
 	code     Code // of the newest failure, where it is known
 	claimed  bool // the epic was ours in this run
 	why      string
+	lost     Outlook            // why its word is not known, for somebody who only looks; its Reason is "" where it is
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
 }
 
@@ -116,7 +117,7 @@ type TrackerRead struct {
 
 func (f TrackerRead) apply(s State, e Event) State {
 	s.tracker.busy, s.tracker.failures, s.tracker.stale = false, 0, false
-	s.tracker.read, s.tracker.cost = e.At, f.Took
+	s.tracker.read, s.tracker.cost, s.tracker.lost = e.At, f.Took, Outlook{}
 	s.Tasks, s.index = slices.Clone(s.Tasks), maps.Clone(s.index)
 	s.tracker.refused = maps.Clone(s.tracker.refused)
 	for _, n := range f.Nodes {

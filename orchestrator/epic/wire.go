@@ -3,6 +3,7 @@ package epic
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"time"
@@ -11,6 +12,9 @@ import (
 // shape is the version of an event as JSON. Events without one are read by upgrade; those of a
 // higher one are refused.
 const shape = 3
+
+// ErrNewer says that a newer orch wrote an event; only that one understands it.
+var ErrNewer = errors.New("the event was written by a newer version of orch")
 
 // wireEvent is an event as JSON.
 type wireEvent struct {
@@ -53,8 +57,8 @@ func plainJSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// UnmarshalJSON reads an event of this version or of any before. It fails for a kind, or a
-// version, that it does not know.
+// UnmarshalJSON reads an event of this version or of any before. It fails for a kind
+// that it does not know, and with ErrNewer for a later version.
 func (e *Event) UnmarshalJSON(b []byte) error {
 	if !bytes.HasPrefix(b, []byte(`{"v":`)) { // as upgrade reads most: each is decoded once
 		old, v, err := upgrade(b)
@@ -71,7 +75,7 @@ func (e *Event) UnmarshalJSON(b []byte) error {
 	}
 	switch {
 	case w.V > shape:
-		return fmt.Errorf("the event has version %d, and this orch knows up to %d", w.V, shape)
+		return fmt.Errorf("%w: it has version %d, and this one knows up to %d", ErrNewer, w.V, shape)
 	case w.V < shape:
 		old, _, err := upgrade(b)
 		if err == nil {

@@ -14,7 +14,7 @@ import (
 const levels = 3
 
 // Open holds the folder that an epic's files are below, and that agents have no reason to
-// write to: the git directory, with orch/epics/EPIC in it. Each step from there on is looked at.
+// write to: the git directory, with orch/epics/EPIC in it. Each step from there on is checked.
 // It fails when the folder cannot be opened.
 func Open(dir string) (*private.Dir, error) {
 	files, err := private.OpenAbove(dir, levels)
@@ -29,7 +29,7 @@ func Attempt[ID ~string](dir string, task ID, n int) string {
 	return filepath.Join(dir, "attempts", slug.Of(string(task)), strconv.Itoa(n))
 }
 
-// Brief is what the agent of a turn was told, in the folder of an attempt.
+// Brief is the prompt of a turn, in the folder of an attempt.
 func Brief(attempt string, turn int) string {
 	return filepath.Join(attempt, fmt.Sprintf("brief-%d.md", turn))
 }

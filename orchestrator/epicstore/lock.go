@@ -42,7 +42,7 @@ func (e *HeldError) Error() string {
 }
 
 // FencedError says that this process held the epic and does so no longer: its lock or its journal
-// was removed, replaced or changed by somebody else. It has written nothing since.
+// was removed, replaced or changed by another. It has written nothing since.
 type FencedError struct {
 	Epic epic.TaskID // that it held
 	Why  string      // in a clause
@@ -69,7 +69,7 @@ type Lock struct {
 // Unlock gives the epic free. It fails when the lock's file cannot be unlocked.
 func (l *Lock) Unlock() error { return l.file.Unlock() }
 
-// Waiting is how long one waits for the lock, and who is told for whom.
+// Waiting is how long to wait for the lock, and what is called with its holder.
 type Waiting struct {
 	Wait time.Duration
 	Told func(Holder) // may be nil
@@ -175,7 +175,7 @@ func newLock(dir string) *flock.Flock {
 	return flock.New(filepath.Join(dir, lockFile), flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags))
 }
 
-// ReadHolder says who has said last that it holds the epic; zero when that cannot be read.
+// ReadHolder reads who holds the epic, or held it last; zero when that cannot be read.
 func ReadHolder(dir string) (h Holder) {
 	b, err := private.ReadFile(filepath.Join(dir, holderFile), maxHolder)
 	if err != nil || json.Unmarshal(b, &h) != nil {
@@ -184,7 +184,7 @@ func ReadHolder(dir string) (h Holder) {
 	return h
 }
 
-// HeldBy tells who holds the epic whose folder dir is; ok is false when nobody
+// HeldBy reports who holds the epic whose folder dir is; ok is false when nobody
 // does. It never waits and never takes the lock from anyone. A run whose lock file somebody
 // has removed holds the journal still.
 func HeldBy(dir string) (h Holder, ok bool, err error) {

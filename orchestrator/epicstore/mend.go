@@ -33,6 +33,7 @@ func Mend(ctx context.Context, dir string, belongs func(epic.TaskID) bool, now f
 		switch {
 		case s.Epic != "" && !belongs(s.Epic):
 			return 0
+		case errors.Is(err, epic.ErrNewer): // for which another program is the cure
 		case errors.As(err, &bad):
 			return int(bad.Record) - 1
 		}

@@ -17,12 +17,12 @@ import (
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
-// Purge says what is to be forgotten of an epic: what its agents said and were told. What
+// Purge says what is to be forgotten of an epic: the messages and prompts of its agents. What
 // happened stays in the journal, and the work in git.
 type Purge struct {
 	// Dir is the epic's folder.
 	Dir string
-	// Task is whose texts are forgotten; "" all tasks'.
+	// Task is the task whose texts are forgotten; "" for all tasks.
 	Task epic.TaskID
 	// Before is since when texts stay; zero forgets all.
 	Before time.Time
@@ -48,7 +48,7 @@ type Purged struct {
 	Open int `json:"open"`
 }
 
-// Do forgets. It holds the epic, and fails with *HeldError while somebody else does, and when
+// Do forgets. It holds the epic, and fails with *HeldError while another process does, and when
 // the journal cannot be read or something cannot be removed.
 func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	rec, err := journal.Read(p.Dir)
@@ -67,7 +67,7 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	if err := WriteHolder(p.Dir, p.Me); err != nil {
 		return done, err
 	}
-	if rec, err = journal.Read(p.Dir); err != nil { // what is so now that nobody else writes
+	if rec, err = journal.Read(p.Dir); err != nil { // as it is now that no other process writes
 		return done, err
 	}
 	if s, err = ReplayIn(p.Dir, rec.Records); err != nil {

@@ -11,7 +11,7 @@ import (
 // ForeignError says that the journal in an epic's folder is that of another epic.
 type ForeignError struct {
 	Dir  string      // the folder
-	Epic epic.TaskID // whose journal it is
+	Epic epic.TaskID // the epic that the journal is of
 }
 
 // Error names the folder and the epic.

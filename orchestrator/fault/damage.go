@@ -22,7 +22,7 @@ func Damaged(err error) (why string, ok bool) {
 	return quoted(exit, append(sharedDamage(), objectDamage()...))
 }
 
-// maxQuote is how much of git's line is told, in cells: it may have the content of the file.
+// maxQuote is how much of git's line is quoted, in cells: it may have the content of the file.
 const maxQuote = 300
 
 // quoted is the first line of a program's words that has one of the phrases, fit to be shown.

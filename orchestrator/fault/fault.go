@@ -25,7 +25,7 @@ func Machine(err error) (why string, ok bool) {
 	if err == nil {
 		return "", false
 	}
-	for _, known := range append(errnos(), command.ErrGuard) { // which is orch itself, so that no work is to blame
+	for _, known := range append(errnos(), command.ErrGuard, command.ErrGone) { // which are orch itself, so that no work is to blame
 		if errors.Is(err, known) {
 			return err.Error(), true
 		}

@@ -34,6 +34,7 @@ func TestMachine(t *testing.T) {
 		{"said by git of the work", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: not a tree object\n"}, false},
 		{"a plain error", errors.New("No space left on device"), false},
 		{"no guard", fmt.Errorf("sh: %w: %w", command.ErrGuard, io.EOF), true},
+		{"orch itself", fmt.Errorf("sh: %w: %w", command.ErrGone, syscall.ENOENT), true},
 		{"permission", syscall.EACCES, false},
 		{"a file of orch's own that cannot be changed", fmt.Errorf("clearing: %w", private.Refused(&fs.PathError{Op: "mkdirat", Path: "d", Err: syscall.EPERM})), true},
 		{"one that is in use", private.Refused(&fs.PathError{Op: "unlinkat", Path: "d", Err: syscall.EBUSY}), true},

@@ -36,7 +36,7 @@ func readOfNested() []string { return []string{"HEAD", "commondir", "config", "p
 
 // Blocking lists, by absolute paths, what git would wait for as it looks through the worktree at dir: special
 // files where git reads one, and .git files that lead to a repository that has one. The .git of dir itself, and
-// what cannot be looked at, are left out.
+// what cannot be inspected, are left out.
 func Blocking(dir string) (paths []string) {
 	walk := func(path string, e fs.DirEntry, err error) error {
 		switch {

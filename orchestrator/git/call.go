@@ -63,7 +63,7 @@ func (r *Repo) Do(ctx context.Context, c Call) (command.Result, error) {
 func (r *Repo) named(dir string, err error) error {
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
-		for _, link := range links() {
+		for _, link := range sharedNames() {
 			exit.Stderr = strings.ReplaceAll(exit.Stderr, filepath.Join(dir, link), filepath.Join(r.private.from.commonDir, link))
 		}
 	}
@@ -74,7 +74,7 @@ func (r *Repo) named(dir string, err error) error {
 const handles = runtime.GOOS == "linux"
 
 // patience is how long a git may neither print anything nor use processor time before it is ended: it waits for a pipe
-// that somebody has planted, or for a file system whose server is gone.
+// that was planted, or for a file system whose server is gone.
 const patience = 3 * time.Minute
 
 // start is the one place where a command line of git is made.
@@ -84,7 +84,7 @@ func (r *Repo) start(ctx context.Context, c command.Cmd, args ...string) (comman
 	if readsOnly(args) { // a pipe that it waits for may have been taken away by the time that it is asked again
 		c.Quiet = firstPatience
 	}
-	c.Bound = !slices.Contains(args, "update-ref") // whose transaction is whole or not begun, whoever dies
+	c.Bound = !slices.Contains(args, "update-ref") // its transaction is whole or not begun, whichever process dies
 	res, err := r.run(ctx, c)
 	var quiet *command.QuietError
 	if c.Quiet == firstPatience && errors.As(err, &quiet) && quiet.After >= firstPatience {
@@ -125,7 +125,7 @@ func (r *Repo) Out(ctx context.Context, args ...string) (string, error) {
 const graphDepth = 100
 
 // DamagedGraph reports whether git fails at the commit-graph of the repository, on the way from a
-// commit to those before it, and says so in a clause. Orch's own git reads none, but others do.
+// commit to those before it, and describes that in a clause. Orch's own git reads none, but others do.
 func (r *Repo) DamagedGraph(ctx context.Context, c Commit) (why string, ok bool) {
 	info := filepath.Join(r.commonDir, "objects", "info")
 	there := slices.ContainsFunc([]string{"commit-graph", "commit-graphs"}, func(name string) bool {
@@ -151,8 +151,8 @@ func (r *Repo) DamagedGraph(ctx context.Context, c Commit) (why string, ok bool)
 // maxClause is how much of git's words is put into a clause, in cells.
 const maxClause = 200
 
-// settings are in force for every git that orch starts, and for what that git starts.
-func settings() [][2]string {
+// fixedSettings apply to every git that orch starts, and to what that git starts.
+func fixedSettings() [][2]string {
 	return [][2]string{
 		{"core.hooksPath", "/dev/null"},
 		{"core.fsmonitor", "false"},
@@ -169,7 +169,7 @@ func settings() [][2]string {
 }
 
 // baseEnv is base without what would redirect or translate git, and with what forbids it to
-// ask anybody, to fetch anything, and to read any configuration but that of its call.
+// ask anyone, to fetch anything, and to read any configuration but that of its call.
 func baseEnv(base []string) []string {
 	env := plainEnv(base, func(string) bool { return false })
 	return append(env, "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull)
@@ -181,7 +181,7 @@ func openEnv(base []string) []string {
 	env := plainEnv(base, func(name string) bool {
 		return name == "GIT_CONFIG_GLOBAL" || name == "GIT_CONFIG_SYSTEM" || name == "GIT_CONFIG_NOSYSTEM"
 	})
-	return append(env, configEnv(settings())...)
+	return append(env, configEnv(fixedSettings())...)
 }
 
 func plainEnv(base []string, allowed func(name string) bool) (env []string) {

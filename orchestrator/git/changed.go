@@ -13,7 +13,7 @@ import (
 
 // ChangedIn lists the files of a work tree that differ from base, new ones included and ignored
 // ones not, from its top, in order. An empty base stands for what is checked out. The index is
-// read from a copy, and what is in submodules is not looked at. It fails with [ErrNoSuchRef] when there
+// read from a copy, and what is in submodules is not compared. It fails with [ErrNoSuchRef] when there
 // is no such commit, with a [*BlockingError] where git would wait, or as Do does.
 func (r *Repo) ChangedIn(ctx context.Context, c Checkout, base Commit) (files []string, err error) {
 	if base == "" {

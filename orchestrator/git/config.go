@@ -49,8 +49,8 @@ func parseConfig(out string) (all []setting) {
 	return all
 }
 
-// last is the value that counts of a key without a subsection.
-func last(all []setting, key string) string {
+// lastValue is the effective value of a key without a subsection.
+func lastValue(all []setting, key string) string {
 	value := ""
 	for _, s := range all {
 		if s.sub == "" && s.key() == key {
@@ -84,9 +84,9 @@ func driverKeys() map[string][]string {
 	}
 }
 
-// keep reports whether a setting stays in force. Where there are filters, what filters of
+// keepsSetting reports whether a setting stays in force. Where there are filters, what filters of
 // large files ask git for stays too: where they get a missing file from, and with which login.
-func keep(s setting, filters bool) bool {
+func keepsSetting(s setting, filters bool) bool {
 	if s.sub == "" && slices.Contains(contentKeys()[s.section], s.name) || s.sub != "" && slices.Contains(driverKeys()[s.section], s.name) {
 		return true
 	}
@@ -121,8 +121,8 @@ type Driver struct {
 // removed, is in this list, and a person has to be asked about it.
 func (r *Repo) Drivers() []Driver { return slices.Clone(r.drivers) }
 
-// runs reports whether a setting that is kept names a program.
-func runs(s setting) bool {
+// namesProgram reports whether a setting that is kept names a program.
+func namesProgram(s setting) bool {
 	switch s.section {
 	case "filter":
 		return s.name != "required"
@@ -141,7 +141,7 @@ func runs(s setting) bool {
 func driversOf(kept []setting) (all []Driver) {
 	at := map[string]int{}
 	for _, s := range kept {
-		if !runs(s) || strings.TrimSpace(s.value) == "" {
+		if !namesProgram(s) || strings.TrimSpace(s.value) == "" {
 			continue
 		}
 		d := Driver{Key: s.key(), Command: s.value}
@@ -159,8 +159,8 @@ func driversOf(kept []setting) (all []Driver) {
 	return all
 }
 
-// format is the configuration file of a private git directory: what git believes of a file only.
-func format(all []setting, bare bool) string {
+// formatConfig is the configuration file of a private git directory: what git takes from a file only.
+func formatConfig(all []setting, bare bool) string {
 	var b strings.Builder
 	promisor := false
 	extension := map[string]string{}
@@ -197,9 +197,9 @@ var sha256Format = sync.OnceValue(func() *regexp.Regexp {
 func formatOf(commonDir string) string {
 	text, err := readRegular(filepath.Join(commonDir, "config"), maxList)
 	if err == nil && sha256Format().Match(text) {
-		return format([]setting{{section: "extensions", name: "objectformat", value: "sha256"}}, false)
+		return formatConfig([]setting{{section: "extensions", name: "objectformat", value: "sha256"}}, false)
 	}
-	return format(nil, false)
+	return formatConfig(nil, false)
 }
 
 // maxList bounds a file that is a list, of patterns for example, in bytes.
@@ -217,22 +217,22 @@ func (r *Repo) freeze(all []setting, bare bool) {
 	filters := slices.ContainsFunc(all, func(s setting) bool { return s.section == "filter" && s.sub != "" && s.value != "" })
 	var kept []setting
 	for _, s := range all {
-		if keep(s, filters) {
+		if keepsSetting(s, filters) {
 			kept = append(kept, s)
 		}
 	}
 	r.drivers = driversOf(kept)
 	r.partial = slices.ContainsFunc(kept, func(s setting) bool { return s.section == "remote" && s.name == "promisor" && isTrue(s.value) })
-	from := source{gitDir: r.commonDir, commonDir: r.commonDir, format: format(all, bare), lfs: filters, scratch: r.Scratch, base: r.env, files: map[string][]byte{}}
+	from := source{gitDir: r.commonDir, commonDir: r.commonDir, format: formatConfig(all, bare), lfs: filters, scratch: r.Scratch, base: r.env, files: map[string][]byte{}}
 	for _, s := range kept {
 		from.pairs = append(from.pairs, [2]string{s.key(), s.value})
 	}
-	from.pairs = append(from.pairs, settings()...)
+	from.pairs = append(from.pairs, fixedSettings()...)
 	for name, file := range map[string]string{
 		"info/attributes": filepath.Join(r.commonDir, "info", "attributes"),
 		"info/exclude":    filepath.Join(r.commonDir, "info", "exclude"),
-		globalAttributes:  r.personal(last(all, "core.attributesfile"), "attributes"),
-		globalExcludes:    r.personal(last(all, "core.excludesfile"), "ignore"),
+		globalAttributes:  r.personal(lastValue(all, "core.attributesfile"), "attributes"),
+		globalExcludes:    r.personal(lastValue(all, "core.excludesfile"), "ignore"),
 	} {
 		content, err := readBounded(file, maxList, 0) // a person's, who may keep it elsewhere by a link
 		if err != nil {
@@ -296,7 +296,7 @@ func (r *Repo) At(ctx context.Context, c Checkout) (*Repo, error) {
 		from.files = withFile(from.files, path.Join("info", "sparse-checkout"), patterns)
 		from.pairs = slices.Clone(from.pairs)
 		for _, key := range []string{"core.sparsecheckout", "core.sparsecheckoutcone", "index.sparse"} {
-			if value := last(all, key); value != "" {
+			if value := lastValue(all, key); value != "" {
 				from.pairs = append(from.pairs, [2]string{key, value})
 			}
 		}
@@ -320,13 +320,13 @@ func (r *Repo) configure(ctx context.Context, top string) error {
 	if err != nil {
 		return err
 	}
-	if last(all, "extensions.refstorage") == "reftable" {
+	if lastValue(all, "extensions.refstorage") == "reftable" {
 		return &UnsupportedError{Reason: "this repository keeps its references in a reftable",
 			Fix: "git refs migrate --ref-format=files"}
 	}
-	bare := isTrue(last(all, "core.bare"))
-	r.workTree = mainWorkTree(r.commonDir, top, last(all, "core.worktree"), bare)
-	r.env = append(r.env, identity(all)...)
+	bare := isTrue(lastValue(all, "core.bare"))
+	r.workTree = mainWorkTree(r.commonDir, top, lastValue(all, "core.worktree"), bare)
+	r.env = append(r.env, identityEnv(all)...)
 	r.freeze(all, bare)
 	return nil
 }
@@ -336,11 +336,11 @@ func isTrue(value string) bool {
 	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(value))
 }
 
-// identity fills in what the user has not said about who commits.
-func identity(all []setting) (env []string) {
+// identityEnv is the environment that fills in the committer's identity where the user has none set.
+func identityEnv(all []setting) (env []string) {
 	for _, role := range []string{"author", "committer"} {
 		for _, what := range []string{"name", "email"} {
-			if last(all, "user."+what) != "" || last(all, role+"."+what) != "" {
+			if lastValue(all, "user."+what) != "" || lastValue(all, role+"."+what) != "" {
 				continue
 			}
 			value := map[string]string{"name": "orch", "email": "orch@localhost"}[what]

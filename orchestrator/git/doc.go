@@ -5,7 +5,7 @@
 // of orch's own, made once a process below <common>/orch/tmp (mode 0700): its configuration,
 // attributes and excludes are the person's as they were when the repository was opened; its
 // references, packed references and reflogs are links to the real ones, so that locks hold
-// between everybody; objects come by the environment. So what is written later into config,
+// with all; objects come by the environment. So what is written later into config,
 // info, hooks, a .git file or a worktree's admin directory runs nothing and stops nothing.
 // Filters and merge drivers that were configured when it was opened stay ([Repo.Drivers]). No git
 // fetches, commit graphs and replaced objects do not count, hooks, fsmonitor, gc and prompts are off,

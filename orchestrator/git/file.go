@@ -29,7 +29,7 @@ func readBounded(path string, limit int64, flags int) ([]byte, error) {
 	return content, err
 }
 
-// openRegular opens a plain file to be read, and waits for nobody.
+// openRegular opens a plain file to be read, and never waits.
 func openRegular(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK|flags, 0)
 	if err != nil {

@@ -27,10 +27,10 @@ func (e *InTheWayError) Error() string {
 	if e.Other == "" {
 		return fmt.Sprintf("%s is no plain file, and git would keep %s there", e.Path, e.Name)
 	}
-	return fmt.Sprintf("%s stands in the way of %s: a name is a reference or a folder of references, never both", called(e.Other), called(e.Name))
+	return fmt.Sprintf("%s stands in the way of %s: a name is a reference or a folder of references, never both", titleOf(e.Other), titleOf(e.Name))
 }
 
-func called(ref string) string {
+func titleOf(ref string) string {
 	if short := Short(ref); short != ref {
 		return "the branch " + short
 	}
@@ -54,7 +54,7 @@ func (e *InTheWayError) Fix(quote func(string) string) string {
 // references cannot be read.
 func (r *Repo) Free(names ...string) error {
 	for _, name := range names {
-		if err := linked(r.commonDir, strings.TrimSuffix(name, "/")); err != nil {
+		if err := checkNoLinks(r.commonDir, strings.TrimSuffix(name, "/")); err != nil {
 			return err
 		}
 		if err := r.looseInTheWay(name); err != nil {

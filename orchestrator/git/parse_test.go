@@ -71,7 +71,7 @@ func FuzzParseConfig(f *testing.F) {
 		for _, s := range all {
 			require.NotEmpty(t, s.section)
 			require.NotEmpty(t, s.name)
-			if !keep(s, true) {
+			if !keepsSetting(s, true) {
 				continue
 			}
 			kept = append(kept, s)
@@ -81,7 +81,7 @@ func FuzzParseConfig(f *testing.F) {
 		for _, d := range driversOf(kept) {
 			require.Contains(t, out, d.Command)
 		}
-		lines := strings.Split(strings.TrimSpace(format(all, false)), "\n")
+		lines := strings.Split(strings.TrimSpace(formatConfig(all, false)), "\n")
 		require.LessOrEqual(t, len(lines), 7)
 		for _, line := range lines[2:] {
 			require.Regexp(t, `^\tbare = false$|^\[extensions\]$|^\t(objectformat|compatobjectformat|partialclone) = [-0-9A-Za-z_.]+$`, line)

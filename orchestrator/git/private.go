@@ -15,7 +15,7 @@ import (
 
 // private is the git directory that every git of orch runs with. It has a configuration, an
 // info folder and a HEAD of its own; references are links to the real ones, so that locks,
-// packed references and reflogs are shared with everybody, and objects come by the environment. So nothing
+// packed references and reflogs are shared with all, and objects come by the environment. So nothing
 // that is written into the real configuration, into info, or into a worktree's pointers is
 // ever read.
 //
@@ -97,7 +97,7 @@ func (p *privateDir) make() (err error) {
 			return err
 		}
 	}
-	shared := links()
+	shared := sharedNames()
 	if p.from.lfs {
 		if err := os.MkdirAll(filepath.Join(p.from.commonDir, "lfs"), 0o777); err != nil {
 			return err
@@ -128,8 +128,8 @@ func (p *privateDir) make() (err error) {
 	return nil
 }
 
-// links are what a private git directory shares with everybody.
-func links() []string { return []string{"refs", "packed-refs", "logs"} }
+// sharedNames are what a private git directory shares with the repository.
+func sharedNames() []string { return []string{"refs", "packed-refs", "logs"} }
 
 // noHead stands where there is no HEAD that can be read; there is no such branch.
 const noHead = "ref: refs/heads/.invalid"
@@ -231,7 +231,7 @@ func (r *Repo) Own(name string) (string, error) {
 	return filepath.Join(dir, ownFolder, name), err
 }
 
-// Foreign is a repository that somebody else has made, a submodule for example: its references
+// Foreign is a repository that another has made, a submodule for example: its references
 // and its commits can be read, and nothing of its configuration is. The caller closes it.
 func (r *Repo) Foreign(gitDir string) *Repo {
 	from := r.private.from

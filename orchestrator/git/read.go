@@ -44,7 +44,7 @@ func (r *Repo) Tree(ctx context.Context, c Commit) (string, error) {
 	}
 	out, err := r.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", string(c)+"^{tree}")
 	var exit *command.ExitError
-	if errors.As(err, &exit) && exit.ExitCode == 1 && !damaged(err) {
+	if errors.As(err, &exit) && exit.ExitCode == 1 && !isDamaged(err) {
 		return "", fmt.Errorf("%w: %s", ErrNoSuchRef, c)
 	}
 	return out, err
@@ -123,10 +123,10 @@ func parseNumstat(out string) (changes []FileChange, err error) {
 			return nil, fmt.Errorf("git diff-tree printed %q", record)
 		}
 		c := FileChange{Path: fields[2]}
-		if c.Added, err = lines(fields[0]); err != nil {
+		if c.Added, err = countLines(fields[0]); err != nil {
 			return nil, err
 		}
-		if c.Deleted, err = lines(fields[1]); err != nil {
+		if c.Deleted, err = countLines(fields[1]); err != nil {
 			return nil, err
 		}
 		changes = append(changes, c)
@@ -134,7 +134,7 @@ func parseNumstat(out string) (changes []FileChange, err error) {
 	return changes, nil
 }
 
-func lines(s string) (int, error) {
+func countLines(s string) (int, error) {
 	if s == "-" {
 		return 0, nil
 	}

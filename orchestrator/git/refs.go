@@ -51,14 +51,14 @@ func (r *Repo) Resolve(ctx context.Context, rev string) (Commit, error) {
 	}
 	out, err := r.Out(ctx, "rev-parse", "--verify", "--quiet", "--end-of-options", spec)
 	var exit *command.ExitError
-	if errors.As(err, &exit) && exit.ExitCode == 1 && !damaged(err) {
+	if errors.As(err, &exit) && exit.ExitCode == 1 && !isDamaged(err) {
 		return "", fmt.Errorf("%w: %s", ErrNoSuchRef, rev)
 	}
 	return Commit(out), err
 }
 
-// damaged reports whether git answers for a file that it cannot read: what it does not find may be there.
-func damaged(err error) bool {
+// isDamaged reports whether git failed for a file that it cannot read: what it did not find may exist.
+func isDamaged(err error) bool {
 	_, ok := fault.Damaged(err)
 	return ok
 }
@@ -66,7 +66,7 @@ func damaged(err error) bool {
 // lookup reads a reference in process, from a plain file of its own or the packed ones. Whatever
 // is not as expected is git's to say.
 func (r *Repo) lookup(name string) (Commit, bool) {
-	if !isRefName(name) || linked(r.commonDir, name) != nil {
+	if !isRefName(name) || checkNoLinks(r.commonDir, name) != nil {
 		return "", false
 	}
 	content, err := readRegular(filepath.Join(r.commonDir, filepath.FromSlash(name)), maxSmall)
@@ -95,16 +95,16 @@ func (r *Repo) packed(name string) (Commit, bool) {
 	return "", false
 }
 
-// linked fails when a link or something else that is no folder stands on the way to a
+// checkNoLinks fails when a link or something else that is no folder stands on the way to a
 // reference, or is the reference: git would read and write wherever it leads.
-func linked(commonDir, name string) error {
+func checkNoLinks(commonDir, name string) error {
 	path := commonDir
 	parts := strings.Split(name, "/")
 	for i, part := range parts {
 		path = filepath.Join(path, part)
 		info, err := os.Lstat(path)
 		if err != nil {
-			return nil // not there: git makes it, or says so
+			return nil // not there: git makes it, or fails
 		}
 		if last := i == len(parts)-1; !info.IsDir() && (!last || !info.Mode().IsRegular()) {
 			if info.Mode().IsRegular() {
@@ -145,7 +145,7 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 	}
 	script.WriteString("prepare\x00commit\x00")
 	for _, c := range changes {
-		if err := linked(r.commonDir, c.Name); err != nil {
+		if err := checkNoLinks(r.commonDir, c.Name); err != nil {
 			return err
 		}
 	}

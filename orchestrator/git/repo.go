@@ -18,7 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
-// Commit is the full id of an object, of a commit but where said otherwise.
+// Commit is the full id of an object, of a commit unless stated otherwise.
 type Commit = object.Commit
 
 // Repo is a repository. It is safe for concurrent use.
@@ -112,7 +112,7 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 		return "", discoveryError(dir, err)
 	}
 	common, gitDir, _ := strings.Cut(strings.TrimSuffix(string(res.Stdout), "\n"), "\n")
-	if strings.Count(string(res.Stdout), "\n") != 2 { // git tells paths by lines, here and elsewhere
+	if strings.Count(string(res.Stdout), "\n") != 2 { // git separates paths by newlines, here and elsewhere
 		alone, err := at("--git-common-dir")
 		if err != nil {
 			return "", discoveryError(dir, err)

@@ -11,7 +11,7 @@ import (
 )
 
 // Running finds the processes of git that work in one of dirs: that are there, or name it on
-// their command line. One that cannot be looked at counts. known is true: these are all.
+// their command line. One that cannot be inspected counts. known is true: these are all.
 func Running(dirs ...string) (pids []int, known bool, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 )
 
 // Scratch makes a directory for short-lived files of orch's own, in the common directory. Its
-// name tells which process it is of. It fails when that cannot be written.
+// name says which process made it. It fails when that cannot be written.
 func (r *Repo) Scratch(prefix string) (string, error) {
 	files, err := private.Open(r.commonDir)
 	if err != nil {
@@ -49,7 +49,7 @@ var ownedName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // scratchLife is how long a directory counts as in use when its process cannot be asked for.
 const scratchLife = time.Hour
 
-// Abandoned lists what Scratch has made and nobody needs: where the process that made it has ended,
+// Abandoned lists what Scratch has made and no process needs: where the process that made it has ended,
 // or by its age where that cannot be known. It fails when the directories cannot be listed.
 func (r *Repo) Abandoned(now time.Time) (paths []string, err error) {
 	if info, err := os.Lstat(r.ScratchDir()); err != nil || !info.IsDir() {
@@ -94,7 +94,7 @@ func (r *Repo) Sweep(now time.Time) (removed []string, err error) {
 	return removed, err
 }
 
-// ownerAlive reports whether the process that a name tells of still runs.
+// ownerAlive reports whether the process that a name refers to still runs.
 func ownerAlive(name string) (alive, known bool) {
 	m := ownedName().FindStringSubmatch(name)
 	if m == nil || m[3] != proc.Here() {

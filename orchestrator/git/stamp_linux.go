@@ -6,12 +6,12 @@ import (
 	"syscall"
 )
 
-// stamp tells whether a file has been written, replaced or changed in any way; all zero when there is none.
+// stamp changes when a file has been written, replaced or changed in any way; all zero when there is none.
 type stamp struct {
 	device, inode uint64
 	mode          fs.FileMode
 	size          int64
-	changed       syscall.Timespec // which nobody can set
+	changed       syscall.Timespec // which no process can set
 }
 
 func stampOf(path string) stamp {

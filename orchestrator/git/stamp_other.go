@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// stamp tells whether a file has been written or replaced; all zero when there is none.
+// stamp changes when a file has been written or replaced; all zero when there is none.
 type stamp struct {
 	mode    fs.FileMode
 	size    int64

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ExitWords says how a process ended: "exit 3", or "ended by SIGKILL" for 128+9.
-func ExitWords(exitCode int) string {
+// DescribeExit says how a process ended: "exit 3", or "ended by SIGKILL" for 128+9.
+func DescribeExit(exitCode int) string {
 	if name := unix.SignalName(syscall.Signal(exitCode - 128)); exitCode > 128 && name != "" {
 		return "ended by " + name
 	}

@@ -10,8 +10,8 @@ import (
 
 func TestExitWords(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "exit 0", harness.ExitWords(0))
-	require.Equal(t, "exit 127", harness.ExitWords(127))
-	require.Equal(t, "ended by SIGKILL", harness.ExitWords(137))
-	require.Equal(t, "exit 250", harness.ExitWords(250))
+	require.Equal(t, "exit 0", harness.DescribeExit(0))
+	require.Equal(t, "exit 127", harness.DescribeExit(127))
+	require.Equal(t, "ended by SIGKILL", harness.DescribeExit(137))
+	require.Equal(t, "exit 250", harness.DescribeExit(250))
 }

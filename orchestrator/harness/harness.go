@@ -9,7 +9,7 @@ import "time"
 
 // Spec is one iteration of one attempt, as a harness sees it.
 type Spec struct {
-	// Brief is the text that the agent is told.
+	// Brief is the text of the prompt.
 	Brief string
 	// BriefPath is a file that holds the same text.
 	BriefPath string
@@ -72,7 +72,7 @@ const (
 	Crashed Kind = "crashed"
 )
 
-// Outcome is how one iteration ended, as far as the client's output tells.
+// Outcome is how one iteration ended, as far as the client's output says.
 type Outcome struct {
 	// Kind is what happened.
 	Kind Kind

@@ -20,7 +20,7 @@ const (
 	stuckSpan      = 5  // iterations
 )
 
-// DefaultThreshold is the circuit breaker's where nobody says otherwise.
+// DefaultThreshold is the circuit breaker's threshold where none is set.
 const DefaultThreshold = 3
 
 // threshold is the circuit breaker's.
@@ -53,13 +53,13 @@ func (c Config) guard(t Turn, history []Entry, s Signal) (guard, why string) {
 // the newest validation: the circuit breaker after threshold red ones in a row, a score that
 // falls, a rule that stays. guard is "" for none; why is one sentence.
 func CheckGuards(h []Entry, threshold int) (guard, why string) {
-	switch n := fails(h); {
+	switch n := countFailures(h); {
 	case n > 0 && n >= threshold:
 		return CircuitBreaker, fmt.Sprintf("Circuit breaker tripped after %d consecutive failures. Last failure: %s", n, h[len(h)-1].Failure)
-	case regressed(h):
+	case hasRegressed(h):
 		return QualityRegression, fmt.Sprintf("Quality regression: the score fell over the last %d iterations, from %d to %d.",
 			regressionSpan, h[len(h)-regressionSpan].ValidationScore, h[len(h)-1].ValidationScore)
-	case stuck(h):
+	case isStuck(h):
 		return Stuck, fmt.Sprintf("%q came first of the rules that did not pass %d times in a row.", h[len(h)-1].FirstUnmet, stuckSpan)
 	}
 	return "", ""
@@ -67,14 +67,14 @@ func CheckGuards(h []Entry, threshold int) (guard, why string) {
 
 // lastFailure says why the newest validation was red; "" where it was not.
 func lastFailure(h []Entry) string {
-	if fails(h) == 0 {
+	if countFailures(h) == 0 {
 		return ""
 	}
 	return " Last failure: " + h[len(h)-1].Failure
 }
 
-// fails counts the red validations at the end of a history.
-func fails(h []Entry) (n int) {
+// countFailures counts the red validations at the end of a history.
+func countFailures(h []Entry) (n int) {
 	for _, e := range slices.Backward(h) {
 		if e.Passed {
 			break
@@ -84,9 +84,9 @@ func fails(h []Entry) (n int) {
 	return n
 }
 
-// regressed reports whether the score fell with each of the last iterations, by more than
+// hasRegressed reports whether the score fell with each of the last iterations, by more than
 // regressionDrop in all.
-func regressed(h []Entry) bool {
+func hasRegressed(h []Entry) bool {
 	if len(h) < regressionSpan {
 		return false
 	}
@@ -99,8 +99,8 @@ func regressed(h []Entry) bool {
 	return h[0].ValidationScore-h[len(h)-1].ValidationScore > regressionDrop
 }
 
-// stuck reports whether the same rule came first of those unmet, iteration after iteration.
-func stuck(h []Entry) bool {
+// isStuck reports whether the same rule came first of those unmet, iteration after iteration.
+func isStuck(h []Entry) bool {
 	if len(h) < stuckSpan {
 		return false
 	}

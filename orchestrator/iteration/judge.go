@@ -54,7 +54,7 @@ type RuleOutcome struct {
 }
 
 // Judge says what an iteration has come to, after the earlier ones of history. The rules'
-// verdict and what the agent has said make a signal: COMPLETE with red rules goes on, with the
+// verdict and the agent's message make a signal: COMPLETE with red rules goes on, with the
 // feedback; green rules without a promise go on too, as often as the config says. A hook may
 // complete what passes, keep it going, or escalate; it does not answer for the person whom a
 // promise asks for. A guard that trips overrides all of that.
@@ -85,14 +85,14 @@ func Judge(c Config, history []Entry, t Turn) Outcome {
 func (o *Outcome) validated(v validation.Verdict) {
 	o.Passed, o.Score = v.Passed, v.Score
 	for _, c := range v.Checks {
-		o.Rules = append(o.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored, Message: message(c)})
+		o.Rules = append(o.Rules, RuleOutcome{Rule: c.Rule, Passed: c.Passed, Errored: c.Errored, Message: checkMessage(c)})
 	}
 	if !v.Passed {
 		o.Feedback = append(o.Feedback, v.Feedback())
 	}
 }
 
-func message(c validation.Check) string {
+func checkMessage(c validation.Check) string {
 	if c.Why == "" {
 		return map[bool]string{true: "passed", false: "did not pass"}[c.Passed]
 	}
@@ -137,7 +137,7 @@ func (o *Outcome) promised(c Config, t Turn) (asks bool) {
 	return asks
 }
 
-// fresh is what an agent is told that goes on where a full context ended another.
+// fresh is the prompt of an agent that continues where a full context ended another.
 const fresh = "An earlier session ended since its context was full. What it did is in this worktree: begin with git log and git status. If you keep checkpoints: orch checkpoint resume."
 
 // silent is a turn that ended without a promise. Its agent is asked whether it is done, as often
@@ -187,8 +187,8 @@ func (c Config) promises() (texts []string) {
 	return texts
 }
 
-// Completion is the promise that an agent of this config is told to end with when its task is
-// done: the first of its completion promises that says so, and COMPLETE without one.
+// Completion is the promise with which an agent of this config is to end when its task is done:
+// the first of its completion promises that means so, and COMPLETE without one.
 func (c Config) Completion() string {
 	for _, text := range c.promises() {
 		if p, ok := c.Promise("<promise>" + text + "</promise>"); ok && p.Signal == promise.Complete {

@@ -65,7 +65,7 @@ type Loop struct {
 }
 
 // Fails is how many validations in a row were red, the newest included.
-func (l Loop) Fails() int { return fails(l.History) }
+func (l Loop) Fails() int { return countFailures(l.History) }
 
 // LastFailure is why the newest validation did not pass; "" where it did.
 func (l Loop) LastFailure() string {

@@ -23,6 +23,9 @@ func (c *chain) extend(data []byte, each func(Record) error) (tail []byte, err e
 	for {
 		i := bytes.IndexByte(data, '\n')
 		if i < 0 {
+			if c.line == 0 && !beginsHeader(data) {
+				return nil, &CorruptError{Line: 1, Why: "it is not the beginning of a journal"}
+			}
 			return data, nil
 		}
 		was := *c
@@ -57,6 +60,8 @@ func (c *chain) next(line []byte) (Record, error) {
 	switch {
 	case err != nil:
 		return Record{}, err
+	case e.V < 1:
+		return Record{}, fmt.Errorf("its version is %d, and there is none below 1", e.V)
 	case e.V > version:
 		return Record{}, fmt.Errorf("%w: record %d has version %d, and this one knows up to %d", ErrVersion, e.Seq, e.V, version)
 	case e.Seq != c.seq+1:
@@ -80,6 +85,13 @@ func (c *chain) copies(data []byte) (n int, rest []byte) {
 	}
 }
 
+// beginsHeader reports whether data, a line without its end, can be a header that was not written to
+// its end.
+func beginsHeader(data []byte) bool {
+	n := min(len(data), len(headerStart))
+	return string(data[:n]) == headerStart[:n]
+}
+
 func (c *chain) begin(line []byte) error {
 	var h header
 	sum, err := unseal(line, &h)
@@ -88,6 +100,8 @@ func (c *chain) begin(line []byte) error {
 		return err
 	case h.Format != format:
 		return fmt.Errorf("its format is %q, not %q", h.Format, format)
+	case h.V < 1:
+		return fmt.Errorf("its version is %d, and there is none below 1", h.V)
 	case h.V > version:
 		return fmt.Errorf("%w: it has version %d, and this one knows up to %d", ErrVersion, h.V, version)
 	}

@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -254,6 +255,45 @@ func Size(dir string) int64 {
 		return 0
 	}
 	return info.Size()
+}
+
+// Begun reports whether the journal in dir holds a record, or something that [Read] refuses: one that
+// is missing or empty, or has only its header, or a first record that was not written to its end, is as good as none. It
+// reads no more of a sound journal than its beginning.
+func Begun(dir string) bool {
+	path := filepath.Join(dir, File)
+	if _, err := os.Lstat(path); errors.Is(err, os.ErrNotExist) {
+		return false
+	}
+	if startsWithRecord(path) {
+		return true
+	}
+	rec, err := Read(dir)
+	if errors.Is(err, os.ErrNotExist) { // removed meanwhile
+		return false
+	}
+	return err != nil || len(rec.Records) > 0
+}
+
+// startsWithRecord reports whether the journal at path has a header with a record behind it.
+func startsWithRecord(path string) bool {
+	f, err := openPlain(path, os.O_RDONLY)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var c chain
+	for lines := bufio.NewReader(f); c.seq == 0; {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return false
+		}
+		if _, err := c.next(line[:len(line)-1]); err != nil {
+			return false
+		}
+		c.line++
+	}
+	return true
 }
 
 // Read reads the journal in dir as it stands: without a lock, without changing anything.

@@ -16,6 +16,8 @@ const (
 	sumBytes = 16
 	sumKey   = `,"sum":"`
 	sumTail  = len(sumKey) + 2*sumBytes + len(`"}`)
+	// headerStart is how every header begins, in every version.
+	headerStart = `{"format":"` + format + `","v":`
 	// recordStart is how every record begins, in every version.
 	recordStart = `{"v":`
 )

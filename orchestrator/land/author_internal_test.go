@@ -21,7 +21,7 @@ func FuzzAuthor(f *testing.F) {
 	w.Commit("file", "1")
 	tree, r := w.Git("rev-parse", "HEAD^{tree}"), w.Open()
 	f.Fuzz(func(t *testing.T, name, email, date string) {
-		env := author(name, email, date)
+		env := authorEnv(name, email, date)
 		for _, e := range env {
 			if strings.Contains(e, "\x00") {
 				t.Fatalf("%q cannot be an environment variable", e)

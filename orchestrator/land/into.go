@@ -24,7 +24,7 @@ func Into(ctx context.Context, repo *git.Repo, branch string, epicTip git.Commit
 	if err != nil {
 		return "", err
 	}
-	next, err := successor(ctx, repo, old, epicTip, m)
+	next, err := nextTip(ctx, repo, old, epicTip, m)
 	if err != nil || next == old {
 		return next, err
 	}
@@ -38,8 +38,8 @@ func Into(ctx context.Context, repo *git.Repo, branch string, epicTip git.Commit
 	return next, moveCheckout(ctx, repo, at, Step{Branch: branch, From: old, To: next})
 }
 
-// successor is what branch becomes: the epic's tip, a merge with it, or what it is.
-func successor(ctx context.Context, repo *git.Repo, old, epicTip git.Commit, m Message) (git.Commit, error) {
+// nextTip is the next tip of branch: the epic's tip, a merge with it, or the present one.
+func nextTip(ctx context.Context, repo *git.Repo, old, epicTip git.Commit, m Message) (git.Commit, error) {
 	if done, err := repo.IsAncestor(ctx, epicTip, old); err != nil || done {
 		return old, err
 	}

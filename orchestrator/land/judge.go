@@ -20,7 +20,7 @@ import (
 
 // Options is what a Lander is made of.
 type Options struct {
-	// Epic is whose work lands.
+	// Epic is the epic that is landed on.
 	Epic epic.TaskID
 	// Dir is the epic's folder, for the gate's output.
 	Dir string
@@ -75,8 +75,8 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 	if len(s.Tasks) > 0 {
 		j.Size, files = l.measure(ctx, s.Tip, top)
 	}
-	v, tree, err := l.ask(ctx, top, scope, files, &j)
-	why, ok := l.starved(v, err)
+	v, tree, err := l.runRules(ctx, top, scope, files, &j)
+	why, ok := l.starvedBy(v, err)
 	if !ok && len(s.Tasks) == 0 { // no agent's work is in it
 		why, ok = fault.Damaged(err)
 	}
@@ -94,7 +94,7 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 	return j, nil
 }
 
-// build stacks the candidates on the tip. Work that conflicts with the tip itself is said to; work
+// build stacks the candidates on the tip. Work that conflicts with the tip itself is reported; work
 // that conflicts only with what is below it in the stack waits its turn.
 func (l *Lander) build(ctx context.Context, s Stack, j *Judgement) (top git.Commit, err error) {
 	top = s.Tip
@@ -124,9 +124,9 @@ func (l *Lander) build(ctx context.Context, s Stack, j *Judgement) (top git.Comm
 	return top, nil
 }
 
-// ask runs the gate on exactly c, in the verify worktree, as far as the scope goes: what an
+// runRules runs the gate on exactly c, in the verify worktree, as far as the scope goes: what an
 // agent says is no matter of a commit.
-func (l *Lander) ask(ctx context.Context, c git.Commit, scope validation.Scope, files []string, j *Judgement) (validation.Verdict, string, error) {
+func (l *Lander) runRules(ctx context.Context, c git.Commit, scope validation.Scope, files []string, j *Judgement) (validation.Verdict, string, error) {
 	tree, err := l.Repo.Tree(ctx, c)
 	if err != nil {
 		return validation.Verdict{}, "", err
@@ -153,10 +153,10 @@ func (l *Lander) ask(ctx context.Context, c git.Commit, scope validation.Scope, 
 	return v, tree, err
 }
 
-// starved reports whether a verdict is the machine's rather than the gate's: the gate could not
+// starvedBy reports whether a verdict is due to the machine rather than to the work: the gate could not
 // be run, or was red and the disk is full, or one of its programs says that it could start no process, and few may
 // be started.
-func (l *Lander) starved(v validation.Verdict, err error) (why string, ok bool) {
+func (l *Lander) starvedBy(v validation.Verdict, err error) (why string, ok bool) {
 	if err != nil || v.Passed {
 		return fault.Machine(err)
 	}
@@ -240,11 +240,11 @@ func (l *Lander) Move(ctx context.Context, s Stack) (m Moved, err error) {
 	if err := Move(ctx, l.Repo, Step{Branch: l.Branch, From: s.Tip, To: top, Lease: s.Lease, Pin: TipRef(string(l.Epic))}); err != nil {
 		return m, err
 	}
-	var looks sync.WaitGroup // what people are told of it; the dependants wait
+	var looks sync.WaitGroup // details for people, measured meanwhile; dependants wait
 	looks.Go(func() { m.Size, _ = l.measure(ctx, s.Tip, top) })
 	m.Secrets = l.secretsIn(ctx, s.Tip, top)
 	looks.Wait()
-	m.Note = l.noted(s)
+	m.Note = l.notes(s)
 	return m, nil
 }
 

@@ -17,7 +17,7 @@ const (
 // Landed finds the commit on branch, after base, that landed the epic's attempt that m
 // names; an empty base means the whole history. It fails as git does.
 func Landed(ctx context.Context, repo *git.Repo, branch string, base git.Commit, m Message) (git.Commit, bool, error) {
-	all, err := landings(ctx, repo, branch, base)
+	all, err := listLandings(ctx, repo, branch, base)
 	for _, l := range all {
 		if l.epic == url.PathEscape(m.Epic) && l.attempt == m.key() {
 			return l.commit, true, nil
@@ -30,7 +30,7 @@ func Landed(ctx context.Context, repo *git.Repo, branch string, base git.Commit,
 // commit on branch, after base, that landed it; an empty base means the whole history. It
 // fails as git does.
 func LandedAll(ctx context.Context, repo *git.Repo, branch string, base git.Commit) (map[string]git.Commit, error) {
-	all, err := landings(ctx, repo, branch, base)
+	all, err := listLandings(ctx, repo, branch, base)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ type landing struct {
 	epic, attempt string
 }
 
-// landings reads the first parents from branch back to base, newest first.
-func landings(ctx context.Context, repo *git.Repo, branch string, base git.Commit) ([]landing, error) {
+// listLandings reads the first parents from branch back to base, newest first.
+func listLandings(ctx context.Context, repo *git.Repo, branch string, base git.Commit) ([]landing, error) {
 	span := branch
 	if base != "" {
 		span = string(base) + ".." + branch

@@ -18,7 +18,7 @@ type Step struct {
 	From git.Commit
 	// To is where it is then.
 	To git.Commit
-	// Lease is verified in the same transaction; without a name it is not asked for.
+	// Lease is verified in the same transaction; one without a name is not verified.
 	Lease git.Ref
 	// Pin is a reference that is moved to To in the same transaction, wherever it was; empty for none.
 	Pin string
@@ -56,20 +56,20 @@ func Acquire(ctx context.Context, repo *git.Repo, epic string, content []byte) (
 		if err == nil || tries == maxPruned || IsLease(ctx, repo, epic, lease.Commit) || ctx.Err() != nil {
 			return lease, err
 		}
-		// somebody has pruned what no reference had yet
+		// a prune has removed what no reference had yet
 	}
 }
 
 // maxPruned is how often a lease is written again that was pruned before a reference had it.
 const maxPruned = 5
 
-// Renew puts a lease back that was deleted, or moved to was, by somebody who is no run. It fails with
+// Renew puts a lease back that was deleted, or moved to was, by something that is no run. It fails with
 // [git.ErrRefMoved] when another one has acquired it meanwhile, else as git does.
 func Renew(ctx context.Context, repo *git.Repo, lease git.Ref, was git.Commit) error {
 	return repo.UpdateRefs(ctx, []git.RefChange{{Name: lease.Name, New: lease.Commit, Old: was}})
 }
 
-// LeaseContent is what the lease of a run says; who tells who holds it.
+// LeaseContent is the content of the lease of a run; who names its holder.
 func LeaseContent(epic string, run int, who string) []byte {
 	return fmt.Appendf(nil, "%s run %d, %s\n", epic, run, who)
 }

@@ -13,15 +13,15 @@ import (
 )
 
 // protection is what no task changes by itself, as it was at the first landing of this run,
-// and what is to be said of candidates when they land.
+// and notes on candidates for when they land.
 type protection struct {
 	mu    sync.Mutex
 	set   *protect.Set
 	notes map[git.Commit]string
 }
 
-// refuse looks at what a candidate changes on the tip that it was built on, before the gate
-// runs anything of it. It lists the protected paths that it touches and nobody has accepted. It
+// refuse inspects what a candidate changes on the tip that it was built on, before the gate
+// runs anything of it. It lists the protected paths that it touches and that no person has accepted. It
 // fails as git does.
 func (l *Lander) refuse(ctx context.Context, t Task, tip, candidate git.Commit) ([]string, error) {
 	touched, changes, err := l.touches(ctx, tip, candidate)
@@ -105,7 +105,7 @@ func (l *Lander) filesAt(ctx context.Context, c git.Commit, paths []string) (map
 	return found, nil
 }
 
-// maxLinks is how many symbolic links of a tree are looked at.
+// maxLinks is how many symbolic links of a tree are read.
 const maxLinks = 2000
 
 // linksAt are the symbolic links in a commit, with what they contain.
@@ -138,7 +138,7 @@ func (l *Lander) blob(ctx context.Context, id string) ([]byte, error) {
 	return []byte(out), nil
 }
 
-// note keeps what is to be said when a candidate lands.
+// note stores a note on a candidate for when it lands.
 func (l *Lander) note(c git.Commit, text string) {
 	l.guarded.mu.Lock()
 	defer l.guarded.mu.Unlock()
@@ -147,8 +147,8 @@ func (l *Lander) note(c git.Commit, text string) {
 	l.guarded.notes = notes
 }
 
-// noted is what is to be said of a stack that lands; "" nothing.
-func (l *Lander) noted(s Stack) string {
+// notes are the notes on a stack that lands, in one text; "" for none.
+func (l *Lander) notes(s Stack) string {
 	l.guarded.mu.Lock()
 	defer l.guarded.mu.Unlock()
 	var out []string

@@ -18,7 +18,7 @@ const (
 
 // secretsIn lists what looks secret in the lines that come between two commits, as
 // "FILE (NAME)". Commits stay as they are: a person has to know. What cannot be looked
-// through, or is too much, is said too.
+// through, or is too much, is reported too.
 func (l *Lander) secretsIn(ctx context.Context, from, to git.Commit) (found []string) {
 	if l.Redact == nil {
 		return nil

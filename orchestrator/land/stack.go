@@ -12,7 +12,7 @@ import (
 type Stack struct {
 	// Tip is the commit of the epic branch that it is built on.
 	Tip git.Commit `json:"tip"`
-	// Tasks are whose work it is, the lowest first. A stack without any is the tip itself.
+	// Tasks are the tasks whose work it is, the lowest first. A stack without any is the tip itself.
 	Tasks []Task `json:"tasks,omitempty"`
 	// Candidates are the commits that were built and judged, one a task; Move only.
 	Candidates []git.Commit `json:"candidates,omitempty"`
@@ -42,7 +42,7 @@ type Judgement struct {
 	// Conflicts are the tasks whose work does not merge with the tip. Work that conflicts only
 	// with what is below it in the stack is in neither list: it waits.
 	Conflicts []Conflict `json:"conflicts,omitempty"`
-	// Refused are the tasks that change protected paths which nobody has accepted.
+	// Refused are the tasks that change protected paths which no person has accepted.
 	Refused []Refusal `json:"refused,omitempty"`
 	// Tree is the tree that the gate judged.
 	Tree string `json:"tree,omitempty"`

@@ -110,7 +110,7 @@ func Lost(ctx context.Context, repo *git.Repo, tip git.Commit, landings map[stri
 	for name, c := range landings {
 		left[c] = append(left[c], name)
 	}
-	newest, err := order(ctx, repo, tip, left)
+	newest, err := takeAncestors(ctx, repo, tip, left)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +149,9 @@ func Lost(ctx context.Context, repo *git.Repo, tip git.Commit, landings map[stri
 	return lost, nil
 }
 
-// order removes from left what is an ancestor of tip, and lists what of it is there otherwise,
-// children before parents.
-func order(ctx context.Context, repo *git.Repo, tip git.Commit, left map[git.Commit][]string) (newest []git.Commit, err error) {
+// takeAncestors removes ancestors of tip from left, and lists those of the rest that exist, children
+// before parents.
+func takeAncestors(ctx context.Context, repo *git.Repo, tip git.Commit, left map[git.Commit][]string) (newest []git.Commit, err error) {
 	var there []string
 	for c := range left {
 		if _, err := repo.Tree(ctx, c); errors.Is(err, git.ErrNoSuchRef) {

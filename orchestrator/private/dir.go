@@ -1,7 +1,7 @@
 // Package private reads, writes and removes files below a folder that others with the same
-// user id can write to as well. Whatever stands on the way there is looked at through
+// user id can write to as well. Each step on the way there is checked through
 // handles: no symbolic link is followed, no FIFO or device is opened, and nothing outside
-// the folder is changed, also while somebody swaps things meanwhile.
+// the folder is changed, also while others swap things meanwhile.
 //
 // A write makes room for itself: what is there and should not be (a link where a folder
 // belongs, a folder where a file belongs) is taken away first, and never what it leads to.
@@ -109,17 +109,17 @@ func (d *Dir) walk(name string, create bool) (at *os.Root, last string, err erro
 		return nil, "", err
 	}
 	for n, step := range steps[:len(steps)-1] {
-		next, err := enter(at, step, create)
+		next, err := openFolder(at, step, create)
 		if err = errors.Join(err, at.Close()); err != nil {
-			return nil, "", naming(err, filepath.Join(append([]string{d.path}, steps[:n+1]...)...))
+			return nil, "", withPath(err, filepath.Join(append([]string{d.path}, steps[:n+1]...)...))
 		}
 		at = next
 	}
 	return at, steps[len(steps)-1], nil
 }
 
-// naming gives an UnsafeError, or an error of the file system, its whole path.
-func naming(err error, path string) error {
+// withPath gives an UnsafeError, or an error of the file system, its whole path.
+func withPath(err error, path string) error {
 	var at *fs.PathError
 	if errors.As(err, &at) {
 		return &fs.PathError{Op: at.Op, Path: path, Err: at.Err}
@@ -134,8 +134,8 @@ func naming(err error, path string) error {
 // enterTries bounds how often something planted is taken away before a write gives up.
 const enterTries = 8
 
-// enter opens the folder step of at, which is no link.
-func enter(at *os.Root, step string, create bool) (*os.Root, error) {
+// openFolder opens the folder step of at, which is no link.
+func openFolder(at *os.Root, step string, create bool) (*os.Root, error) {
 	for range enterTries {
 		next, err := enterPlain(at, step)
 		if err == nil || !create {
@@ -146,7 +146,7 @@ func enter(at *os.Root, step string, create bool) (*os.Root, error) {
 			err = makeWay(at, step)
 		} else if errors.Is(err, fs.ErrNotExist) {
 			if err = at.Mkdir(step, dirMode); errors.Is(err, fs.ErrExist) {
-				err = nil // somebody was faster
+				err = nil // another was faster
 			} else if err == nil {
 				err = at.Chmod(step, dirMode)
 			}
@@ -166,7 +166,7 @@ func enterPlain(at *os.Root, step string) (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &UnsafeError{Path: step, What: "is not a folder: it is " + kind(info)}
+		return nil, &UnsafeError{Path: step, What: "is not a folder: it is " + kindOf(info)}
 	}
 	next, err := at.OpenRoot(step)
 	if err != nil {
@@ -185,7 +185,7 @@ func enterPlain(at *os.Root, step string) (*os.Root, error) {
 	return next, nil
 }
 
-func kind(info fs.FileInfo) string {
+func kindOf(info fs.FileInfo) string {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeSymlink != 0:
 		return "a symbolic link"
@@ -202,7 +202,7 @@ func kind(info fs.FileInfo) string {
 }
 
 // makeWay takes away what stands at name and is not what belongs there. A folder with
-// something in it is only renamed: it may be anybody's.
+// something in it is only renamed: anyone may own it.
 func makeWay(at *os.Root, name string) error {
 	err := at.Remove(name)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -240,11 +240,11 @@ func (d *Dir) Create(name string) (f *os.File, err error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err = create(at, last)
-	return f, errors.Join(naming(err, name), at.Close())
+	f, err = createFile(at, last)
+	return f, errors.Join(withPath(err, name), at.Close())
 }
 
-func create(at *os.Root, name string) (*os.File, error) {
+func createFile(at *os.Root, name string) (*os.File, error) {
 	for range enterTries {
 		f, err := at.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
 		if err == nil {
@@ -275,13 +275,13 @@ func (d *Dir) WriteFile(name string, data []byte) (err error) {
 	if len(fresh) > 255 {
 		fresh = ".new-" + rand.Text()
 	}
-	f, err := create(at, fresh)
+	f, err := createFile(at, fresh)
 	if err != nil {
-		return naming(err, name)
+		return withPath(err, name)
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Close()); err == nil {
-		err = put(at, fresh, last)
+		err = renameOver(at, fresh, last)
 	}
 	if err != nil {
 		return errors.Join(err, at.Remove(fresh))
@@ -289,8 +289,8 @@ func (d *Dir) WriteFile(name string, data []byte) (err error) {
 	return nil
 }
 
-// put renames a file over whatever is at name.
-func put(at *os.Root, fresh, name string) error {
+// renameOver renames a file over whatever is at name.
+func renameOver(at *os.Root, fresh, name string) error {
 	err := at.Rename(fresh, name)
 	if err == nil {
 		return nil
@@ -310,17 +310,17 @@ func (d *Dir) Open(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := open(at, last)
-	return f, errors.Join(naming(err, name), at.Close())
+	f, err := openFile(at, last)
+	return f, errors.Join(withPath(err, name), at.Close())
 }
 
-func open(at *os.Root, name string) (*os.File, error) {
+func openFile(at *os.Root, name string) (*os.File, error) {
 	info, err := at.Lstat(name)
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, &UnsafeError{Path: name, What: "is not a file: it is " + kind(info)}
+		return nil, &UnsafeError{Path: name, What: "is not a file: it is " + kindOf(info)}
 	}
 	f, err := at.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // which does not wait for the writer of a FIFO
 	if err != nil {
@@ -351,7 +351,7 @@ func readAll(f *os.File, name string, limit int64) (data []byte, err error) {
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():
-		err = &UnsafeError{Path: name, What: "is not a file: it is " + kind(info)}
+		err = &UnsafeError{Path: name, What: "is not a file: it is " + kindOf(info)}
 	default:
 		data, err = io.ReadAll(io.LimitReader(f, limit+1))
 	}

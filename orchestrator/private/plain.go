@@ -30,17 +30,17 @@ func OpenPlain(path string, flag int) (*os.File, error) {
 }
 
 func notPlain(path string, info fs.FileInfo) error {
-	return &UnsafeError{Path: path, What: "is no plain file: it is " + kind(info)}
+	return &UnsafeError{Path: path, What: "is no plain file: it is " + kindOf(info)}
 }
 
 // CheckFile reports whether path is a regular file that is the user's own and closed to others.
 // It fails with an [*UnsafeError] where it is not, and with [fs.ErrNotExist].
-func CheckFile(path string) error { return check(path, 0) }
+func CheckFile(path string) error { return checkKind(path, 0) }
 
 // CheckFolder is CheckFile for a folder.
-func CheckFolder(path string) error { return check(path, fs.ModeDir) }
+func CheckFolder(path string) error { return checkKind(path, fs.ModeDir) }
 
-func check(path string, want fs.FileMode) error {
+func checkKind(path string, want fs.FileMode) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func check(path string, want fs.FileMode) error {
 		if want == 0 {
 			return notPlain(path, info)
 		}
-		why = "is not a folder: it is " + kind(info)
+		why = "is not a folder: it is " + kindOf(info)
 	case mode.Perm()&0o077 != 0:
 		why = fmt.Sprintf("is open to others (mode %04o); chmod go= it", mode.Perm())
 	case !Own(info):

@@ -48,11 +48,11 @@ func removeAll(at *os.Root, name, path string) error {
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return errors.Join(permit(at, name), at.RemoveAll(name))
+	return errors.Join(makeDeletable(at, name), at.RemoveAll(name))
 }
 
-// permit gives the folders of a tree the permissions that deleting them takes.
-func permit(at *os.Root, name string) error {
+// makeDeletable gives the folders of a tree the permissions that deleting them takes.
+func makeDeletable(at *os.Root, name string) error {
 	info, err := at.Lstat(name)
 	if err != nil || !info.IsDir() {
 		return nil
@@ -81,7 +81,7 @@ func permitEntries(at *os.Root) error {
 	}
 	for _, e := range entries {
 		if e.IsDir() {
-			if err := permit(at, e.Name()); err != nil {
+			if err := makeDeletable(at, e.Name()); err != nil {
 				return err
 			}
 		}

@@ -38,6 +38,32 @@ func GuardsAbove(word string) []Above {
 // Ancestors gives the processes above this one, the nearest first.
 func Ancestors() []int { return lineage(os.Getpid())[1:] }
 
+// Ancestor is this process, or one above it.
+type Ancestor struct {
+	PID     int      // of it
+	Session int      // the process session that it is in; 0 for one that began outside of this pid namespace
+	Args    []string // its command line; nil where it cannot be read
+}
+
+// Lineage gives this process and those above it, the nearest first. Systems other than Linux tell
+// nothing of those above.
+func Lineage() (line []Ancestor) {
+	for _, pid := range lineage(os.Getpid()) {
+		session, err := unix.Getsid(pid)
+		if err != nil {
+			return line // it has ended
+		}
+		line = append(line, Ancestor{PID: pid, Session: session, Args: arguments(pid)})
+	}
+	return line
+}
+
+// Gone reports whether the process that was known by its number, [Born] and [Here] has ended. It is
+// false where that cannot be told.
+func Gone(pid int, born uint64, here string) bool {
+	return pid != 0 && born != 0 && here == Here() && Born(pid) != born
+}
+
 // Environment is what a process was started with, as far as it can be read. Systems other than
 // Linux tell nothing.
 func Environment(pid int) []string { return environment(pid) }

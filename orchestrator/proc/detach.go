@@ -36,10 +36,11 @@ func (s *System) Detach(c command.Cmd, output, line *os.File) (*Detached, error)
 	}
 	cmd := exec.CommandContext(context.Background(), program)
 	cmd.Args, cmd.Dir, cmd.Env = c.Argv, c.Dir, c.Env
+	s.byImage(cmd)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = output, output, []*os.File{line}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := s.options.Children.start(cmd); err != nil {
-		return nil, wrapCommand(c, err)
+		return nil, wrapCommand(c, s.startError(cmd, err))
 	}
 	d := &Detached{cmd: cmd, family: s.options.Children, done: make(chan struct{})}
 	go func() {

@@ -74,7 +74,7 @@ func (s *System) startGuarded(ctx context.Context, c command.Cmd, o launchOption
 		return nil, err
 	}
 	g := &guarded{line: ours, family: s.options.Children, life: lifeName + "=" + rand.Text(), reports: make(chan report, 4)}
-	o.prefix, o.lifeline, o.children = guardArgv(s.options), theirs, s.options.Children
+	o.prefix, o.lifeline, o.children, o.system = guardArgv(s.options), theirs, s.options.Children, s
 	g.child, err = launch(ctx, s.environment(c, g.life), o)
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		return nil, errors.Join(err, ours.Close())

@@ -40,6 +40,7 @@ type launchOptions struct {
 	prefix         []string     // the guard
 	lifeline       *os.File     // becomes fd 3
 	children       *Children    // may be nil
+	system         *System      // of a guard; nil for a command without one
 }
 
 // launch starts c in a session of its own. The context only passes its values on: how
@@ -57,6 +58,7 @@ func launch(ctx context.Context, c command.Cmd, o launchOptions) (*child, error)
 	if len(o.prefix) > 0 {
 		cmd.Path = o.prefix[0]
 		cmd.Args = append(append(append([]string(nil), o.prefix...), "--", program), c.Argv[1:]...)
+		o.system.byImage(cmd)
 	}
 	cmd.Dir, cmd.Env = c.Dir, c.Env
 	cmd.SysProcAttr = plainAttr(c.Bound)
@@ -70,7 +72,11 @@ func launch(ctx context.Context, c command.Cmd, o launchOptions) (*child, error)
 	if o.lifeline != nil {
 		cmd.ExtraFiles = []*os.File{o.lifeline}
 	}
-	return startPiped(cmd, o)
+	started, err := startPiped(cmd, o)
+	if err != nil && len(o.prefix) > 0 {
+		err = o.system.startError(cmd, err)
+	}
+	return started, err
 }
 
 func startPiped(cmd *exec.Cmd, o launchOptions) (*child, error) {

@@ -32,6 +32,9 @@ type Options struct {
 	// Guard is the argv prefix that runs [Guard] in a process of its own, e.g. {"/path/orch", "guard"}.
 	// "--" and the command are appended to it.
 	Guard []string
+	// Image is the file that is started in place of Guard[0], which stays the first of the
+	// arguments: [Image], or "" for that path itself.
+	Image string
 	// Children makes this process the one that orphans of a dead guard come to, which are then
 	// ended; nil leaves them to the system's first process.
 	Children *Children
@@ -114,7 +117,7 @@ func counted(n *atomic.Int64, to func([]byte)) func([]byte) {
 
 // RunGuarded runs c as Run does, but below a guard; it is a [Runner]. When it returns no
 // process of c's tree is left: what outlives c gets SIGTERM, and SIGKILL 2 s later. Besides
-// the failures of Run it fails with [ErrNoGuard] and [ErrHalted], and when the guard could not be started.
+// the failures of Run it fails with [ErrNoGuard] and [ErrHalted], and with [command.ErrGuard] or [command.ErrGone] when the guard could not be started.
 func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)

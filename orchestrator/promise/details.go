@@ -18,13 +18,13 @@ const (
 // addDetails reads what follows a promise.
 func (p *Promise) addDetails(rest string) {
 	p.Context = contextOf(rest)
-	p.Reason = detail(rest, "Reason", p.Context)
-	p.Summary = detail(rest, "Summary", p.Context)
+	p.Reason = detailOf(rest, "Reason", p.Context)
+	p.Summary = detailOf(rest, "Summary", p.Context)
 }
 
-// detail is what follows "Name:" at the beginning of a line, to the end of the paragraph;
+// detailOf is what follows "Name:" at the beginning of a line, to the end of the paragraph;
 // else the context's entry of that name.
-func detail(rest, name string, context map[string]any) string {
+func detailOf(rest, name string, context map[string]any) string {
 	at := regexp.MustCompile(`(?m)^[ \t>*_-]*` + name + `[*_]*:[*_]*[ \t]*`).FindStringIndex(rest)
 	if at == nil {
 		if value, ok := context[strings.ToLower(name)]; ok && value != nil {

@@ -31,7 +31,7 @@ const (
 // loopComplete is the one marker that is not written as a promise.
 const loopComplete = "<loop-complete>"
 
-// Promise is one promise with what is said about it.
+// Promise is one promise with its details.
 type Promise struct {
 	// Text is the promise's own words, like "LOOP_DONE".
 	Text string
@@ -52,7 +52,7 @@ const maxMarkers = 50
 // Texts in extra count too, as Complete. What is in code, in quotes, or in an HTML comment
 // is talk about promises and does not count.
 func Find(message string, extra ...string) (Promise, bool) {
-	found := marker().FindAllStringSubmatchIndex(prose(message), -1)
+	found := marker().FindAllStringSubmatchIndex(blankCode(message), -1)
 	found = found[max(0, len(found)-maxMarkers):]
 	var (
 		best Promise
@@ -63,8 +63,8 @@ func Find(message string, extra ...string) (Promise, bool) {
 		if at[2] >= 0 {
 			text = strings.Join(strings.Fields(message[at[2]:at[3]]), " ")
 		}
-		text, signal := meaning(text, extra)
-		if signal == "" || rank(signal) < rank(best.Signal) || quoted(message, at[0], at[1]) {
+		text, signal := interpret(text, extra)
+		if signal == "" || rank(signal) < rank(best.Signal) || isQuoted(message, at[0], at[1]) {
 			continue
 		}
 		end := len(message)
@@ -84,8 +84,8 @@ var marker = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)<promise>([^<>\x00]{1,200})</promise>|<loop-complete\s*/?>`)
 })
 
-// vocabulary is the known texts of promises, in capitals.
-func vocabulary(text string) Signal {
+// knownSignal is the signal of a promise's text, in capitals; "" where it is not known.
+func knownSignal(text string) Signal {
 	switch text {
 	case "LOOP_DONE", "COMPLETE", "ALL TASKS COMPLETE", "EPIC COMPLETE":
 		return Complete
@@ -101,14 +101,14 @@ func vocabulary(text string) Signal {
 	return ""
 }
 
-// meaning is what a promise's text asks for, "" for nothing, and the text as it is written
+// interpret is what a promise's text asks for, "" for nothing, and the text as it is written
 // usually. Capitals make no difference.
-func meaning(text string, extra []string) (string, Signal) {
+func interpret(text string, extra []string) (string, Signal) {
 	if text == loopComplete {
 		return text, Complete
 	}
-	if upper := strings.ToUpper(text); vocabulary(upper) != "" {
-		return upper, vocabulary(upper)
+	if upper := strings.ToUpper(text); knownSignal(upper) != "" {
+		return upper, knownSignal(upper)
 	}
 	for _, e := range extra {
 		if e = strings.Join(strings.Fields(e), " "); e != "" && strings.EqualFold(text, e) {

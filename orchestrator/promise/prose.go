@@ -9,10 +9,10 @@ import (
 // blank stands for each byte that is not prose. It is in no promise.
 const blank = 0
 
-// prose is a Markdown message of the same length, in which code, block quotes and HTML
+// blankCode is a Markdown message, of the same length, in which code, block quotes and HTML
 // comments are blank. What is not closed goes on to the end, but for inline code, which
 // needs its end within the paragraph (CommonMark 0.31).
-func prose(message string) string {
+func blankCode(message string) string {
 	s := scanner{text: message, out: []byte(message)}
 	for s.at < len(s.text) {
 		if !s.block() {
@@ -30,6 +30,10 @@ type scanner struct {
 	// so many backticks begins in it.
 	paragraph int
 	runs      map[int]int
+	// items are the columns at which the contents of the open list items begin, the outermost
+	// first; flowing says that the line before goes on with a paragraph.
+	items   []int
+	flowing bool
 }
 
 // skip blanks everything up to end.
@@ -41,30 +45,73 @@ func (s *scanner) skip(end int) {
 	}
 }
 
-// block passes over a block quote's line or a fenced block that begins here.
+// block passes over a block quote's line, an indented line of code, or a fenced block that begins here.
 func (s *scanner) block() bool {
 	if s.at > 0 && s.text[s.at-1] != '\n' {
 		return false
 	}
 	line := lineAt(s.text, s.at)
-	if isQuote(line) {
+	flowed := s.flowing
+	s.flowing = false
+	if strings.TrimSpace(line) == "" {
+		return false
+	}
+	if isQuote(line) || s.indented(line, flowed) {
 		s.skip(s.at + len(line))
 		return true
 	}
 	fence := fenceOf(line)
-	if fence == "" {
+	if s.flowing = fence == ""; s.flowing {
 		return false
 	}
 	end := s.at + len(line)
 	for end < len(s.text) {
 		line := lineAt(s.text, end)
 		end += len(line)
-		if closes(line, fence) {
+		if closesFence(line, fence) {
 			break
 		}
 	}
 	s.skip(end)
 	return true
+}
+
+// indented reports whether a line is code by its indent, four columns more than the list item that it
+// is in; a paragraph that flows on has no such lines. It follows the lists.
+func (s *scanner) indented(line string, flowed bool) bool {
+	text := strings.TrimLeft(line, " \t")
+	column := columns(0, line[:len(line)-len(text)])
+	mark := listMark().FindString(text)
+	if flowed && mark == "" {
+		return false
+	}
+	for len(s.items) > 0 && column < s.items[len(s.items)-1] {
+		s.items = s.items[:len(s.items)-1]
+	}
+	inner := 0
+	if n := len(s.items); n > 0 {
+		inner = s.items[n-1]
+	}
+	if column >= inner+4 {
+		return !flowed
+	}
+	for mark != "" {
+		column = columns(column, mark)
+		s.items = append(s.items, column)
+		text = text[len(mark):]
+		mark = listMark().FindString(text)
+	}
+	return false
+}
+
+// columns is the column behind text that begins at one.
+func columns(at int, text string) int {
+	for _, r := range text {
+		if at++; r == '\t' {
+			at += (4 - at%4) % 4
+		}
+	}
+	return at
 }
 
 // inline passes over a comment, inline code, or one byte.
@@ -140,8 +187,8 @@ func runLength(s string) int {
 	return len(s) - len(strings.TrimLeft(s, "`"))
 }
 
-// content is a line without its indent and the marks of lists.
-func content(line string) string {
+// lineContent is a line without its indent and the marks of lists.
+func lineContent(line string) string {
 	line = strings.TrimLeft(line, " \t")
 	for {
 		n := len(listMark().FindString(line))
@@ -154,11 +201,11 @@ func content(line string) string {
 
 var listMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A(?:[-*+]|[0-9]{1,9}[.)])[ \t]+`) })
 
-func isQuote(line string) bool { return strings.HasPrefix(content(line), ">") }
+func isQuote(line string) bool { return strings.HasPrefix(lineContent(line), ">") }
 
 // fenceOf is the fence that a line opens, "" for none.
 func fenceOf(line string) string {
-	line = content(line)
+	line = lineContent(line)
 	for _, mark := range []string{"`", "~"} {
 		n := len(line) - len(strings.TrimLeft(line, mark))
 		if n >= 3 && !(mark == "`" && strings.Contains(line[n:], "`")) {
@@ -168,15 +215,15 @@ func fenceOf(line string) string {
 	return ""
 }
 
-// closes reports whether a line ends a fenced block.
-func closes(line, fence string) bool {
+// closesFence reports whether a line ends a fenced block.
+func closesFence(line, fence string) bool {
 	line = strings.TrimSpace(line)
 	return len(line) >= len(fence) && strings.Trim(line, fence[:1]) == ""
 }
 
-// quoted reports whether message[from:to] is in quotation marks: directly, or somewhere
+// isQuoted reports whether message[from:to] is in quotation marks: directly, or somewhere
 // in its line.
-func quoted(message string, from, to int) bool {
+func isQuoted(message string, from, to int) bool {
 	begin := strings.LastIndexByte(message[:from], '\n') + 1
 	before, after := message[begin:from], strings.TrimSuffix(lineAt(message, to), "\n")
 	if to == len(message) {

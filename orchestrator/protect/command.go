@@ -62,16 +62,16 @@ func (w *walker) walk(node syntax.Node) {
 			var words []string
 			for _, a := range n.Assigns {
 				if a.Value != nil {
-					w.file(text(a.Value))
+					w.file(wordText(a.Value))
 				}
 			}
 			for _, arg := range n.Args {
-				words = append(words, text(arg))
+				words = append(words, wordText(arg))
 			}
 			w.words(words)
 		case *syntax.Redirect:
 			if n.Word != nil && (n.Op == syntax.RdrIn || n.Op == syntax.RdrInOut) {
-				w.file(text(n.Word))
+				w.file(wordText(n.Word))
 			}
 		}
 		return true
@@ -86,14 +86,14 @@ func isSubshell(n syntax.Node) bool {
 	return false
 }
 
-// text is a word as far as it is known; what is not is left out.
-func text(word *syntax.Word) string {
+// wordText is a word as far as it is known; what is not is left out.
+func wordText(word *syntax.Word) string {
 	var b strings.Builder
-	parts(&b, word.Parts)
+	writeParts(&b, word.Parts)
 	return b.String()
 }
 
-func parts(b *strings.Builder, all []syntax.WordPart) {
+func writeParts(b *strings.Builder, all []syntax.WordPart) {
 	for _, part := range all {
 		switch part := part.(type) {
 		case *syntax.Lit:
@@ -101,7 +101,7 @@ func parts(b *strings.Builder, all []syntax.WordPart) {
 		case *syntax.SglQuoted:
 			b.WriteString(part.Value)
 		case *syntax.DblQuoted:
-			parts(b, part.Parts)
+			writeParts(b, part.Parts)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func onlyReads(program string) bool {
 
 // words is one command with its arguments.
 func (w *walker) words(argv []string) {
-	argv = unwrap(argv)
+	argv = unwrapCommand(argv)
 	if len(argv) == 0 {
 		return
 	}
@@ -164,8 +164,8 @@ func (w *walker) words(argv []string) {
 	}
 }
 
-// unwrap takes away the programs that run the rest of their arguments.
-func unwrap(argv []string) []string {
+// unwrapCommand removes programs that run the rest of their arguments.
+func unwrapCommand(argv []string) []string {
 	for len(argv) > 0 {
 		program := path.Base(argv[0])
 		switch {
@@ -216,7 +216,7 @@ func (w *walker) file(word string) {
 			p = p[1:]
 		}
 		for _, p := range []string{p, strings.TrimLeft(p, "/")} {
-			if at := clean(w.dir, p); at != "" {
+			if at := cleanPath(w.dir, p); at != "" {
 				w.out.files = append(w.out.files, at)
 			}
 		}
@@ -225,13 +225,13 @@ func (w *walker) file(word string) {
 
 // always notes a file that a program goes by wherever it is there.
 func (w *walker) always(name string) {
-	if at := clean(w.dir, name); at != "" {
+	if at := cleanPath(w.dir, name); at != "" {
 		w.out.always = append(w.out.always, at)
 	}
 }
 
-// clean is a path from the top of the tree; "" where it is none, or not below it.
-func clean(dir, p string) string {
+// cleanPath is a path relative to the top of the tree; "" where it is no path, or not below the top.
+func cleanPath(dir, p string) string {
 	if p == "" || strings.HasPrefix(p, "/") || strings.HasPrefix(p, "-") || len(p) > 1000 || strings.ContainsAny(p, "\n\x00:") {
 		return ""
 	}

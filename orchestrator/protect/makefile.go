@@ -58,7 +58,7 @@ func (b block) general() bool {
 	})
 }
 
-// makeBlocks takes a Makefile apart, into rules and other lines. Comments are left out.
+// makeBlocks splits a Makefile into rules and other lines. Comments are left out.
 func makeBlocks(text []byte) (rules []block, rest []string) {
 	joined := strings.ReplaceAll(strings.ReplaceAll(string(text), "\r\n", "\n"), "\\\n", " ")
 	inRule := false

@@ -47,8 +47,8 @@ type Change struct {
 // nothing is the mode of what is not there.
 const nothing = "000000"
 
-// link reports whether a mode is one of a symbolic link or a submodule.
-func link(mode string) bool { return mode == "120000" || mode == "160000" }
+// isLink reports whether a mode is one of a symbolic link or a submodule.
+func isLink(mode string) bool { return mode == "120000" || mode == "160000" }
 
 // Parse reads what git diff-tree -r -z --raw --no-renames --no-abbrev prints.
 func Parse(out string) (changes []Change, err error) {
@@ -101,7 +101,7 @@ func New(globs []string, gate []validation.Rule, links map[string]string, files 
 	}
 	s := &Set{files: map[string]bool{}, links: links}
 	for _, glob := range all {
-		p, err := compile(glob)
+		p, err := compileGlob(glob)
 		if err != nil {
 			return nil, err
 		}
@@ -110,13 +110,13 @@ func New(globs []string, gate []validation.Rule, links map[string]string, files 
 	return s, s.follow(gate, files)
 }
 
-func compile(glob string) (pattern, error) {
-	re, err := validation.CompileGlob(fold(glob))
+func compileGlob(glob string) (pattern, error) {
+	re, err := validation.CompileGlob(foldPath(glob))
 	if err != nil {
 		return pattern{}, fmt.Errorf("protected path %q %w", glob, err)
 	}
 	var parts []string
-	for _, part := range strings.Split(fold(glob), "/") {
+	for _, part := range strings.Split(foldPath(glob), "/") {
 		if strings.Contains(part, "**") {
 			break
 		}
@@ -141,7 +141,7 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 		for _, file := range now.files {
 			if at := s.resolve(file); at != file {
 				now.files = append(now.files, at)
-				s.files[fold(file)] = true
+				s.files[foldPath(file)] = true
 			}
 		}
 		paths := slices.Clone(now.files)
@@ -156,11 +156,11 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 		}
 		var next names
 		for _, file := range now.always {
-			s.files[fold(file)] = true
+			s.files[foldPath(file)] = true
 		}
 		for _, file := range now.files {
 			if text, there := found[file]; there {
-				s.files[fold(file)] = true
+				s.files[foldPath(file)] = true
 				if !read[file] && shellScript(file, text) {
 					read[file] = true
 					next.add(commandNames(string(text), ""))             // it runs where its caller does,
@@ -229,7 +229,7 @@ func (s *Set) Touched(changes []Change, blob Blob) (paths []string, err error) {
 
 // covers reports whether a change is one of what globs match, or of a file that is named.
 func (s *Set) covers(c Change) bool {
-	folded := fold(c.Path)
+	folded := foldPath(c.Path)
 	if slices.ContainsFunc(s.globs, func(p pattern) bool { return p.re.MatchString(folded) || p.above(folded) }) {
 		return true
 	}
@@ -261,9 +261,8 @@ func (p pattern) above(folded string) bool {
 	return true
 }
 
-// fold is a path as file systems know it that tell neither case nor characters without width
-// apart, and drop dots and spaces at the end of a name.
-func fold(p string) string {
+// foldPath is a path as file systems see it that ignore case and characters without width, and drop dots and spaces at the end of a name.
+func foldPath(p string) string {
 	p = strings.Map(func(r rune) rune {
 		switch {
 		case r >= 0x200c && r <= 0x200f, r >= 0x202a && r <= 0x202e, r >= 0x206a && r <= 0x206f, r == 0xfeff:

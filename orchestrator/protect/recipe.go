@@ -12,7 +12,7 @@ import (
 type recipe struct {
 	kind    kind
 	dir     string
-	file    string   // where it is said which; "" is the usual one
+	file    string   // the one that is named; "" is the usual one
 	targets []string // none is the first one
 }
 
@@ -97,7 +97,7 @@ func (r recipe) paths() (out []string) {
 		names = []string{r.file}
 	}
 	for _, name := range names {
-		if at := clean(r.dir, name); at != "" {
+		if at := cleanPath(r.dir, name); at != "" {
 			out = append(out, at)
 		}
 	}
@@ -109,7 +109,7 @@ func (r recipe) paths() (out []string) {
 
 // touched reports whether a change of the file changes the recipe. It fails as blob does.
 func (r recipe) touched(c Change, blob Blob) (bool, error) {
-	if !slices.ContainsFunc(r.paths(), func(p string) bool { return fold(p) == fold(c.Path) }) {
+	if !slices.ContainsFunc(r.paths(), func(p string) bool { return foldPath(p) == foldPath(c.Path) }) {
 		return false, nil
 	}
 	plain := func(mode string) bool { return mode == "100644" || mode == "100755" }
@@ -159,8 +159,8 @@ func (r recipe) names(at string, text []byte) (out names) {
 	for _, line := range makePart(text, r.targets) {
 		if rest, ok := cutWord(line, "include", "-include", "sinclude"); ok {
 			for _, file := range strings.Fields(rest) {
-				out.files = append(out.files, clean(dir, file))
-				out.always = append(out.always, clean(dir, file)) // one that is not there yet is read as soon as it is
+				out.files = append(out.files, cleanPath(dir, file))
+				out.always = append(out.always, cleanPath(dir, file)) // one that is not there yet is read as soon as it is
 			}
 			continue
 		}

@@ -25,7 +25,7 @@ func TestNote(changes []Change, blob Blob) string {
 			break
 		}
 		l := languageOf(c.Path)
-		if l == nil || !l.inline && !testFile(c.Path) || link(c.OldMode) || link(c.NewMode) {
+		if l == nil || !l.inline && !testFile(c.Path) || isLink(c.OldMode) || isLink(c.NewMode) {
 			continue
 		}
 		looked++

@@ -33,8 +33,8 @@ func forms(value string) (out [][][]byte) {
 		add(once)
 		add(inJSON(once, false)) // an event that quotes an event
 	}
-	add(unquoted(strconv.Quote(value)))
-	add(unquoted(strconv.QuoteToASCII(value)))
+	add(unquote(strconv.Quote(value)))
+	add(unquote(strconv.QuoteToASCII(value)))
 	add(strings.ReplaceAll(value, "'", `'\''`))
 	add(inShell(value))
 	if strings.ContainsAny(value, "&<>\"'/`=") {
@@ -103,7 +103,7 @@ func linesOf(text string) (out [][][]byte) {
 			lines = append(lines, []byte(line))
 		}
 	}
-	if n := total(lines); n < minValue {
+	if n := totalBytes(lines); n < minValue {
 		return out
 	}
 	return append(out, lines)
@@ -111,14 +111,14 @@ func linesOf(text string) (out [][][]byte) {
 
 var breaks = strings.NewReplacer(`\\r`, "\n", `\\n`, "\n", `\r`, "\n", `\n`, "\n", "\r", "\n")
 
-func total(lines [][]byte) (n int) {
+func totalBytes(lines [][]byte) (n int) {
 	for _, line := range lines {
 		n += len(line)
 	}
 	return n
 }
 
-func unquoted(quoted string) string { return quoted[1 : len(quoted)-1] }
+func unquote(quoted string) string { return quoted[1 : len(quoted)-1] }
 
 func inJSON(value string, html bool) string {
 	var b strings.Builder
@@ -127,7 +127,7 @@ func inJSON(value string, html bool) string {
 	if err := enc.Encode(value); err != nil {
 		panic(err) // text always has JSON
 	}
-	return unquoted(strings.TrimSuffix(b.String(), "\n"))
+	return unquote(strings.TrimSuffix(b.String(), "\n"))
 }
 
 // inShell has a backslash before all that means something to a shell.

@@ -17,13 +17,13 @@ func secretsOf(opt Options) (out []secret) {
 	add := func(name, value string) {
 		value = strings.TrimSpace(value)
 		if len(value) >= minValue {
-			out = append(out, secret{tidy(name), value})
+			out = append(out, secret{markName(name), value})
 		}
 	}
 	for _, e := range opt.Env {
 		name, value, _ := strings.Cut(e, "=")
 		named := slices.ContainsFunc(opt.Names, func(want string) bool { return matches(want, name) })
-		if named || LooksSecret(name) && !plain(value, opt.Exists) {
+		if named || LooksSecret(name) && !isNoSecret(value, opt.Exists) {
 			add(name, value)
 		}
 		if password := passwordOf(value); password != "" {
@@ -47,8 +47,8 @@ func matches(want, name string) bool {
 	return name == want || open && strings.HasPrefix(name, prefix)
 }
 
-// tidy makes a name fit for a mark.
-func tidy(name string) string {
+// markName makes a name fit for a mark.
+func markName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if r < 0x80 && classes[byte(r)]&(url64|dotted) != 0 {
 			return r
@@ -82,8 +82,8 @@ var (
 	notSecret  = []string{"FILE", "PATH", "DIR", "SOCK", "SOCKET", "HOST", "PORT", "METHOD", "TYPE", "ALG", "ALGORITHM", "PROGRAM", "COMMAND", "TTL", "TIMEOUT", "EXPIRY", "LENGTH", "LIMIT"}
 )
 
-// plain reports whether a value is none that anybody keeps secret: a truth, a number, a path.
-func plain(value string, exists func(string) bool) bool {
+// isNoSecret reports whether a value is of a kind that is never secret: a boolean, a number, a path.
+func isNoSecret(value string, exists func(string) bool) bool {
 	switch strings.ToLower(value) {
 	case "true", "false", "enabled", "disabled", "default":
 		return true

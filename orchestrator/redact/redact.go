@@ -23,7 +23,7 @@ type Options struct {
 	Names []string
 	// Values are secrets by name, for those that are in no variable.
 	Values map[string]string
-	// Exists reports whether a value is the path of a file, which is no secret; nil asks nobody.
+	// Exists reports whether a value is the path of a file, which is no secret; nil checks none.
 	Exists func(path string) bool
 }
 
@@ -64,29 +64,29 @@ func New(opt Options) *Redactor {
 	for i := range shapes {
 		s := &shapes[i]
 		names[s.name] = true
-		r.patterns = append(r.patterns, pattern{name: s.name, mark: []byte(s.kept() + mark(s.name)), lit: []byte(s.prefix), shape: s, kind: ofShape, class: s.class})
+		r.patterns = append(r.patterns, pattern{name: s.name, mark: []byte(s.kept() + markOf(s.name)), lit: []byte(s.prefix), shape: s, kind: ofShape, class: s.class})
 	}
 	for _, s := range secrets {
 		names[s.name] = true
 	}
 	var marks strings.Builder
 	for name := range names {
-		r.patterns = append(r.patterns, pattern{name: name, lit: []byte(mark(name)), kind: ofMark})
-		marks.WriteString(mark(name))
+		r.patterns = append(r.patterns, pattern{name: name, lit: []byte(markOf(name)), kind: ofMark})
+		marks.WriteString(markOf(name))
 	}
 	for _, s := range secrets {
 		if strings.Contains(marks.String(), s.value) || strings.Contains(s.value, "[redacted ") {
 			continue // what the marks themselves say is no secret
 		}
 		for _, lines := range forms(s.value) {
-			r.patterns = append(r.patterns, pattern{name: s.name, mark: []byte(mark(s.name)), lit: lines[0], breaks: lines[1:]})
+			r.patterns = append(r.patterns, pattern{name: s.name, mark: []byte(markOf(s.name)), lit: lines[0], breaks: lines[1:]})
 		}
 	}
 	r.index()
 	return r
 }
 
-func mark(name string) string { return "[redacted " + name + "]" }
+func markOf(name string) string { return "[redacted " + name + "]" }
 
 // index sorts the patterns, so that nothing depends on the order of a map, and enters them by
 // their first two bytes.

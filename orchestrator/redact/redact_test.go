@@ -112,7 +112,7 @@ func TestShapes(t *testing.T) {
 		}
 		run := exampleOf(s)
 		text := `{"said":"it is ` + s.prefix + run + `"}`
-		want := `{"said":"it is ` + s.kept() + mark(s.name) + `"}`
+		want := `{"said":"it is ` + s.kept() + markOf(s.name) + `"}`
 		if got := r.String(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}

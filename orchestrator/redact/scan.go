@@ -167,10 +167,10 @@ func (s *scanner) try(p *pattern, data []byte, i int, final bool) (n int, open b
 		n, v = p.value(rest, final)
 		return n, false, v
 	case ofMark:
-		n, v = literal(p.lit, rest, final)
+		n, v = matchLiteral(p.lit, rest, final)
 		return n, false, v
 	}
-	if _, v = literal(p.lit, rest, final); v != yes {
+	if _, v = matchLiteral(p.lit, rest, final); v != yes {
 		return 0, false, v
 	}
 	if p.shape.alone && !s.boundary(data, i) {
@@ -179,7 +179,7 @@ func (s *scanner) try(p *pattern, data []byte, i int, final bool) (n int, open b
 	return p.shape.match(rest, final)
 }
 
-func literal(lit, rest []byte, final bool) (int, verdict) {
+func matchLiteral(lit, rest []byte, final bool) (int, verdict) {
 	if len(rest) >= len(lit) {
 		if bytes.HasPrefix(rest, lit) {
 			return len(lit), yes
@@ -205,29 +205,29 @@ const maxBlank = 256
 func (p *pattern) value(rest []byte, final bool) (int, verdict) {
 	at, line := 0, p.lit
 	for k := 0; ; k++ {
-		same := common(rest[at:], line)
+		same := commonPrefix(rest[at:], line)
 		at += same
 		if same < len(line) {
-			return cut(rest, at, final)
+			return matchPartial(rest, at, final)
 		}
 		if k == len(p.breaks) {
 			return at, yes
 		}
-		blank, whole := blanks(rest[at:], final)
+		blank, whole := countBlanks(rest[at:], final)
 		if !whole {
 			return 0, more
 		}
 		if blank == 0 {
-			return cut(rest, at, final)
+			return matchPartial(rest, at, final)
 		}
 		if at += blank; at == len(rest) && final {
-			return cut(rest[:at-blank], at-blank, final)
+			return matchPartial(rest[:at-blank], at-blank, final)
 		}
 		line = p.breaks[k]
 	}
 }
 
-func common(a, b []byte) int {
+func commonPrefix(a, b []byte) int {
 	n := min(len(a), len(b))
 	for i := range n {
 		if a[i] != b[i] {
@@ -237,8 +237,8 @@ func common(a, b []byte) int {
 	return n
 }
 
-// cut is for a value of which only the first at bytes are there.
-func cut(rest []byte, at int, final bool) (int, verdict) {
+// matchPartial is for a value of which only the first at bytes are there.
+func matchPartial(rest []byte, at int, final bool) (int, verdict) {
 	after := rest[at:]
 	if len(after) == 0 && !final {
 		return 0, more
@@ -264,9 +264,9 @@ func cut(rest []byte, at int, final bool) (int, verdict) {
 	return 0, no
 }
 
-// blanks counts the white space that b begins with, escapes of it included; whole is false when
+// countBlanks counts the white space that b begins with, escapes of it included; whole is false when
 // it may go on beyond b.
-func blanks(b []byte, final bool) (n int, whole bool) {
+func countBlanks(b []byte, final bool) (n int, whole bool) {
 	for n < len(b) && n < maxBlank {
 		switch {
 		case b[n] == ' ' || b[n] == '\n' || b[n] == '\r' || b[n] == '\t':

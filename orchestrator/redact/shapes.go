@@ -187,7 +187,7 @@ var shapes = []shape{
 
 const (
 	maxUserinfo = 512      // bytes of a name with its password in a URL
-	maxWebToken = 16 << 10 // bytes of a token whose parts are told by their dots
+	maxWebToken = 16 << 10 // bytes of a token whose parts are separated by dots
 	maxPrivate  = 32 << 10 // bytes of a private key with its frame
 )
 

@@ -70,7 +70,7 @@ func (w *Writer) emit(p []byte) {
 // patience is how long a Live writer waits for the rest of what may be a secret.
 const patience = 100 * time.Millisecond
 
-// Live is a Writer for somebody who reads along: what is held back comes after a tenth of a
+// Live is a Writer for a reader who follows the output: what is held back comes after a tenth of a
 // second without more. It may be used by many goroutines.
 type Live struct {
 	mu    sync.Mutex
@@ -79,10 +79,10 @@ type Live struct {
 	timer *time.Timer
 }
 
-// Live makes a stream to w without secrets for somebody who reads along.
+// Live makes a stream to w without secrets for a reader who follows it.
 func (r *Redactor) Live(w io.Writer) *Live {
 	l := &Live{to: w, w: r.Writer(w)}
-	l.timer = time.AfterFunc(time.Hour, func() { _ = l.Flush() }) // the error is told by the next Write
+	l.timer = time.AfterFunc(time.Hour, func() { _ = l.Flush() }) // the next Write returns the error
 	l.timer.Stop()
 	return l
 }

@@ -36,12 +36,12 @@ type State struct {
 // Files are the files of a snapshot by their paths.
 func Files(s epic.State, sum epic.Summary, now time.Time) (map[string]string, error) {
 	focus := inFocus(s)
-	doc := State{Schema: "orch.snapshot/1", Epic: s.Epic, Run: s.Run.Number, Phase: phase(s, sum, focus), Iteration: s.Run.Iterations, Promise: string(sum.Promise),
+	doc := State{Schema: "orch.snapshot/1", Epic: s.Epic, Run: s.Run.Number, Phase: phaseOf(s, sum, focus), Iteration: s.Run.Iterations, Promise: string(sum.Promise),
 		Reason: sum.Reason, Counts: sum.Counts, Tip: s.Tip, WrittenUTC: now.UTC()}
-	files := map[string]string{"focus.md": "# Focus\n\nNothing: " + line(sum.Reason) + "\n"}
+	files := map[string]string{"focus.md": "# Focus\n\nNothing: " + oneLine(sum.Reason) + "\n"}
 	if focus != nil {
 		doc.Focus = focus.ID
-		files["focus.md"] = "# Focus\n\n" + issue(focus)
+		files["focus.md"] = "# Focus\n\n" + describeTask(focus)
 	}
 	body, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
@@ -53,16 +53,16 @@ func Files(s epic.State, sum epic.Summary, now time.Time) (map[string]string, er
 		if t.Epic || t.External {
 			continue
 		}
-		files[filepath.Join("issues", slug.Of(string(t.ID))+".md")] = issue(t)
+		files[filepath.Join("issues", slug.Of(string(t.ID))+".md")] = describeTask(t)
 		if t.State == epic.Landed {
-			history += fmt.Sprintf("- %s  %s  %.12s  %s\n", t.Since.UTC().Format("2006-01-02 15:04"), t.ID, t.Commit, line(t.Title))
+			history += fmt.Sprintf("- %s  %s  %.12s  %s\n", t.Since.UTC().Format("2006-01-02 15:04"), t.ID, t.Commit, oneLine(t.Title))
 		}
 	}
 	files["history.md"] = history
 	return files, nil
 }
 
-// inFocus is the task that is looked at first: one that an agent is at, else the first that
+// inFocus is the task that is shown first: one that an agent is at, else the first that
 // needs a person.
 func inFocus(s epic.State) *epic.Task {
 	for _, state := range []epic.TaskState{epic.Validating, epic.Queued, epic.Running, epic.Parked} {
@@ -75,7 +75,7 @@ func inFocus(s epic.State) *epic.Task {
 	return nil
 }
 
-func phase(s epic.State, sum epic.Summary, focus *epic.Task) string {
+func phaseOf(s epic.State, sum epic.Summary, focus *epic.Task) string {
 	switch {
 	case sum.Counts.Total > 0 && sum.Counts.Done == sum.Counts.Total:
 		return "done"
@@ -89,12 +89,12 @@ func phase(s epic.State, sum epic.Summary, focus *epic.Task) string {
 	return "stopped"
 }
 
-// issue is one task.
-func issue(t *epic.Task) string {
+// describeTask is one task in a line.
+func describeTask(t *epic.Task) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "## %s  %s\n\n- state: %s\n", t.ID, line(t.Title), t.State)
+	fmt.Fprintf(&b, "## %s  %s\n\n- state: %s\n", t.ID, oneLine(t.Title), t.State)
 	if t.Code != "" {
-		fmt.Fprintf(&b, "- why: %s %s\n", t.Code, line(t.Why))
+		fmt.Fprintf(&b, "- why: %s %s\n", t.Code, oneLine(t.Why))
 	}
 	if t.Commit != "" {
 		fmt.Fprintf(&b, "- commit: %s\n", t.Commit)
@@ -107,13 +107,13 @@ func issue(t *epic.Task) string {
 		case !a.Open():
 			word = "ended"
 		}
-		fmt.Fprintf(&b, "- attempt %d: %s, %d iterations %s\n", a.Number, word, a.Iteration, line(a.Why))
+		fmt.Fprintf(&b, "- attempt %d: %s, %d iterations %s\n", a.Number, word, a.Iteration, oneLine(a.Why))
 	}
 	return b.String()
 }
 
-// line is text from outside as one line that is not too long.
-func line(s string) string { return text.Clause(s, 200) }
+// oneLine is text from outside as one line that is not too long.
+func oneLine(s string) string { return text.Clause(s, 200) }
 
 // levels is how deep a snapshot's folder is below the git directory: orch/epics/EPIC/snapshot.
 const levels = 4
@@ -123,7 +123,7 @@ const levels = 4
 func Write(dir string, files map[string]string) error {
 	below, err := private.OpenAbove(dir, levels)
 	if err == nil {
-		err = errors.Join(write(below, dir, files), below.Close())
+		err = errors.Join(writeFiles(below, dir, files), below.Close())
 	}
 	if err != nil {
 		return fmt.Errorf("writing the snapshot: %w", err)
@@ -131,7 +131,7 @@ func Write(dir string, files map[string]string) error {
 	return nil
 }
 
-func write(below *private.Dir, dir string, files map[string]string) error {
+func writeFiles(below *private.Dir, dir string, files map[string]string) error {
 	fresh, old := dir+".new", dir+".old"
 	if err := below.MkdirAll(filepath.Dir(dir)); err != nil {
 		return err

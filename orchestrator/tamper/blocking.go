@@ -12,7 +12,7 @@ import (
 )
 
 // Clear takes away what git would wait for as it reads the repository, before any git is asked: pipes and devices in
-// the git directory, and links to such. They have no content that could be lost. It fails as say does, which is told
+// the git directory, and links to such. They have no content that could be lost. It fails as say does, which is called
 // before, and where something cannot be removed; what was found is returned.
 func (g *Guard) Clear(say Say) ([]Change, error) {
 	g.mu.Lock()
@@ -26,7 +26,7 @@ func (g *Guard) clear(say Say) (found []Change, err error) {
 		return nil, err
 	}
 	for path, mode := range paths {
-		found = append(found, Change{Path: path, What: "was planted: " + kind(mode) + ", which git would wait for", Restored: true})
+		found = append(found, Change{Path: path, What: "was planted: " + kindOf(mode) + ", which git would wait for", Restored: true})
 	}
 	slices.SortFunc(found, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
 	if say != nil {

@@ -19,7 +19,7 @@ import (
 func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Change, error) {
 	_, known := g.was.Files[c.Path]
 	if c.What == "was removed" {
-		return one(g.restore(c, look{was: was, planted: !known, gone: true}))
+		return changeList(g.restore(c, look{was: was, planted: !known, gone: true}))
 	}
 	now, err := g.settings(ctx, c.Path, is)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 			return nil, err
 		}
 		c.What += " so that git cannot read it"
-		return one(g.restore(c, look{was: was, planted: !known}))
+		return changeList(g.restore(c, look{was: was, planted: !known}))
 	}
 	old := map[string][]string{}
 	if known {
@@ -38,7 +38,7 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 			return nil, err
 		}
 	}
-	risky, others := differing(old, now, func(branch string) bool { return g.unborn(ctx, "refs/heads/"+branch) })
+	risky, others := changedKeys(old, now, func(branch string) bool { return g.unborn(ctx, "refs/heads/"+branch) })
 	bad, err := g.broken(ctx, others, now)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 	}
 	c.What = "was changed: " + strings.Join(said, ", ")
 	if len(others) == 0 {
-		return one(g.restore(c, look{was: was, planted: !known}))
+		return changeList(g.restore(c, look{was: was, planted: !known}))
 	}
 	if c.Kept, err = g.copyAside(c.Path, is); err != nil {
 		return []Change{c, left}, err
@@ -74,8 +74,8 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 	return []Change{c, left}, err
 }
 
-// one is a change as a list; none where it has no path.
-func one(c Change, err error) ([]Change, error) {
+// changeList is a list of the change, empty where it has no path.
+func changeList(c Change, err error) ([]Change, error) {
 	if c.Path == "" {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (g *Guard) config(ctx context.Context, path string, args ...string) error {
 // settings reads a file's keys with their values, as git does; includes are not followed.
 func (g *Guard) settings(ctx context.Context, path string, is entry) (map[string][]string, error) {
 	if !is.Mode.IsRegular() || is.TooLarge {
-		return nil, fmt.Errorf("%s is %s", path, kind(is.Mode))
+		return nil, fmt.Errorf("%s is %s", path, kindOf(is.Mode))
 	}
 	return g.parse(ctx, is.Data)
 }
@@ -144,9 +144,9 @@ func (g *Guard) parse(ctx context.Context, text []byte) (map[string][]string, er
 	return set, nil
 }
 
-// differing are the keys whose values differ, sorted: those that are put back, and the others
-// that a person is told of. Gone says that a branch is.
-func differing(old, now map[string][]string, gone func(branch string) bool) (risky, others []string) {
+// changedKeys are the keys whose values differ, sorted: those that are put back, and the others
+// that are only reported. gone reports whether a branch was deleted.
+func changedKeys(old, now map[string][]string, gone func(branch string) bool) (risky, others []string) {
 	keys := slices.Collect(maps.Keys(now))
 	for key := range old {
 		if _, both := now[key]; !both {
@@ -155,10 +155,10 @@ func differing(old, now map[string][]string, gone func(branch string) bool) (ris
 	}
 	slices.Sort(keys)
 	for _, key := range keys {
-		switch section, _, _ := parts(key); {
+		switch section, _, _ := splitKey(key); {
 		case slices.Equal(old[key], now[key]):
-		case section == "branch" && ordinary(key, old, now, gone):
-		case executes(key), redirects(key, old, now):
+		case section == "branch" && isOrdinary(key, old, now, gone):
+		case runsProgram(key), redirects(key, old, now):
 			risky = append(risky, key)
 		default:
 			others = append(others, key)
@@ -167,8 +167,8 @@ func differing(old, now map[string][]string, gone func(branch string) bool) (ris
 	return risky, others
 }
 
-// parts takes a key apart, as git lists it: the section and the name are in lower case.
-func parts(key string) (section, middle, name string) {
+// splitKey splits a key, as git lists it: the section and the name are in lower case.
+func splitKey(key string) (section, middle, name string) {
 	section, rest, _ := strings.Cut(key, ".")
 	if dot := strings.LastIndex(rest, "."); dot >= 0 {
 		middle, rest = rest[:dot], rest[dot+1:]
@@ -176,10 +176,10 @@ func parts(key string) (section, middle, name string) {
 	return section, middle, rest
 }
 
-// ordinary reports whether a change of a branch's settings needs no word: a new branch follows one
+// isOrdinary reports whether a change of a branch's settings need not be reported: a new branch follows one
 // of this repository, a branch was deleted, or it is a key that git does nothing by.
-func ordinary(key string, old, now map[string][]string, gone func(branch string) bool) bool {
-	_, branch, name := parts(key)
+func isOrdinary(key string, old, now map[string][]string, gone func(branch string) bool) bool {
+	_, branch, name := splitKey(key)
 	remote := "branch." + branch + ".remote"
 	switch name {
 	case "remote", "merge":
@@ -194,10 +194,10 @@ func ordinary(key string, old, now map[string][]string, gone func(branch string)
 	return !there && branch != "" && gone(branch)
 }
 
-// executes reports whether a setting runs a program, or changes what git takes for the
+// runsProgram reports whether a setting runs a program, or changes what git considers the
 // repository, its files or a server.
-func executes(key string) bool {
-	section, middle, name := parts(key)
+func runsProgram(key string) bool {
+	section, middle, name := splitKey(key)
 	switch section {
 	case "alias", "filter", "include", "includeif", "pager", "gpg", "credential", "extensions", "protocol", "url", "http", "safe",
 		"mergetool", "difftool", "browser", "man", "guitool", "trailer", "sendemail", "tar", "uploadpack", "imap", "instaweb", "transfer", "fsck", "receive", "gc", "maintenance", "hook":
@@ -242,7 +242,7 @@ func executes(key string) bool {
 func redirects(key string, old, now map[string][]string) bool {
 	_, known := old[key]
 	program := slices.ContainsFunc(now[key], func(v string) bool { return strings.Contains(v, "::") }) // a helper of git's that is named
-	switch section, middle, name := parts(key); section {
+	switch section, middle, name := splitKey(key); section {
 	case "remote":
 		return program || middle == "" || hasRemote(old, middle)
 	case "submodule":
@@ -259,7 +259,7 @@ func redirects(key string, old, now map[string][]string) bool {
 // hasRemote reports whether settings have a remote of that name.
 func hasRemote(set map[string][]string, name string) bool {
 	for key := range set {
-		if section, middle, _ := parts(key); section == "remote" && middle == name {
+		if section, middle, _ := splitKey(key); section == "remote" && middle == name {
 			return true
 		}
 	}

@@ -45,7 +45,7 @@ func (e entry) isHead() bool {
 	return e.Mode.IsRegular() && (id || strings.HasPrefix(text, "ref: refs/heads/") && !strings.ContainsAny(text[5:], " \n"))
 }
 
-func kind(mode fs.FileMode) string {
+func kindOf(mode fs.FileMode) string {
 	switch {
 	case mode.IsRegular():
 		return "a file"
@@ -65,15 +65,15 @@ const maxFile = 4 << 20
 // maxHashed bounds what is read at all.
 const maxHashed = 256 << 20
 
-// alone are the guarded files by their names; those of a git directory of a submodule too, as
+// guardedNames are the names of the guarded files; those of a submodule's git directory too, as
 // far as they are there.
-func alone() []string {
+func guardedNames() []string {
 	return []string{"config", "config.worktree", "HEAD", "commondir", "gitdir", "shallow", "objects/info/alternates", "objects/info/http-alternates"}
 }
 
 // guarded lists the files that are compared, as they are now, below the git directory.
 func (g *Guard) guarded() (paths []string, err error) {
-	paths = alone()
+	paths = guardedNames()
 	trees := []string{"hooks", "info"}
 	modules, err := g.modules("modules", 0)
 	if err != nil {
@@ -134,7 +134,7 @@ func (g *Guard) modules(at string, depth int) (found []string, err error) {
 func (g *Guard) below(tree string, depth int) (paths []string, err error) {
 	info, err := g.Files.Lstat(g.at(tree))
 	if err != nil {
-		return nil, passed(err)
+		return nil, dropMissing(err)
 	}
 	if !info.IsDir() || depth == maxDepth {
 		return []string{tree}, nil
@@ -161,12 +161,11 @@ func (g *Guard) below(tree string, depth int) (paths []string, err error) {
 // list is what is in a folder; nothing where there is none.
 func (g *Guard) list(path string) ([]fs.DirEntry, error) {
 	entries, err := g.Files.ReadDir(g.at(path))
-	return entries, passed(err)
+	return entries, dropMissing(err)
 }
 
-// passed drops the errors of what is not there, or is not what it should be, which is found
-// elsewhere.
-func passed(err error) error {
+// dropMissing drops errors of files that are missing or of the wrong kind, which are found elsewhere.
+func dropMissing(err error) error {
 	var unsafe *private.UnsafeError
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &unsafe) {
 		return nil
@@ -211,7 +210,7 @@ func (g *Guard) write(path string, e entry) error {
 	case e.Mode&fs.ModeSymlink != 0:
 		return g.Files.Symlink(e.Link, g.at(path))
 	case !e.Mode.IsRegular():
-		return fmt.Errorf("it was %s", kind(e.Mode))
+		return fmt.Errorf("it was %s", kindOf(e.Mode))
 	}
 	if err := g.Files.WriteFile(g.at(path), e.Data); err != nil {
 		return err
@@ -236,7 +235,7 @@ func (g *Guard) aside(path string) (string, error) {
 	return kept, nil
 }
 
-// place is where what is at path is put aside: where it was said to be, if it was.
+// place is where the file at path is moved aside to: the place that was reported, if one was.
 func (g *Guard) place(path string) string {
 	if at := g.to[path]; at != "" && !g.dry {
 		delete(g.to, path)
@@ -250,7 +249,7 @@ func (g *Guard) place(path string) string {
 	return at
 }
 
-// signature tells from outside whether a file may have changed; "" where there is none.
+// signature changes when a file may have changed, by its metadata alone; "" where there is none.
 func (g *Guard) signature(path string) string {
 	info, err := g.Files.Lstat(g.at(path))
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// folders are those of a git directory that every git goes through, and that are folders of its own while a run goes.
-func folders() []string {
+// gitFolders are the folders of a git directory that every git uses, and that stay real folders during a run.
+func gitFolders() []string {
 	return []string{"worktrees", "logs", "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/orch"}
 }
 
@@ -33,7 +33,7 @@ func identityOf(info fs.FileInfo) (id identity, ok bool) {
 // not remembered.
 func (g *Guard) takeFolders() map[string]identity {
 	all := map[string]identity{}
-	for _, path := range folders() {
+	for _, path := range gitFolders() {
 		info, err := os.Lstat(g.at(path))
 		if errors.Is(err, fs.ErrNotExist) {
 			all[path] = identity{}
@@ -47,7 +47,7 @@ func (g *Guard) takeFolders() map[string]identity {
 // replaced are the folders in whose place something else stands. One that is gone is not among them: git and persons
 // remove empty ones.
 func (g *Guard) replaced() (found []Change) {
-	for _, path := range folders() {
+	for _, path := range gitFolders() {
 		if _, known := g.was.Folders[path]; !known {
 			continue
 		}
@@ -55,13 +55,13 @@ func (g *Guard) replaced() (found []Change) {
 		if err != nil || info.IsDir() {
 			continue
 		}
-		found = append(found, Change{Path: path, What: "was replaced by " + kind(info.Mode())})
+		found = append(found, Change{Path: path, What: "was replaced by " + kindOf(info.Mode())})
 	}
 	return found
 }
 
 // checkFolders puts folders back that were replaced, before any git is asked: with them, git finds neither
-// references nor objects nor worktrees. say is told before. What they had is looked for where a link in their
+// references nor objects nor worktrees. say is called before. What they had is looked for where a link in their
 // place leads to, and beside them. It fails as say does, and where something cannot be moved.
 func (g *Guard) checkFolders(say Say) (found []Change, err error) {
 	if found = g.replaced(); len(found) == 0 {
@@ -73,7 +73,7 @@ func (g *Guard) checkFolders(say Say) (found []Change, err error) {
 		if from[i] = g.movedTo(c.Path); from[i] != "" {
 			c.Restored, c.What = true, c.What+", and moved to "+from[i]
 		} else if c.Restored = canBeEmpty(c.Path); !c.Restored {
-			c.Fix = "what was in it is not found; ls -ld " + quoted(g.at(c.Path))
+			c.Fix = "what was in it is not found; ls -ld " + shellQuoted(g.at(c.Path))
 		}
 	}
 	if say != nil {
@@ -148,5 +148,5 @@ func (g *Guard) looksLike(path, at string) bool {
 
 // gitsOwn are folders of a git directory that are nothing that was moved there.
 func gitsOwn() []string {
-	return append(folders(), "hooks", "info", "modules", "lfs", "orch", "branches", "rebase-merge", "rebase-apply", "sequencer")
+	return append(gitFolders(), "hooks", "info", "modules", "lfs", "orch", "branches", "rebase-merge", "rebase-apply", "sequencer")
 }

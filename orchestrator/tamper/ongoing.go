@@ -90,7 +90,7 @@ func (g *Guard) checkOngoing() (found []Change, err error) {
 		}
 		for _, name := range plans() {
 			if was[at+path.Dir(name)] != "" && idle && was[at+name] != now[at+name] {
-				found = append(found, Change{Path: at + name, What: "was changed, and git went on with nothing", Fix: "read it before git goes on: cat " + quoted(g.at(at+name))})
+				found = append(found, Change{Path: at + name, What: "was changed, and git went on with nothing", Fix: "read it before git goes on: cat " + shellQuoted(g.at(at+name))})
 			}
 		}
 	}
@@ -122,6 +122,6 @@ func (g *Guard) planted(path string, aside bool) (Change, error) {
 	if err != nil {
 		return c, err
 	}
-	c.What, c.Fix, c.Restored = "was planted: git would go on with it, and no git has begun it", "grep -r . "+quoted(kept), true
+	c.What, c.Fix, c.Restored = "was planted: git would go on with it, and no git has begun it", "grep -r . "+shellQuoted(kept), true
 	return c, nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 )
 
-// A person commits, fetches and tags while a run goes: that is not said. What is said of
+// A person commits, fetches and tags while a run goes: that is not reported. What is reported of
 // their references is what takes commits away from them: a move that is not forward, a
 // reference that is gone, a stash that is dropped; and a move that nobody would make who
 // works there: to the work of an attempt, or without a word in the reflog.
@@ -42,7 +42,7 @@ func (g *Guard) references(ctx context.Context) (map[string]git.Commit, error) {
 	return all, nil
 }
 
-// refsSignature tells from outside whether a guarded reference may have changed.
+// refsSignature changes when a guarded reference may have changed, by files' metadata alone.
 func (g *Guard) refsSignature() (string, error) {
 	var b strings.Builder
 	b.WriteString(g.signature("packed-refs"))
@@ -120,7 +120,7 @@ func (g *Guard) checkRefs(ctx context.Context) (found []Change, err error) {
 // checkRef looks at one reference that has changed; a Change without a path means that a
 // person may well have done it.
 func (g *Guard) checkRef(ctx context.Context, name string, was, is git.Commit) (Change, error) {
-	c := Change{Path: name, What: moved(was, is)}
+	c := Change{Path: name, What: describeMove(was, is)}
 	switch {
 	case strings.HasPrefix(name, g.Attic):
 		return g.checkAttic(ctx, c, was, is)
@@ -134,7 +134,7 @@ func (g *Guard) checkRef(ctx context.Context, name string, was, is git.Commit) (
 		c.Fix = fmt.Sprintf("git update-ref %s %s ''", name, was)
 		return c, nil
 	}
-	ordinary, err := g.ordinary(ctx, name, was, is)
+	ordinary, err := g.isOrdinaryMove(ctx, name, was, is)
 	if err != nil || ordinary {
 		return Change{}, err
 	}
@@ -142,7 +142,7 @@ func (g *Guard) checkRef(ctx context.Context, name string, was, is git.Commit) (
 	return c, nil
 }
 
-func moved(was, is git.Commit) string {
+func describeMove(was, is git.Commit) string {
 	switch {
 	case was == "":
 		return fmt.Sprintf("was made, at %.12s", is)
@@ -181,7 +181,7 @@ func (g *Guard) putRef(ctx context.Context, c Change, was, is git.Commit) (Chang
 	return c, err
 }
 
-// checkStash tells of entries that are gone, and of one that an agent has made.
+// checkStash reports entries that are gone, and one that an agent has made.
 func (g *Guard) checkStash(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
 	if is == "" {
 		c.Fix = "git stash store -m kept " + string(was)
@@ -189,7 +189,7 @@ func (g *Guard) checkStash(ctx context.Context, c Change, was, is git.Commit) (C
 	}
 	log, err := g.Files.ReadFile(g.at("logs/refs/stash"), maxFile)
 	if err != nil {
-		return Change{}, passed(err)
+		return Change{}, dropMissing(err)
 	}
 	if was != "" && !strings.Contains(string(log), " "+string(was)+" ") {
 		c.Fix = "git stash store -m kept " + string(was)
@@ -203,8 +203,8 @@ func (g *Guard) checkStash(ctx context.Context, c Change, was, is git.Commit) (C
 	return Change{}, nil
 }
 
-// ordinary reports whether a person may well have moved a branch or tag.
-func (g *Guard) ordinary(ctx context.Context, name string, was, is git.Commit) (bool, error) {
+// isOrdinaryMove reports whether a person could have moved a branch or tag so.
+func (g *Guard) isOrdinaryMove(ctx context.Context, name string, was, is git.Commit) (bool, error) {
 	if strings.HasPrefix(name, "refs/remotes/") {
 		return true, nil // a fetch says what the other side has
 	}
@@ -214,7 +214,7 @@ func (g *Guard) ordinary(ctx context.Context, name string, was, is git.Commit) (
 	}
 	log, err := g.Files.ReadFile(g.at("logs/"+name), maxHashed)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, passed(err)
+		return false, dropMissing(err)
 	}
 	if len(log) > 0 && lastWord(log) == "" {
 		return false, nil

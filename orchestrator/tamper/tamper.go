@@ -40,7 +40,7 @@ func (c Change) String() string {
 	s := c.Path + " " + c.What
 	switch {
 	case c.Restored && c.Kept != "":
-		s += "; put back, and this shows what was there: cat " + quoted(c.Kept)
+		s += "; put back, and this shows what was there: cat " + shellQuoted(c.Kept)
 	case c.Restored && c.Fix != "":
 		s += "; put back, and this shows what was there: " + c.Fix
 	case c.Restored:
@@ -53,16 +53,16 @@ func (c Change) String() string {
 	return s
 }
 
-// quoted is a path as a shell reads it.
-func quoted(path string) string {
+// shellQuoted is a path as a shell reads it.
+func shellQuoted(path string) string {
 	if strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,") == "" {
 		return path
 	}
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// Say is told what will be put back, before anything is: when it fails nothing is. Nil tells
-// nobody.
+// Say is called with what will be put back, before anything is: when it fails nothing is. Nil
+// reports nothing.
 type Say func([]Change) error
 
 // Options is what a Guard is made of; all of it has to be set.
@@ -88,7 +88,7 @@ type Guard struct {
 	refs string            // the same for all references
 	kept int               // things put aside
 	dry  bool              // nothing is put back: it is only looked what would be
-	to   map[string]string // where things go that are put aside, as was said
+	to   map[string]string // where things go that are moved aside, as was reported
 }
 
 // New remembers nothing yet.
@@ -97,7 +97,7 @@ func New(o Options) *Guard { return &Guard{Options: o, sigs: map[string]string{}
 // Begin remembers how the repository is now, for [Guard.Check], and durably, with a digest that
 // the caller keeps where agents cannot forge it. before is the digest of a run that was
 // killed, "" for none: what has changed since that run began is put back first, if the record of
-// it still has that digest, and say is told. It fails as say does, and when the repository
+// it still has that digest, and say is called. It fails as say does, and when the repository
 // cannot be read or written.
 func (g *Guard) Begin(ctx context.Context, before string, say Say) (found []Change, digest string, err error) {
 	g.mu.Lock()
@@ -164,7 +164,7 @@ func (g *Guard) Foresee(ctx context.Context, digest string) ([]Change, error) {
 }
 
 // Check compares the repository with what is remembered, puts back what has one right value,
-// and returns all that had changed, each once; say is told before. It fails as say does, and
+// and returns all that had changed, each once; say is called before. It fails as say does, and
 // when something cannot be read or put back; what was found by then is returned.
 func (g *Guard) Check(ctx context.Context, say Say) ([]Change, error) {
 	g.mu.Lock()
@@ -175,7 +175,7 @@ func (g *Guard) Check(ctx context.Context, say Say) ([]Change, error) {
 	return g.check(ctx, say)
 }
 
-// check finds what has changed, has it said, and puts it back.
+// check finds what has changed, reports it, and puts it back.
 func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 	cleared, err := g.checkFolders(say)
 	if err != nil {
@@ -186,7 +186,7 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 		return cleared, err
 	}
 	if say != nil {
-		found, _ := g.foresee(ctx) // what cannot be read is found again, and said then
+		found, _ := g.foresee(ctx) // what cannot be read is found again, and reported then
 		if len(found) > 0 {
 			if err := say(found); err != nil {
 				return cleared, err
@@ -289,9 +289,9 @@ func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 		return nil, nil
 	}
 	seen := look{was: was, is: is, planted: !known, gone: gone}
-	c := Change{Path: path, What: how(seen)}
+	c := Change{Path: path, What: describeChange(seen)}
 	if gone && strings.HasPrefix(path, "worktrees/") {
-		return nil, nil // somebody has removed a worktree of theirs
+		return nil, nil // a person has removed a worktree
 	}
 	switch base := filepath.Base(path); {
 	case base == "config" || base == "config.worktree":
@@ -317,7 +317,7 @@ func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 		g.was.Files[path] = is
 		return []Change{c}, nil
 	}
-	return one(g.restore(c, seen))
+	return changeList(g.restore(c, seen))
 }
 
 // unborn reports whether there is no such branch.
@@ -342,8 +342,8 @@ type look struct {
 	gone    bool // there is none any more
 }
 
-// how says what has become of a file.
-func how(l look) string {
+// describeChange says what has happened to a file.
+func describeChange(l look) string {
 	was, is := l.was, l.is
 	switch {
 	case l.gone:
@@ -351,7 +351,7 @@ func how(l look) string {
 	case l.planted:
 		return "was planted"
 	case was.Mode.Type() != is.Mode.Type():
-		return "was replaced by " + kind(is.Mode)
+		return "was replaced by " + kindOf(is.Mode)
 	case was.Mode != is.Mode && was.Link == is.Link && string(was.Data) == string(is.Data):
 		return fmt.Sprintf("got the mode %04o in place of %04o", is.Mode.Perm(), was.Mode.Perm())
 	}
@@ -367,7 +367,7 @@ func (g *Guard) restore(c Change, l look) (Change, error) {
 			return c, err
 		}
 		if statErr == nil && git.Special(info.Mode()) { // which cat would wait for
-			c.Fix, c.Kept = "ls -l "+quoted(c.Kept), ""
+			c.Fix, c.Kept = "ls -l "+shellQuoted(c.Kept), ""
 		}
 	}
 	if g.dry {

@@ -409,7 +409,7 @@ func TestOngoing(t *testing.T) {
 		require.NoError(t, syscall.Mkfifo(fifo, 0o600))
 		done := make(chan error, 1)
 		go func() {
-			_, err := w.Try("-c", "sequence.editor=: <"+fifo+"; true", "rebase", "-i", "HEAD^")
+			_, err := w.Try("-c", "sequence.editor=cat "+fifo+"; true", "rebase", "-i", "HEAD^")
 			done <- err
 		}()
 		edited, err := os.OpenFile(fifo, os.O_WRONLY, 0) // once the editor reads

@@ -10,7 +10,7 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	Claim     ChangeKind = "claim"  // in progress, in the actor's hands; only when nobody else has it
+	Claim     ChangeKind = "claim"  // in progress, in the actor's hands; only when no one else has it
 	SetStatus ChangeKind = "status" // with a note, if there is one; open also takes the assignee away
 	Close     ChangeKind = "close"  // whatever blocks it
 	Create    ChangeKind = "create" // an issue of its own; one that is open with the same title and labels counts as made

@@ -28,7 +28,7 @@ func NewIndex(issues []Issue) *Index {
 		x.issues = append(x.issues, i)
 	}
 	for _, i := range x.issues {
-		for _, p := range parents(i) {
+		for _, p := range parentIDs(i) {
 			if !slices.Contains(x.children[p], i.ID) {
 				x.children[p] = append(x.children[p], i.ID)
 			}
@@ -38,7 +38,7 @@ func NewIndex(issues []Issue) *Index {
 	return x
 }
 
-func parents(i Issue) (ids []string) {
+func parentIDs(i Issue) (ids []string) {
 	for _, d := range i.Dependencies {
 		if d.Type == DepParent {
 			ids = append(ids, d.DependsOnID)
@@ -69,7 +69,7 @@ func (x *Index) Parent(id string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	if ps := parents(i); len(ps) > 0 {
+	if ps := parentIDs(i); len(ps) > 0 {
 		return ps[0], true
 	}
 	for n := strings.LastIndexByte(id, '.'); n > 0; n = strings.LastIndexByte(id[:n], '.') {
@@ -96,7 +96,7 @@ func (x *Index) Descendants(epic string) []string {
 		}
 	}
 	for _, i := range x.issues {
-		if strings.HasPrefix(i.ID, epic+".") && len(parents(i)) == 0 {
+		if strings.HasPrefix(i.ID, epic+".") && len(parentIDs(i)) == 0 {
 			found[i.ID] = true
 		}
 	}
@@ -120,7 +120,7 @@ func (x *Index) Blockers(id string) [][]string {
 		for _, d := range i.Dependencies {
 			rows = append(rows, x.rowsOf(d)...)
 		}
-		for _, p := range parents(i) {
+		for _, p := range parentIDs(i) {
 			if parent, _ := x.Issue(p); !parent.Status.Done() { // a closed parent passes nothing on
 				visit(p)
 			}
@@ -238,7 +238,7 @@ func (x *Index) Ready(f Filter, now time.Time) []Issue {
 			out = append(out, i)
 		}
 	}
-	slices.SortFunc(out, order(f.Sort, now))
+	slices.SortFunc(out, comparer(f.Sort, now))
 	if f.Limit > 0 && len(out) > f.Limit {
 		out = out[:f.Limit]
 	}
@@ -246,13 +246,13 @@ func (x *Index) Ready(f Filter, now time.Time) []Issue {
 }
 
 func (x *Index) ready(i Issue, now time.Time) bool {
-	if i.Status != StatusOpen || i.extra.flag("pinned") || i.extra.flag("ephemeral") || x.blocked[i.ID] || unworkable(i.Type) {
+	if i.Status != StatusOpen || i.extra.flag("pinned") || i.extra.flag("ephemeral") || x.blocked[i.ID] || isUnworkable(i.Type) {
 		return false
 	}
 	if i.DeferUntil != nil && i.DeferUntil.After(now) {
 		return false
 	}
-	for _, p := range parents(i) { // one level only, as bd has it
+	for _, p := range parentIDs(i) { // one level only, as bd has it
 		if parent, ok := x.Issue(p); ok && parent.DeferUntil != nil && parent.DeferUntil.After(now) {
 			return false
 		}
@@ -263,7 +263,7 @@ func (x *Index) ready(i Issue, now time.Time) bool {
 // fresh is how young an issue is for the hybrid order to sort it by priority.
 const fresh = 48 * time.Hour
 
-func order(by string, now time.Time) func(a, b Issue) int {
+func comparer(by string, now time.Time) func(a, b Issue) int {
 	created := func(i Issue) int64 { return i.CreatedAt.Unix() }
 	byID := func(a, b Issue) int { return strings.Compare(a.ID, b.ID) }
 	oldest := func(a, b Issue) int {
@@ -319,7 +319,7 @@ func (x *Index) Blocked() map[string][]string {
 			}
 		}
 		if len(by) == 0 {
-			by = parents(i)
+			by = parentIDs(i)
 		}
 		if len(by) > 0 {
 			slices.Sort(by)

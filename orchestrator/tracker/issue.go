@@ -52,13 +52,13 @@ type Issue struct {
 	Status             Status       `json:"status"`                        // open, in_progress, blocked, closed, ...
 	Priority           int          `json:"priority"`                      // 0 is most urgent, 4 least
 	Type               string       `json:"issue_type"`                    // task, epic, bug, ...
-	Assignee           string       `json:"assignee,omitempty"`            // who has it; "" nobody
+	Assignee           string       `json:"assignee,omitempty"`            // who has it; "" for none
 	EstimatedMinutes   int          `json:"estimated_minutes,omitempty"`   // 0: no estimate
 	CreatedAt          time.Time    `json:"created_at,omitzero"`           // UTC
 	UpdatedAt          time.Time    `json:"updated_at,omitzero"`           // UTC
 	ClosedAt           *time.Time   `json:"closed_at,omitempty"`           // when it was closed, give or take a second; nil while it is not closed
 	CloseReason        string       `json:"close_reason,omitempty"`        // as it was given
-	ClosedBy           string       `json:"closed_by_session,omitempty"`   // who closed it; "" where the tracker does not tell, or will tell later
+	ClosedBy           string       `json:"closed_by_session,omitempty"`   // who closed it; "" where the tracker does not say, or says so later
 	DeferUntil         *time.Time   `json:"defer_until,omitempty"`         // not ready before; nil: at any time
 	Labels             []string     `json:"labels,omitempty"`              // in the order of the record
 	Dependencies       []Dependency `json:"dependencies,omitempty"`        // what it waits for, belongs to, or is related to
@@ -211,9 +211,9 @@ func (f fields) flag(name string) bool {
 	return json.Unmarshal(f[name], &b) == nil && b
 }
 
-// unworkable are the types that bd never offers as work, with those that are
+// isUnworkable are the types that bd never offers as work, with those that are
 // records of what happened.
-func unworkable(kind string) bool {
+func isUnworkable(kind string) bool {
 	switch kind {
 	case "merge-request", "gate", "molecule", "message", "agent", "role", "rig":
 		return true
@@ -224,7 +224,7 @@ func unworkable(kind string) bool {
 // Workable reports whether an issue is one that an agent could be given: not of
 // a type that only machinery uses, not pinned, not ephemeral, no template.
 func Workable(i Issue) bool {
-	return !unworkable(i.Type) && i.Type != "event" && i.Status != StatusPinned &&
+	return !isUnworkable(i.Type) && i.Type != "event" && i.Status != StatusPinned &&
 		!i.extra.flag("pinned") && !i.extra.flag("ephemeral") && !i.extra.flag("is_template")
 }
 

@@ -38,16 +38,16 @@ func (r Rule) command(ctx context.Context, run command.Runner, in Input) Check {
 func (r Rule) custom(ctx context.Context, run command.Runner, in Input) Check {
 	input, err := in.context()
 	if err != nil {
-		return errored("the context has no JSON: %v", err)
+		return errorCheck("the context has no JSON: %v", err)
 	}
 	c, res := r.shell(ctx, run, command.Cmd{Dir: filepath.Join(in.Dir, filepath.FromSlash(r.Dir)), Env: in.Env, Argv: []string{"sh", "-c", r.Command}, Stdin: input})
 	if !c.Passed {
 		c.Errored = true
 		return c
 	}
-	c.Output = tail(res.Stderr)
-	if c.Passed, c.Why, err = answer(res.Stdout); err != nil {
-		c.Errored, c.Why, c.Output = true, "the answer is not understood: "+err.Error(), tail(res.Stdout)
+	c.Output = lastLines(res.Stderr)
+	if c.Passed, c.Why, err = parseAnswer(res.Stdout); err != nil {
+		c.Errored, c.Why, c.Output = true, "the answer is not understood: "+err.Error(), lastLines(res.Stdout)
 	}
 	return c
 }
@@ -59,8 +59,8 @@ func (in Input) context() ([]byte, error) {
 	return json.Marshal(map[string]any{"output": in.Output, "files": append([]string{}, in.Files...)})
 }
 
-// answer reads {"passed":…,"reason":…}. It fails for anything else.
-func answer(out []byte) (passed bool, reason string, err error) {
+// parseAnswer reads {"passed":…,"reason":…}. It fails for anything else.
+func parseAnswer(out []byte) (passed bool, reason string, err error) {
 	var a struct {
 		Passed *bool  `json:"passed"`
 		Reason string `json:"reason"`
@@ -87,9 +87,9 @@ func (r Rule) shell(ctx context.Context, run command.Runner, cmd command.Cmd) (C
 	defer cancel()
 	cmd.MaxOutputBytes = maxCommandBytes
 	res, err := run(ctx, cmd)
-	c := Check{ExitCode: res.ExitCode, Output: tail(res.Stdout)}
+	c := Check{ExitCode: res.ExitCode, Output: lastLines(res.Stdout)}
 	if len(res.Stdout) == 0 {
-		c.Output = tail(res.Stderr)
+		c.Output = lastLines(res.Stderr)
 	}
 	judgeEnd(&c, err, limit)
 	return c, res
@@ -114,8 +114,8 @@ func judgeEnd(c *Check, err error, limit time.Duration) {
 	}
 }
 
-// tail is the end of an output as valid UTF-8: whole lines, as far as 4 KiB hold one.
-func tail(out []byte) string {
+// lastLines is the end of an output as valid UTF-8: whole lines, as far as 4 KiB hold one.
+func lastLines(out []byte) string {
 	out = bytes.TrimRight(out, "\n")
 	if len(out) > tailBytes {
 		out = out[len(out)-tailBytes:]

@@ -19,7 +19,7 @@ const maxFileBytes = 64 << 20
 func (r Rule) contentPattern(ctx context.Context, in Input) Check {
 	re, err := regexp.Compile(r.Pattern)
 	if err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	switch r.target() {
 	case TargetOutput:
@@ -29,23 +29,23 @@ func (r Rule) contentPattern(ctx context.Context, in Input) Check {
 	}
 	root, err := os.OpenRoot(in.Dir)
 	if err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	defer root.Close()
 	names, err := r.files(root, in)
 	if err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	for _, name := range names {
 		if ctx.Err() != nil {
-			return errored("%v", context.Cause(ctx))
+			return errorCheck("%v", context.Cause(ctx))
 		}
 		text, err := readFile(root, name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // changed, and deleted
 		}
 		if err != nil {
-			return errored("%v", err)
+			return errorCheck("%v", err)
 		}
 		if hit := re.FindIndex(text); hit != nil {
 			return r.found(name, lineAt(text, hit[0]), true)
@@ -56,7 +56,7 @@ func (r Rule) contentPattern(ctx context.Context, in Input) Check {
 
 // found is the verdict of a rule that looks for something.
 func (r Rule) found(where, what string, yes bool) Check {
-	c := Check{Passed: yes != r.Absent, Output: tail([]byte(what))}
+	c := Check{Passed: yes != r.Absent, Output: lastLines([]byte(what))}
 	if yes {
 		c.Why = "found in " + where
 	} else {
@@ -81,13 +81,13 @@ func lineAt(text []byte, i int) string {
 // files lists what a content_pattern looks into.
 func (r Rule) files(root *os.Root, in Input) ([]string, error) {
 	if r.Target == TargetDiff {
-		return matching(r.Path, in.Files)
+		return matchNames(r.Path, in.Files)
 	}
-	return walk(root, r.Path)
+	return findFiles(root, r.Path)
 }
 
-// matching is those names that match the glob; without one, all.
-func matching(glob string, names []string) ([]string, error) {
+// matchNames is those names that match the glob; without one, all.
+func matchNames(glob string, names []string) ([]string, error) {
 	if glob == "" {
 		return names, nil
 	}
@@ -98,8 +98,8 @@ func matching(glob string, names []string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !re.MatchString(name) }), nil
 }
 
-// walk lists the regular files that match the glob. It follows no links and looks into no .git.
-func walk(root *os.Root, glob string) (names []string, err error) {
+// findFiles lists the regular files that match the glob. It follows no links and looks into no .git.
+func findFiles(root *os.Root, glob string) (names []string, err error) {
 	re, err := compileGlob(glob)
 	if err != nil {
 		return nil, err
@@ -144,9 +144,9 @@ func readFile(root *os.Root, name string) ([]byte, error) {
 
 // filesChanged passes when a changed file has such a name; with Absent, when none has.
 func (r Rule) filesChanged(in Input) Check {
-	hits, err := matching(r.Path, in.Files)
+	hits, err := matchNames(r.Path, in.Files)
 	if err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	var list []byte
 	for _, name := range hits {

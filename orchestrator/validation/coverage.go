@@ -46,15 +46,15 @@ func formatNamed(name string) reportReader {
 func (r Rule) coverage(in Input) Check {
 	root, err := os.OpenRoot(in.Dir)
 	if err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	defer root.Close()
 	report, err := readFile(root, r.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return errored("there is no %s; a rule before this one has to write it", r.Path)
+		return errorCheck("there is no %s; a rule before this one has to write it", r.Path)
 	}
 	if err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	read := formatNamed(r.Format)
 	if read == nil {
@@ -62,10 +62,10 @@ func (r Rule) coverage(in Input) Check {
 	}
 	t, err := read(report)
 	if err != nil {
-		return errored("%s: %v", r.Path, err)
+		return errorCheck("%s: %v", r.Path, err)
 	}
 	if t.total <= 0 || t.covered < 0 || t.covered > t.total {
-		return errored("%s covers %d of %d", r.Path, t.covered, t.total)
+		return errorCheck("%s covers %d of %d", r.Path, t.covered, t.total)
 	}
 	covered, total := float64(t.covered), float64(t.total)
 	c := Check{Passed: 100*covered/total >= r.Min}

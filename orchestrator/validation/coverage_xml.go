@@ -36,9 +36,9 @@ func (e element) count(a, b string) (x, y int64, err error) {
 
 var errDone = errors.New("enough was read")
 
-// elements calls each for every start tag, until it answers errDone. It fails with each's
+// eachElement calls each for every start tag, until it returns errDone. It fails with each's
 // error, and for what is not XML.
-func elements(report []byte, each func(element) error) error {
+func eachElement(report []byte, each func(element) error) error {
 	d := xml.NewDecoder(bytes.NewReader(report))
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names and numbers are ASCII
 	depth := 0
@@ -64,10 +64,10 @@ func elements(report []byte, each func(element) error) error {
 	}
 }
 
-// readXML tells Cobertura and JaCoCo apart by the outermost element.
+// readXML reads Cobertura or JaCoCo, which it distinguishes by the outermost element.
 func readXML(report []byte) (t tally, err error) {
 	read := reportReader(nil)
-	err = elements(report, func(e element) error {
+	err = eachElement(report, func(e element) error {
 		switch e.Name.Local {
 		case "coverage":
 			read = readCobertura
@@ -88,7 +88,7 @@ func readXML(report []byte) (t tally, err error) {
 // readCobertura reads the totals of the outermost element: lines; where an old one has
 // only the rate, in ten thousandths.
 func readCobertura(report []byte) (t tally, err error) {
-	err = elements(report, func(e element) error {
+	err = eachElement(report, func(e element) error {
 		if e.Name.Local != "coverage" {
 			return errNoReport
 		}
@@ -114,7 +114,7 @@ func readCobertura(report []byte) (t tally, err error) {
 // a class file without line numbers the INSTRUCTION ones.
 func readJaCoCo(report []byte) (t tally, err error) {
 	totals := map[string]*tally{"LINE": {}, "INSTRUCTION": {}}
-	err = elements(report, func(e element) error {
+	err = eachElement(report, func(e element) error {
 		if e.depth == 0 && e.Name.Local != "report" {
 			return errNoReport
 		}

@@ -12,7 +12,7 @@ const (
 	outputsBytes  = 6 << 10 // of it, for the outputs
 )
 
-// Feedback is what the next attempt is told: the rules that did not pass with their
+// Feedback is the text for the next attempt: the rules that did not pass with their
 // commands and the ends of their outputs, then the names of those that did. At most
 // 8 KiB.
 func (v Verdict) Feedback() string {

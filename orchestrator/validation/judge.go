@@ -75,14 +75,14 @@ func (v Verdict) Err() error {
 	return nil
 }
 
-// errored says that the rule could not be asked.
-func errored(form string, args ...any) Check {
+// errorCheck is the check of a rule that could not run.
+func errorCheck(form string, args ...any) Check {
 	return Check{Errored: true, Why: fmt.Sprintf(form, args...)}
 }
 
 // Judge asks all the rules but those that are off, one after the other, whatever they
 // answer; rules next to each other that may run in parallel do. Commands are run by run. It
-// fails only when ctx ends, with its cause: a rule that cannot be asked has errored. One whose
+// fails only when ctx ends, with its cause: a rule that cannot run has errored. One whose
 // command could not be started may be the machine's fault: [Verdict.Err].
 func Judge(ctx context.Context, run command.Runner, rules []Rule, in Input) (Verdict, error) {
 	rules = slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.Off })
@@ -102,7 +102,7 @@ func Judge(ctx context.Context, run command.Runner, rules []Rule, in Input) (Ver
 		}
 		from = to
 	}
-	return sum(checks), nil
+	return verdictOf(checks), nil
 }
 
 // timed asks one rule, and says how long that took.
@@ -119,7 +119,7 @@ func (r Rule) timed(ctx context.Context, run command.Runner, in Input) Check {
 
 func (r Rule) judge(ctx context.Context, run command.Runner, in Input) Check {
 	if err := r.Check(); err != nil {
-		return errored("%v", err)
+		return errorCheck("%v", err)
 	}
 	switch r.Type {
 	case Command:
@@ -135,7 +135,7 @@ func (r Rule) judge(ctx context.Context, run command.Runner, in Input) Check {
 	}
 }
 
-func sum(checks []Check) Verdict {
+func verdictOf(checks []Check) Verdict {
 	v := Verdict{Score: 100, Checks: checks}
 	passed, errored := 0, 0
 	for _, c := range checks {

@@ -1,7 +1,7 @@
 // Package validation judges work by rules.
 //
 // A [Rule] is one question about a directory, the files that were changed in it, or what
-// an agent has said; [Judge] asks all of them and gives a [Verdict]. A rule that does not
+// an agent has said; [Judge] runs all of them and gives a [Verdict]. A rule that does not
 // hold has failed; one that could not be asked has errored, which is never a pass.
 package validation
 
@@ -23,7 +23,7 @@ const (
 	ContentPattern = "content_pattern"
 	// Coverage reads a coverage report.
 	Coverage = "coverage"
-	// FilesChanged looks at the names of the changed files.
+	// FilesChanged matches the names of the changed files.
 	FilesChanged = "files_changed"
 	// Custom runs a command in the shell that reads the context and answers for itself.
 	Custom = "custom"

@@ -15,7 +15,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // Event is something that happened in the epic, with the state after it.
@@ -105,17 +104,6 @@ func (w *Watch) Snapshot() (epic.State, Activity) {
 		return w.state, Activity{}
 	}
 	return w.state, w.activity
-}
-
-// Against is the epic as of the last Read, compared with a reading of the tracker. It fails
-// where the reading does not have the epic: an empty tracker says nothing of it.
-func (w *Watch) Against(issues []tracker.Issue) (epic.State, error) {
-	if w.state.Epic != "" {
-		if _, err := epic.FindEpic(issues, w.state.Epic); err != nil {
-			return w.state, err
-		}
-	}
-	return epic.WithSurvey(w.state, issues, w.now()), nil
 }
 
 // Holder tells who drives the epic now; ok is false where nobody does. It fails where the lock

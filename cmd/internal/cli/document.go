@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // Document is one document: a struct that is printed as a JSON object, with its tag as the
@@ -71,6 +73,9 @@ type ErrorDocument struct {
 	Fix []string `json:"fix"`
 	// Exit is the exit code of the command.
 	Exit int `json:"exit"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic that the command
+	// is about needs now; absent where it is about none, or asks for nothing of it.
+	Promise epic.Promise `json:"promise,omitempty"`
 }
 
 // Schema is "orch.error/1".

@@ -3,6 +3,8 @@ package cli
 import (
 	"fmt"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
 // Error is what a person is shown: what happened, why, and what to do.
@@ -17,6 +19,8 @@ type Error struct {
 	Fix []string
 	// Exit is the program's exit code.
 	Exit int
+	// Promise is what the epic that it is about needs next; "" where it is about none.
+	Promise epic.Promise
 	// Err is what it comes from, or nil.
 	Err error
 }
@@ -40,9 +44,13 @@ func NoRepository() error {
 // Show prints the error for a person, or as a document.
 func (a *App) Show(e *Error) {
 	if a.JSON {
-		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit})
+		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise})
 		return
 	}
+	a.showText(e)
+}
+
+func (a *App) showText(e *Error) {
 	fmt.Fprintf(a.Stderr, "error: %s  [%s]\n", e.What, e.Code)
 	if e.Why != "" {
 		fmt.Fprintf(a.Stderr, "  why   %s\n", strings.ReplaceAll(e.Why, "\n", "\n        "))

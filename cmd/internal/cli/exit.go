@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
@@ -20,6 +21,13 @@ const (
 	ExitNotYet   = int(epic.ExitNotYet)
 	ExitMachine  = int(epic.ExitMachine)
 )
+
+// ExitHangup is what a shell says of a program whose terminal has gone.
+const ExitHangup = 128 + int(syscall.SIGHUP)
+
+// ExitCutOff is what a shell says of a program that was killed, and what those say who have watched
+// a run of which nobody is left to tell how it ended.
+const ExitCutOff = 128 + int(syscall.SIGKILL)
 
 // exitError ends the program with a code after everything was said.
 type exitError struct{ code int }

@@ -35,6 +35,9 @@ type Process struct {
 	Stderr io.Writer
 	// Now is the clock.
 	Now func() time.Time
+	// Served says that this is a call of a client's server: what calls is the process that started
+	// that.
+	Served bool
 	// Children is what the program has started, of a program that starts all by [Process.System];
 	// else nil.
 	Children *proc.Children
@@ -50,7 +53,8 @@ type App struct {
 
 	mu     sync.Mutex // guards ends
 	ends   []func()
-	deaf   func() // stops listening to signals; nil where nobody does
+	deaf   func()        // stops listening to signals; nil where nobody does
+	over   chan struct{} // closed when a signal ends the program; nil where nobody listens
 	warned []string
 }
 
@@ -60,14 +64,6 @@ func (a *App) Warn(text string) {
 		a.warned = append(a.warned, text)
 		fmt.Fprintf(a.Stderr, "warning: %s\n", text)
 	}
-}
-
-// Guarded has everything that the program prints go through Redact. Done flushes.
-func (a *App) Guarded() (done func() error) {
-	a.Redact = a.redactor(nil)
-	out, errs := a.Redact.Live(a.Stdout), a.Redact.Live(a.Stderr)
-	a.Stdout, a.Stderr = out, errs
-	return func() error { return errors.Join(out.Flush(), errs.Flush()) }
 }
 
 // AlsoSecret adds variables whose values are secret, a * at the end of a name standing for any
@@ -132,12 +128,12 @@ func (p Process) Guard() []string { return []string{p.Self, GuardCommand} }
 // System starts processes that carry the marker, "" for none. All that orch starts, it starts
 // by one of these.
 func (p Process) System(marker string) *proc.System {
-	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Children: p.Children, Now: p.Now})
+	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now})
 }
 
 // Hasty is a System for who must not be late, such as a client's hook.
 func (p Process) Hasty() *proc.System {
-	return proc.New(proc.Options{Guard: p.Guard(), Children: p.Children, Now: p.Now, Hasty: true})
+	return proc.New(proc.Options{Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now, Hasty: true})
 }
 
 // Getenv is the value of an environment variable; the last one counts.

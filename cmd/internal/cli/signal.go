@@ -22,47 +22,55 @@ func readerGone(err error) bool {
 	return errors.Is(err, syscall.EPIPE) && errors.As(err, &at) && at.Path == os.Stdout.Name()
 }
 
-// Unread is the exit code of a command whose output could not be written.
-func (a *App) Unread(err error) int {
-	if readerGone(err) {
-		return exitPipe
-	}
-	return ExitFailed
-}
-
 // EndOnSignal has a signal that ends the program let go first of what the invocation holds, as
 // [App.End] does: the folder of orch's own git is not left behind by a command whose reader has
-// gone, or that somebody interrupts. A command that takes signals itself calls [App.TakeSignals].
+// gone, or that somebody interrupts. What the command does meanwhile fails for want of it, and is
+// neither told nor waited for. A command that takes signals itself calls [App.TakeSignals].
 func (a *App) EndOnSignal() {
 	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
 	all = slices.DeleteFunc(all, signal.Ignored)
 	if len(all) == 0 { // Notify without any would take all
 		return
 	}
-	in, over := make(chan os.Signal, 1), make(chan struct{})
+	in, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
 	signal.Notify(in, all...)
-	a.deaf = sync.OnceFunc(func() { signal.Stop(in); close(over) })
+	a.deaf = sync.OnceFunc(func() { signal.Stop(in); close(stop); <-stopped })
 	go func() {
+		defer close(stopped)
 		for {
 			select {
 			case sig := <-in:
-				if sig == syscall.SIGPIPE && !unread(os.Stdout) && !unread(os.Stderr) {
-					continue // a program that was given something to read has not read it
+				a.endBy(sig)
+			case <-stop:
+				select {
+				case sig := <-in: // which came before
+					a.endBy(sig)
+				default:
 				}
-				a.End()
-				if sig == syscall.SIGPIPE { // a process that sends it to itself goes on
-					os.Exit(exitPipe)
-				}
-				signal.Reset(sig)
-				if s, ok := sig.(syscall.Signal); ok {
-					_ = syscall.Kill(os.Getpid(), s) // ends the program as if nobody had listened
-				}
-				return
-			case <-over:
 				return
 			}
 		}
 	}()
+}
+
+// endBy ends the program as if nobody had listened to the signal; it returns where that says
+// nothing to the program.
+func (a *App) endBy(sig os.Signal) {
+	if sig == syscall.SIGPIPE && !unread(os.Stdout) && !unread(os.Stderr) {
+		return // a program that was given something to read has not read it
+	}
+	if a.over != nil {
+		close(a.over)
+	}
+	a.End()
+	if sig == syscall.SIGPIPE { // a process that sends it to itself goes on
+		os.Exit(exitPipe)
+	}
+	signal.Reset(sig)
+	if s, ok := sig.(syscall.Signal); ok {
+		_ = syscall.Kill(os.Getpid(), s)
+	}
+	select {} // what the signal ends says nothing more
 }
 
 // unread reports whether f is a pipe whose reader has gone.
@@ -72,7 +80,8 @@ func unread(f *os.File) bool {
 	return err == nil && n > 0 && fds[0].Revents&unix.POLLERR != 0
 }
 
-// TakeSignals ends what EndOnSignal began: the command listens itself.
+// TakeSignals ends what EndOnSignal began: the command listens itself, and does so already when it
+// calls this. It does not return where a signal ends the program.
 func (a *App) TakeSignals() {
 	if a.deaf != nil {
 		a.deaf()

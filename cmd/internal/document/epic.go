@@ -98,12 +98,15 @@ type EpicBranch struct {
 
 // RunRow is one run of an epic.
 type RunRow struct {
-	// Number counts the runs of the epic, from 1; 0 before the first.
+	// Number counts the runs of the epic, from 1; 0 before the first. Short commands (orch next, land,
+	// epic) are none.
 	Number int `json:"number"`
-	// State is running, ended, cut_off (it was killed) or none.
+	// State is running (a run goes on, or sessions work on tasks), ended, cut_off (it was killed) or none.
 	State string `json:"state"`
 	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic needs now.
 	Promise epic.Promise `json:"promise"`
+	// Paused says that the run that goes on starts no agent until orch continue.
+	Paused bool `json:"paused"`
 	// Code is why the run stopped early; "" when it did not.
 	Code epic.Code `json:"code"`
 	// Reason says in a clause how the epic stands.
@@ -238,7 +241,7 @@ func RecordsOf(events []epic.Event) (all []Record) {
 // Schema is "orch.event/1".
 func (Event) Schema() string { return "orch.event/1" }
 
-// Plan is what an epic comes to before anything was started.
+// Plan is what is left of an epic: what could start when, and what cannot.
 type Plan struct {
 	// Epic is its id in the tracker.
 	Epic epic.TaskID `json:"epic"`
@@ -248,6 +251,14 @@ type Plan struct {
 	Tracker string `json:"tracker"`
 	// Plan is what could run when, and what cannot.
 	Plan epic.Plan `json:"plan"`
+	// Counts says how many tasks are where.
+	Counts epic.Counts `json:"counts"`
+	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic needs now.
+	Promise epic.Promise `json:"promise"`
+	// Code is why the newest run stopped early; "" when it did not.
+	Code epic.Code `json:"code"`
+	// Reason says in a clause how the epic stands.
+	Reason string `json:"reason"`
 	// SettingsBroken says what is wrong with the settings; absent where they are sound.
 	SettingsBroken string `json:"settings_broken,omitempty"`
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // update writes what is made from the types, and the golden examples, instead of comparing.
@@ -309,6 +311,9 @@ func table(b *bytes.Buffer, s reflect.Type, meanings Meanings) {
 			mark = "?"
 		}
 		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Name, mark, typeName(f.Type), strings.ReplaceAll(meanings.Of(f), "|", `\|`))
+	}
+	if s == reflect.TypeFor[tracker.Issue]() { // which the embedded tracker writes, and keeps as it has read it
+		b.WriteString("| `_type`? | string | \"issue\", as exports of beads have it |\n| `created_by`? | string | who made it, where the tracker tells |\n")
 	}
 }
 

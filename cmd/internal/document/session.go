@@ -73,6 +73,9 @@ type SessionTask struct {
 	Attempt int `json:"attempt"`
 	// Holder is the session.
 	Holder epic.SessionHolder `json:"holder"`
+	// Gone says in a clause why the session is gone, so that the next run, or orch next, takes the
+	// task up; absent while it is there.
+	Gone string `json:"gone,omitempty"`
 }
 
 // Schema is "orch.sessions/1".

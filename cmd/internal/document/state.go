@@ -23,21 +23,19 @@ func standingOf(sum epic.Summary) standing {
 	return standing{promise: sum.Promise, code: sum.Code, reason: sum.Reason, counts: sum.Counts}
 }
 
-// stateOf is where a task is in each document that says so.
-func stateOf(s epic.State, t *epic.Task, now time.Time) epic.TaskState {
-	if s.IsReady(t, now) {
-		return epic.Ready
-	}
-	return t.State
-}
-
 // rowOf is a task as it is shown.
 func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	last := t.Last()
-	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: stateOf(s, t, now), Reason: t.Code, Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iterations(), Guard: last.Loop.Guard},
+	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: s.StateOf(t, now), Reason: t.Code, Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iterations(), Guard: last.Loop.Guard},
 		Title: t.Title, Tracker: t.Status, Since: t.Since, Commit: t.Commit}
 	for _, r := range last.Rounds {
 		row.Scores = append(row.Scores, r.ValidationScore)
+	}
+	if row.State == epic.Skipped && t.State != epic.Skipped {
+		row.Why = cmp.Or(row.Why, "closed in the tracker")
+	}
+	if t.State == epic.Waiting && s.IsReady(t, now) {
+		row.Why = epic.HeldPlaces(s, now)
 	}
 	if row.State == epic.Waiting {
 		o := epic.ObstacleOf(s, t, now)
@@ -46,11 +44,11 @@ func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	return row
 }
 
-// RunState says whether a run goes on: running, ended, cut_off (it was killed) or none. held says
-// that somebody has the epic.
+// RunState says whether somebody drives the epic: running (a run does, or sessions work on its tasks),
+// ended, cut_off (the run was killed) or none. held says that somebody has the epic.
 func RunState(s epic.State, held bool) string {
 	switch {
-	case held:
+	case held || s.SessionsWork():
 		return "running"
 	case s.Run.Number == 0:
 		return "none"
@@ -65,7 +63,7 @@ func RunState(s epic.State, held bool) string {
 func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Task) []Command) Status {
 	st := standingOf(sum)
 	d := Status{Epic: s.Epic, AsOf: now.UTC(), Counts: st.counts, Tasks: []TaskRow{}, ETA: epic.ETA(s, now).Milliseconds(), Branch: "epic/" + slug.Of(string(s.Epic)), Tip: s.Tip,
-		Run: RunRow{Number: s.Run.Number, State: RunState(s, false), Promise: st.promise, Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
+		Run: RunRow{Number: s.Run.Number, State: RunState(s, false), Promise: st.promise, Paused: s.Run.Paused && s.Run.Ended.IsZero(), Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
 			Elapsed: sum.Took.Milliseconds()}}
 	for _, t := range s.Tasks {
 		if t.Epic || t.External || t.Deleted {
@@ -92,12 +90,12 @@ func (s Status) Progress() Progress {
 // NextOf is what a session has of an epic: tasks, and how the epic stands.
 func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) Next {
 	st := standingOf(sum)
-	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready == 0, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
+	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready+st.counts.Running+st.counts.Landing == 0 && st.promise != epic.LoopContinue, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
 }
 
 // LandOf is what became of a task of an epic; next is what to do now.
 func LandOf(s epic.State, p epic.Promise, t *epic.Task, now time.Time, next string) Land {
 	at := t.Last()
-	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: stateOf(s, t, now), Reason: cmp.Or(t.Code, at.Failure),
+	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: s.StateOf(t, now), Reason: cmp.Or(t.Code, at.Failure),
 		Feedback: at.Feedback, Files: at.Files, Next: next, Promise: p}
 }

@@ -218,7 +218,7 @@ func journalError(err error) *cli.Error {
 		foreign *epicstore.ForeignError
 		corrupt *journal.CorruptError
 	)
-	u := &cli.Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: cli.ExitFailed, Err: err,
+	u := &cli.Error{Code: "JOURNAL_CORRUPT", What: err.Error(), Exit: cli.ExitNotReady, Err: err,
 		Why: "a record before the end of the journal is damaged; orch never guesses what it said, and nothing was changed", Fix: []string{mends}}
 	switch {
 	case errors.As(err, &foreign):
@@ -226,7 +226,7 @@ func journalError(err error) *cli.Error {
 		u.Why = "somebody has copied it there; by it orch would take the work of one epic for that of another, and nothing was changed"
 	case errors.As(err, &corrupt):
 		u.What = corrupt.Error()
-	case errors.Is(err, journal.ErrVersion):
+	case errors.Is(err, journal.ErrVersion), errors.Is(err, epic.ErrNewer):
 		u.Code, u.Exit, u.Why = "JOURNAL_NEWER", cli.ExitNotReady, "this orch would not understand all of it, and nothing was changed"
 		u.Fix = []string{"go on with the newer orch"}
 	case errors.Is(err, journal.ErrUnsafe):

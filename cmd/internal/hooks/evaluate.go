@@ -81,7 +81,7 @@ func fromLoop(w *workspace.Workspace, in *registry.Context) error {
 	if err != nil {
 		return err
 	}
-	l, err := checkpoint.LoopIn(at.Book, w.App.Now)
+	l, err := checkpoint.ReadLoop(at.LoopDir, w.App.Now)
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}

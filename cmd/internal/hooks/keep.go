@@ -13,17 +13,27 @@ import (
 	"github.com/beadsorch/orch/stophook/session"
 )
 
+// errBusy says that another stop of the same session is being counted, and takes too long.
+var errBusy = errors.New("another stop of this session is being counted")
+
+// lockPatience is how long a stop waits for others of its session.
+const lockPatience = time.Second
+
 // changeSession reads what is kept of a session, has it changed, and keeps that, with nobody in
 // between: of many stops at a time each is counted. ok is false where nothing of this id is kept.
-// The lock is on the folder, so that no other file is left in it. It fails when the lock is not
-// had before ctx ends, and as reading, change and writing do; then nothing was kept.
+// It fails with errBusy when the lock is not had in time, and as reading, change and writing do;
+// then nothing was kept.
 func changeSession(ctx context.Context, path, id string, change func(s session.Session, ok bool) (session.Session, error)) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("keeping the session: %w", err)
 	}
-	lock := flock.New(dir, flock.SetFlag(os.O_RDONLY))
-	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
+	wait, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	lock := lockOf(path, id)
+	if _, err := lock.TryLockContext(wait, 5*time.Millisecond); err != nil {
+		if wait.Err() != nil {
+			err = errBusy
+		}
 		return fmt.Errorf("waiting for other stops to be counted: %w", err)
 	}
 	was, ok, err := session.Load(path, id)
@@ -37,4 +47,13 @@ func changeSession(ctx context.Context, path, id string, change func(s session.S
 		}
 	}
 	return errors.Join(err, lock.Unlock())
+}
+
+// lockOf is the lock of one session, so that none waits for another's. That of a loop, which is in
+// a folder of the project, is on the folder: no other file is left there.
+func lockOf(path, id string) *flock.Flock {
+	if id == "" {
+		return flock.New(filepath.Dir(path), flock.SetFlag(os.O_RDONLY))
+	}
+	return flock.New(filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock"), flock.SetPermissions(0o600))
 }

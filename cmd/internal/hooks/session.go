@@ -15,9 +15,9 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
-	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -30,7 +30,7 @@ type sessionFlag struct{ id string }
 // of is the session that is meant: the flag's, else the one that the command was
 // called from.
 func (f sessionFlag) of(a *cli.App) string {
-	return cmp.Or(f.id, workspace.SessionID(a))
+	return cmp.Or(string([]rune(f.id)), workspace.SessionID(a)) // as JSON has it
 }
 
 // InClient reports whether an agent's client has started this process, by the variables that
@@ -131,7 +131,7 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	var s session.Session
 	err := changeSession(ctx, path, id, func(now session.Session, ok bool) (session.Session, error) {
 		if !ok {
-			return now, &cli.Error{Code: "NOT_BOUND", What: "session " + id + " is bound to no epic here", Exit: cli.ExitNotFound, Fix: []string{"orch session list"}}
+			return now, &cli.Error{Code: "NOT_BOUND", What: "session " + text.Clause(id, 64) + " is bound to no epic here", Exit: cli.ExitNotFound, Fix: []string{"orch session list"}}
 		}
 		now.Cancelled = true
 		s = now
@@ -140,12 +140,15 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	a.app.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", id, s.Epic))
+	a.app.Print(document.SessionReleased{Session: id, Epic: s.Epic, Released: true}, fmt.Sprintf("session %s may end when it wants; /run-tasks %s binds it again\n", shownID(id), s.Epic))
 	return nil
 }
 
+// shownID is an id from outside as a person is shown it.
+func shownID(id string) string { return text.Clause(id, 64) }
+
 func (a sessionCmd) listSessions() error {
-	_, common := session.Repository(a.app.Dir)
+	root, common := session.Repository(a.app.Dir)
 	dir := filepath.Join(common, "orch", "sessions")
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -160,7 +163,7 @@ func (a sessionCmd) listSessions() error {
 		}
 		sessions = append(sessions, s)
 	}
-	tasks := a.tasksOf(common)
+	tasks := a.tasksOf(root, common)
 	if a.app.JSON {
 		cli.WriteJSON(a.app.Stdout, document.Sessions{Sessions: sessions, Tasks: tasks})
 		return nil
@@ -173,17 +176,21 @@ func (a sessionCmd) listSessions() error {
 		case s.Cancelled:
 			state = "let go"
 		}
-		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", s.ID, cmp.Or(s.Epic, "-"), state)
+		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}
 	for _, t := range tasks {
-		fmt.Fprintf(a.app.Stdout, "%s  attempt %d  in the hands of %s\n", t.Task, t.Attempt, t.Holder)
+		hands := "in the hands of " + t.Holder.String()
+		if t.Gone != "" {
+			hands = fmt.Sprintf("was in the hands of %s, which is gone: %s; the next run or orch next takes it up", t.Holder, t.Gone)
+		}
+		fmt.Fprintf(a.app.Stdout, "%s  attempt %d  %s\n", t.Task, t.Attempt, hands)
 	}
 	return nil
 }
 
 // tasksOf lists what sessions work on, in all epics whose journal can be read.
-func (a sessionCmd) tasksOf(common string) (tasks []document.SessionTask) {
-	w := &workspace.Workspace{Project: &project.Project{App: a.app, Home: filepath.Join(common, "orch")}}
+func (a sessionCmd) tasksOf(root, common string) (tasks []document.SessionTask) {
+	w := workspace.Glance(a.app, root, common)
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil
@@ -195,7 +202,7 @@ func (a sessionCmd) tasksOf(common string) (tasks []document.SessionTask) {
 		}
 		for _, t := range p.State.Tasks {
 			if at := t.Last(); at.InSession && at.Open() {
-				tasks = append(tasks, document.SessionTask{Task: t.ID, Attempt: at.Number, Holder: at.Holder})
+				tasks = append(tasks, document.SessionTask{Task: t.ID, Attempt: at.Number, Holder: at.Holder, Gone: p.Workspace.SessionGone(p.State.Epic)(t, at)})
 			}
 		}
 	}

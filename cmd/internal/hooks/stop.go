@@ -75,6 +75,19 @@ type stop struct {
 	allowed func(context.Context) error
 }
 
+// count decides anew, by what is kept now, and keeps that. A session with work left that cannot be
+// counted, since another stop of its own is being counted just now, is held all the same.
+func (s *stop) count(ctx context.Context) error {
+	answer, err := s.settle(ctx)
+	if errors.Is(err, errBusy) && s.answer.Block {
+		return nil
+	}
+	if s.answer = answer; err != nil {
+		return err
+	}
+	return s.letGo(ctx)
+}
+
 // letGo lets a session end that would be sent back to what is refused. It fails where it cannot
 // be found out what is allowed.
 func (s *stop) letGo(ctx context.Context) error {
@@ -108,9 +121,7 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 			err = s.letGo(ctx)
 		}
 		if err == nil && s.settle != nil && !explain {
-			if s.answer, err = s.settle(ctx); err == nil {
-				err = s.letGo(ctx)
-			}
+			err = s.count(ctx)
 		}
 		return s, err
 	})
@@ -179,9 +190,9 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 	if s.answer.Block {
 		word = "is sent back to work"
 	}
-	fmt.Fprintf(a.app.Stdout, "session %s %s  [%s] %s\n", cmp.Or(s.in.Session, "(none)"), word, s.answer.Verdict, s.answer.Why)
+	fmt.Fprintf(a.app.Stdout, "session %s %s  [%s] %s\n", cmp.Or(shownID(s.in.Session), "(none)"), word, s.answer.Verdict, text.Clause(s.answer.Why, 1000))
 	if c := s.answer.Session; c.Epic != "" || c.Cycles > 0 {
-		fmt.Fprintf(a.app.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(c.Epic, "-"), c.Cycles, c.Still)
+		fmt.Fprintf(a.app.Stdout, "  epic %s, sent back %d times, %d stops without progress\n", cmp.Or(shownID(c.Epic), "-"), c.Cycles, c.Still)
 	}
 	if s.answer.Block {
 		fmt.Fprintf(a.app.Stdout, "\n%s\n", s.prompt)

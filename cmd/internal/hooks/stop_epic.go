@@ -49,7 +49,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 	age := a.app.Now().Sub(read.At)
 	decide := func(bound session.Session) stophook.Answer {
 		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Client: limits(s.client)})
-		if standing != nil && age > time.Second {
+		if standing != nil && standing.Unread == "" && age > time.Second {
 			answer.Why += ", as of " + cli.Span(age) + " ago"
 		}
 		return answer
@@ -111,9 +111,6 @@ func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.
 	return q.RequireItems(programs)
 }
 
-// snapshotLife is how old a reading of the tracker may be when it does not answer.
-const snapshotLife = 10 * time.Minute
-
 // reading is what the tracker said.
 type reading struct {
 	beads.Snapshot
@@ -130,42 +127,75 @@ func (r reading) save() error {
 }
 
 // standing asks the journal, the tracker and git how the epic stands for a session, and says what
-// it goes by. A tracker that does not answer is stood in for by its newest snapshot; without one
-// the standing is nil.
+// it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
+// newest reading of a run; without one, and without a journal, the standing is nil.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.App.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Patience*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
-	var err error
-	if now.Issues, err = w.Survey(read); err == nil {
-		_, err = epic.FindEpic(now.Issues, epicID) // an empty tracker is none, and no reason to be done
-	}
-	if err != nil {
-		kept, none := beads.LoadSnapshot(now.path)
-		if none == nil {
-			_, none = epic.FindEpic(kept.Issues, epicID)
-		}
-		if none != nil || w.App.Now().Sub(kept.At) > snapshotLife {
-			return nil, reading{}, err
-		}
-		now.Snapshot, now.old = kept, true
-	}
-	now.Issues = orchestrator.IssuesWithoutSecrets(w.App.Redact, now.Issues)
 	p, journalErr := w.Epic(epicID)
 	if journalErr != nil {
-		return nil, reading{}, errors.Join(err, journalErr)
+		return nil, reading{}, journalErr
 	}
-	state := epic.FromTracker(epicID, now.Issues, w.App.Now())
-	if p != nil {
-		state = epic.WithSurvey(p.State, now.Issues, w.App.Now())
+	issues, err := w.Survey(read)
+	late := read.Err() != nil
+	if workspace.StandsIn(err) {
+		kept, none := beads.LoadSnapshot(now.path)
+		if none == nil && w.App.Now().Sub(kept.At) <= workspace.ReadingLife && (p == nil || kept.At.After(p.LastRead())) {
+			now.Snapshot, now.old = kept, true
+			issues, late = kept.Issues, false
+		}
 	}
+	if err == nil || now.old {
+		now.Issues = orchestrator.IssuesWithoutSecrets(w.App.Redact, issues)
+	}
+	unread := err
+	if now.old {
+		unread = nil
+	}
+	switch {
+	case p != nil:
+		p.Hear(now.Issues, unread, late)
+		if p.Read.IsZero() {
+			now.old, now.At = true, p.LastRead() // the tracker's word is that of a run, or none
+		}
+		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
+	case unread == nil:
+		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
+			return nil, reading{}, err
+		}
+		p = w.FromIssues(epicID, now.Issues)
+	default:
+		return nil, reading{}, err
+	}
+	gone := w.SessionGone(epicID)
 	mine := func(t *epic.Task) bool {
 		a := t.Last()
-		return t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && (p == nil || !p.Held)
+		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
 	}
-	standing := stophook.StandingOf(state, w.App.Now(), mine, fingerprint(w, state))
+	standing := stophook.StandingOf(p.State, w.App.Now(), mine, fingerprint(w, p.State))
 	return &standing, now, err
+}
+
+// lookAtBranch has the state of a picture know where the epic branch is. Git is asked only where the
+// file of the branch does not have what the last landing left there.
+func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.Picture) error {
+	s := p.State
+	if p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip) {
+		return nil
+	}
+	app := a.app.In(w.Root)
+	defer app.End()
+	whole, err := workspace.Read(ctx, app)
+	if err != nil {
+		return err
+	}
+	at := *p
+	at.Workspace = whole
+	_, err = at.LookAtBranch(ctx)
+	p.State = at.State
+	return err
 }
 
 // holds reports whether a session that stops is the one that an attempt was handed to, as far as
@@ -190,7 +220,7 @@ func fingerprint(w *workspace.Workspace, s epic.State) string {
 			continue
 		}
 		n := worktree.NamesOf(root, string(s.Epic), string(t.ID), at.Number)
-		fmt.Fprintln(sum, refTip(common, n.Branch), worktree.Fingerprint(n.Dir), worktree.Fingerprint(checkpoint.In(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number))))
+		fmt.Fprintln(sum, refTip(common, n.Branch), worktree.Fingerprint(n.Dir), worktree.Fingerprint(checkpoint.Dir(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number))))
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:12])
 }

@@ -19,36 +19,36 @@ func checkpointCommand(a commands) *cobra.Command {
 	c := &cobra.Command{Use: "checkpoint", Short: "points that an agent can go on from: create, resume, list, expire, cleanup", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var id string
 	resume := verb("resume", "what to go on with, from the newest checkpoint that has not expired", 1, func(ctx context.Context, args []string) error {
-		return a.read(ctx, args[0], func(b *checkpoint.Book) error {
-			point, err := b.Newest(id)
+		return a.read(ctx, args[0], func(log *checkpoint.Log) error {
+			point, err := log.Find(id)
 			if err != nil {
 				return err
 			}
-			return a.sayResume(b, point)
+			return a.printResume(log, point)
 		})
 	})
 	resume.Flags().StringVar(&id, "checkpoint", "", "the `id` of another one")
 	var keep int
 	cleanup := verb("cleanup", "forget what has expired, and all but the newest", 1, func(ctx context.Context, args []string) error {
-		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
-			n, err := b.CleanUp(keep)
+		return a.write(ctx, args[0], func(log *checkpoint.Log, _ place) error {
+			n, err := log.CleanUp(keep)
 			if err != nil {
 				return err
 			}
-			return a.say(document.CheckpointsRemoved{TaskID: args[0], Removed: n}, fmt.Sprintf("%d removed\n", n))
+			return a.print(document.CheckpointsRemoved{TaskID: args[0], Removed: n}, fmt.Sprintf("%d removed\n", n))
 		})
 	})
 	cleanup.Flags().IntVar(&keep, "keep", 5, "how many stay")
 	c.AddCommand(createCommand(a), resume, cleanup,
 		verb("list", "all checkpoints, oldest first", 1, func(ctx context.Context, args []string) error {
-			return a.read(ctx, args[0], func(b *checkpoint.Book) error { return a.sayPoints(args[0], b.List()) })
+			return a.read(ctx, args[0], func(log *checkpoint.Log) error { return a.printCheckpoints(args[0], log.List()) })
 		}),
 		verb("expire TASK ID", "keep a checkpoint from being gone on from", 2, func(ctx context.Context, args []string) error {
-			return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
-				if err := b.Expire(args[1]); err != nil {
+			return a.write(ctx, args[0], func(log *checkpoint.Log, _ place) error {
+				if err := log.Expire(args[1]); err != nil {
 					return err
 				}
-				return a.say(document.CheckpointExpired{TaskID: args[0], ID: args[1], Expired: true}, args[1]+" has expired\n")
+				return a.print(document.CheckpointExpired{TaskID: args[0], ID: args[1], Expired: true}, args[1]+" has expired\n")
 			})
 		}),
 	)
@@ -71,12 +71,12 @@ func createCommand(a commands) *cobra.Command {
 		if life > 0 {
 			point.ExpiresAt = a.app.Now().Add(life).UTC()
 		}
-		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
-			made, err := b.Create(point)
+		return a.write(ctx, args[0], func(log *checkpoint.Log, _ place) error {
+			made, err := log.Create(point)
 			if err != nil {
 				return err
 			}
-			return a.say(document.CheckpointCreated{TaskID: args[0], ID: made.ID, Sequence: made.Sequence, Number: made.IterationNumber}, made.ID+"\n")
+			return a.print(document.CheckpointCreated{TaskID: args[0], ID: made.ID, Sequence: made.Sequence, Number: made.IterationNumber}, made.ID+"\n")
 		})
 	})
 	c.Flags().StringVar(&point.Trigger, "trigger", checkpoint.Manual, "why it is made")
@@ -90,23 +90,23 @@ func createCommand(a commands) *cobra.Command {
 	return c
 }
 
-func (a commands) sayResume(b *checkpoint.Book, c checkpoint.Checkpoint) error {
-	words := b.Instructions(c)
+func (a commands) printResume(log *checkpoint.Log, c checkpoint.Checkpoint) error {
+	words := log.Instructions(c)
 	doc := document.Resume{Checkpoint: c, TaskID: c.TaskID, AgentContext: c.AgentContext, Instructions: words}
 	body := words
 	if c.AgentContext != nil {
 		body += "Context: " + text.Clean(string(c.AgentContext)) + "\n"
 	}
-	if l, err := b.Loop(); err == nil {
+	if l, err := log.Loop(); err == nil {
 		doc.ResumedLoop = &document.ResumedLoop{Number: l.Iteration, History: l.History, Config: l.Config}
 	}
 	if c.DraftContent != "" {
 		body += "Draft:\n" + text.Clean(c.DraftContent) + "\n"
 	}
-	return a.say(doc, body)
+	return a.print(doc, body)
 }
 
-func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
+func (a commands) printCheckpoints(task string, points []checkpoint.Checkpoint) error {
 	var body strings.Builder
 	for _, c := range points {
 		state := ""
@@ -115,5 +115,5 @@ func (a commands) sayPoints(task string, points []checkpoint.Checkpoint) error {
 		}
 		fmt.Fprintf(&body, "%3d  %s  %s  iteration %d  %s%s\n", c.Sequence, c.ID, c.CreatedAt.Format(time.DateTime), c.IterationNumber, text.Clause(c.Trigger, 40), state)
 	}
-	return a.say(document.Checkpoints{TaskID: task, Checkpoints: append([]checkpoint.Checkpoint{}, points...)}, body.String())
+	return a.print(document.Checkpoints{TaskID: task, Checkpoints: append([]checkpoint.Checkpoint{}, points...)}, body.String())
 }

@@ -16,25 +16,25 @@ import (
 )
 
 // What a session does in the loop of its attempt is in the epic's journal, which outlives the
-// attempt's own files. Before a step counts in the book, word of it is left for whoever has the
-// epic; so a command that is killed loses no step, and one that is given again replaces it.
+// attempt's own files. Before a step is in the loop's log, a request for the journal is left to
+// whoever has the epic; so a command that is killed loses no step, and its repetition replaces it.
 
-// historian tells the journal of an epic of the steps of a loop.
-type historian struct {
-	app   *cli.App
-	work  workspace.Work // at the task
-	epic  orchestrator.Settle
-	state func() (epic.State, error) // of the epic as it is now
-	asked string                     // the newest request; "" none
+// loopRecorder has the steps of a loop recorded in the journal of an epic.
+type loopRecorder struct {
+	app     *cli.App
+	work    workspace.Work // at the task
+	epic    orchestrator.Settle
+	state   func() (epic.State, error) // of the epic as it is now
+	request string                     // the newest request; "" none
 }
 
-// historian is the one of the place; nil where no session works on a task that orch drives.
-func (a commands) historian(p place) *historian {
+// recorder is the loopRecorder of a place; nil where no session works on a task that orch drives.
+func (a commands) recorder(p place) *loopRecorder {
 	if !p.work.InSession() {
 		return nil
 	}
 	dir := p.workspace.EpicDir(p.work.Epic)
-	return &historian{app: a.app, work: p.work,
+	return &loopRecorder{app: a.app, work: p.work,
 		epic: orchestrator.Settle{Dir: dir, Epic: p.work.Epic, PID: os.Getpid(), Host: workspace.Hostname(), Redact: a.app.Redact, Now: a.app.Now},
 		state: func() (epic.State, error) {
 			picture, err := p.workspace.Picture(dir)
@@ -45,11 +45,11 @@ func (a commands) historian(p place) *historian {
 		}}
 }
 
-// follow has the journal told of all steps that are taken in a book from now on. Of a loop that an
-// orch of before has begun, which did not tell it, it is told first what the book has.
-func (h *historian) follow(b *checkpoint.Book) error {
-	b.Tell(h.tell)
-	l, err := b.Loop()
+// attach has all steps of a log recorded in the journal from now on. Of a loop that an earlier
+// version of orch began, which recorded none, it first records the steps that are in the log.
+func (h *loopRecorder) attach(log *checkpoint.Log) error {
+	log.OnStep(h.record)
+	l, err := log.Loop()
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}
@@ -70,20 +70,20 @@ func (h *historian) follow(b *checkpoint.Book) error {
 		steps = append(steps, checkpoint.Step{Kind: string(epic.LoopEnded), Loop: l})
 	}
 	for _, s := range steps {
-		if err := h.tell(s); err != nil {
+		if err := h.record(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begun reports whether the journal knows of a loop in the attempt, or is about to.
-func (h *historian) begun() (bool, error) {
+// begun reports whether the journal has a loop of the attempt, or a request for one waits.
+func (h *loopRecorder) begun() (bool, error) {
 	id, n := h.work.Task.ID, h.work.Task.Last().Number
 	if !h.work.Task.Last().Loop.IsZero() {
 		return true, nil
 	}
-	pending, err := orchestrator.Asked(h.epic.Dir) // before the state: what is in neither was not asked for
+	pending, err := orchestrator.Asked(h.epic.Dir) // before the state: what is in neither was not requested
 	if err != nil {
 		return false, err
 	}
@@ -100,18 +100,18 @@ func (h *historian) begun() (bool, error) {
 	return t != nil && n <= len(t.Attempts) && !t.Attempts[n-1].Loop.IsZero(), nil
 }
 
-// tell leaves word of a step.
-func (h *historian) tell(s checkpoint.Step) error {
-	f, why := stepOf(s)
+// record requests that a step be written to the journal.
+func (h *loopRecorder) record(s checkpoint.Step) error {
+	f, why := loopStep(s)
 	id, err := h.epic.Ask(epic.Event{Fact: f, Task: h.work.Task.ID, Attempt: h.work.Task.Last().Number, Reason: why})
 	if err == nil {
-		h.asked = id
+		h.request = id
 	}
 	return err
 }
 
-// stepOf is a step of a loop as the journal has it, with why a guard has ended it.
-func stepOf(s checkpoint.Step) (f epic.LoopStepped, why string) {
+// loopStep is a step of a loop in the journal's form, with the reason of a guard that has ended it.
+func loopStep(s checkpoint.Step) (f epic.LoopStepped, why string) {
 	l := s.Loop
 	f = epic.LoopStepped{Step: epic.LoopStep(s.Kind), Iteration: l.Iteration}
 	switch f.Step {
@@ -128,42 +128,42 @@ func stepOf(s checkpoint.Step) (f epic.LoopStepped, why string) {
 	return f, why
 }
 
-// settleWait is how long a command waits until the journal has its step; one that is not there yet
+// journalWait is how long a command waits until the journal has its step; one that is not there yet
 // is taken by whoever has the epic, or has it next.
-const settleWait = 5 * time.Second
+const journalWait = 5 * time.Second
 
-// settle waits until the journal has what was told.
-func (h *historian) settle(ctx context.Context) {
-	if h.asked == "" {
+// waitForJournal waits until the journal has the newest request.
+func (h *loopRecorder) waitForJournal(ctx context.Context) {
+	if h.request == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, settleWait)
+	ctx, cancel := context.WithTimeout(ctx, journalWait)
 	defer cancel()
-	if err := h.epic.Wait(ctx, h.asked); err != nil {
+	if err := h.epic.Wait(ctx, h.request); err != nil {
 		fmt.Fprintf(h.app.Stderr, "the epic's journal has this step only when the epic is opened next: %v\n", err)
 	}
 }
 
-// status says how the loop of a task stands: by its book, or where that is gone, or is of a loop
-// before, by the epic's journal.
+// status prints how the loop of a task stands: by its log, or where that is gone or belongs to an
+// earlier loop, by the epic's journal.
 func (a commands) status(ctx context.Context, task string) error {
 	at, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
 	var l iteration.Loop
-	b, err := checkpoint.Read(at.work.Book, a.app.Now)
+	log, err := checkpoint.Read(at.work.LoopDir, a.app.Now)
 	if err == nil {
-		l, err = b.Loop()
+		l, err = log.Loop()
 	}
 	if t := at.work.Task; t != nil && !t.Last().Open() {
 		kept, ok := t.SessionLoop()
-		if ok && (errors.Is(err, checkpoint.ErrNoLoop) || err == nil && b.Began().Before(t.Last().Started)) {
+		if ok && (errors.Is(err, checkpoint.ErrNoLoop) || err == nil && log.Began().Before(t.Last().Started)) {
 			l, err = kept, nil
 		}
 	}
 	if err != nil {
 		return problem(task, err)
 	}
-	return a.sayLoop(l, "", nil)
+	return a.printLoop(l, "", nil)
 }

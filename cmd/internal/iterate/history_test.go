@@ -63,14 +63,14 @@ func stateIn(t *testing.T, dir string) epic.State {
 const (
 	nowhere        = iota
 	beforeAsking   // nothing is left
-	beforeTheBook  // the request is left, the book has no step
+	beforeTheLog   // the request is left, the log has no step
 	afterTheBook   // the request is left
 	afterTheRecord // the journal has it, and the request is left
 	moments
 )
 
 // TestKilledBetween: a command that is killed anywhere, and given again, leaves the same history in
-// the journal as in the book: nothing is missing there, and nothing is there twice.
+// the journal as in the log: nothing is missing there, and nothing is there twice.
 func TestKilledBetween(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
@@ -78,26 +78,26 @@ func TestKilledBetween(t *testing.T) {
 		at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 		now := func() time.Time { at = at.Add(time.Millisecond); return at }
 		dir := handedOut(t, now)
-		home := filepath.Join(dir, "book")
-		command := func(moment int, do func(*checkpoint.Book) error) error {
+		home := filepath.Join(dir, "loop")
+		command := func(moment int, do func(*checkpoint.Log) error) error {
 			h := historianOf(t, dir, now)
-			b, err := checkpoint.Open(t.Context(), home, now)
+			log, err := checkpoint.Open(t.Context(), home, now)
 			require.NoError(t, err)
-			require.NoError(t, h.follow(b))
-			b.Tell(func(s checkpoint.Step) error {
+			require.NoError(t, h.attach(log))
+			log.OnStep(func(s checkpoint.Step) error {
 				if moment == beforeAsking {
 					return errKilled
 				}
-				require.NoError(t, h.tell(s))
-				if moment == beforeTheBook {
+				require.NoError(t, h.record(s))
+				if moment == beforeTheLog {
 					return errKilled
 				}
 				return nil
 			})
-			err = errors.Join(do(b), b.Close())
+			err = errors.Join(do(log), log.Close())
 			if moment == nowhere || moment == afterTheRecord {
 				left := requests(t, dir)
-				h.settle(t.Context())
+				h.waitForJournal(t.Context())
 				require.Empty(t, requests(t, dir))
 				if moment == afterTheRecord {
 					for name, text := range left {
@@ -108,20 +108,20 @@ func TestKilledBetween(t *testing.T) {
 			return err
 		}
 		for range 1 + rnd.IntN(2) { // loops
-			steps := []func(*checkpoint.Book) error{func(b *checkpoint.Book) error {
-				_, err := b.Start("e.1", iteration.Config{MaxIterations: 9})
+			steps := []func(*checkpoint.Log) error{func(log *checkpoint.Log) error {
+				_, err := log.Start("e.1", iteration.Config{MaxIterations: 9})
 				return err
 			}}
 			for n := range 1 + rnd.IntN(3) {
 				if n > 0 {
-					steps = append(steps, func(b *checkpoint.Book) error { _, err := b.Next(""); return err })
+					steps = append(steps, func(log *checkpoint.Log) error { _, err := log.Next(""); return err })
 				}
 				for range 1 + rnd.IntN(2) { // validated again
 					steps = append(steps, validate(rnd.IntN(100), ""))
 				}
 			}
-			steps = append(steps, func(b *checkpoint.Book) error { _, err := b.Limit(7); return err }, validate(100, "<promise>COMPLETE</promise>"),
-				func(b *checkpoint.Book) error { _, err := b.End(); return err })
+			steps = append(steps, func(log *checkpoint.Log) error { _, err := log.SetLimit(7); return err }, validate(100, "<promise>COMPLETE</promise>"),
+				func(log *checkpoint.Log) error { _, err := log.End(); return err })
 			for _, do := range steps {
 				for err := errKilled; err != nil; {
 					err = command(rnd.IntN(moments), do)
@@ -135,7 +135,7 @@ func TestKilledBetween(t *testing.T) {
 		for name := range requests(t, dir) {
 			require.NoError(t, w.Wait(t.Context(), strings.TrimSuffix(filepath.Base(name), ".json")))
 		}
-		want, err := checkpoint.LoopIn(home, now)
+		want, err := checkpoint.ReadLoop(home, now)
 		require.NoError(t, err)
 		got, ok := stateIn(t, dir).Task("e.1").SessionLoop()
 		require.True(t, ok)
@@ -152,35 +152,35 @@ func TestKilledBetween(t *testing.T) {
 }
 
 // historianOf is that of the session that has e.1.
-func historianOf(t *testing.T, dir string, now func() time.Time) *historian {
+func historianOf(t *testing.T, dir string, now func() time.Time) *loopRecorder {
 	t.Helper()
-	return &historian{app: &cli.App{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, work: workspace.Work{Task: stateIn(t, dir).Task("e.1"), Epic: "e"},
+	return &loopRecorder{app: &cli.App{Process: cli.Process{Now: now, Stderr: &strings.Builder{}}}, work: workspace.Work{Task: stateIn(t, dir).Task("e.1"), Epic: "e"},
 		epic: orchestrator.Settle{Dir: dir, Epic: "e", Now: now}, state: func() (epic.State, error) { return stateIn(t, dir), nil }}
 }
 
-// TestLoopOfBefore: a loop that an orch has begun which did not tell the journal is told whole with its next
+// TestLoopOfBefore: a loop that was begun by an orch which recorded no steps is recorded whole with its next
 // step, once.
 func TestLoopOfBefore(t *testing.T) {
 	t.Parallel()
 	dir := handedOut(t, time.Now)
-	home := filepath.Join(dir, "book")
-	b, err := checkpoint.Open(t.Context(), home, time.Now)
+	home := filepath.Join(dir, "loop")
+	log, err := checkpoint.Open(t.Context(), home, time.Now)
 	require.NoError(t, err)
-	_, err = b.Start("e.1", iteration.Config{MaxIterations: 9})
+	_, err = log.Start("e.1", iteration.Config{MaxIterations: 9})
 	require.NoError(t, err)
-	require.NoError(t, validate(50, "")(b))
-	_, err = b.Next("")
+	require.NoError(t, validate(50, "")(log))
+	_, err = log.Next("")
 	require.NoError(t, err)
-	require.NoError(t, validate(70, "")(b))
-	for _, do := range []func(*checkpoint.Book) error{validate(100, "<promise>COMPLETE</promise>"), func(b *checkpoint.Book) error { _, err := b.End(); return err }} {
+	require.NoError(t, validate(70, "")(log))
+	for _, do := range []func(*checkpoint.Log) error{validate(100, "<promise>COMPLETE</promise>"), func(log *checkpoint.Log) error { _, err := log.End(); return err }} {
 		h := historianOf(t, dir, time.Now)
-		require.NoError(t, h.follow(b))
-		require.NoError(t, do(b))
-		h.settle(t.Context())
+		require.NoError(t, h.attach(log))
+		require.NoError(t, do(log))
+		h.waitForJournal(t.Context())
 	}
-	want, err := b.Loop()
+	want, err := log.Loop()
 	require.NoError(t, err)
-	require.NoError(t, b.Close())
+	require.NoError(t, log.Close())
 	got, ok := stateIn(t, dir).Task("e.1").SessionLoop()
 	require.True(t, ok)
 	require.Equal(t, want.History, got.History)
@@ -192,9 +192,9 @@ func TestLoopOfBefore(t *testing.T) {
 }
 
 // validate validates with a score; 100 is green.
-func validate(score int, says string) func(*checkpoint.Book) error {
+func validate(score int, says string) func(*checkpoint.Log) error {
 	v := validation.Verdict{Score: score, Passed: score == 100, Checks: []validation.Check{{Rule: "tests", Passed: score == 100}}}
-	return func(b *checkpoint.Book) error { _, err := b.Validate(v, says, iteration.Hook{}); return err }
+	return func(log *checkpoint.Log) error { _, err := log.Validate(v, says, iteration.Hook{}); return err }
 }
 
 // requests are the files of requests that nobody has taken.

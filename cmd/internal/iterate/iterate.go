@@ -40,8 +40,8 @@ func Checkpoint(app *cli.App, hooks HooksOf) *cobra.Command {
 	return checkpointCommand(commands{app, hooks})
 }
 
-// say prints a document where JSON was asked for, else the text.
-func (a commands) say(doc cli.Document, text string) error {
+// print prints a document where JSON was asked for, else the text.
+func (a commands) print(doc cli.Document, text string) error {
 	a.app.Print(doc, text)
 	return nil
 }
@@ -67,7 +67,7 @@ func (p place) blocked(ctx context.Context, task string) bool {
 	return ok && i.Status == tracker.StatusBlocked
 }
 
-// problem says what to do about an error of a book.
+// problem says what to do about an error of a log.
 func problem(task string, err error) error {
 	if err == nil {
 		return nil
@@ -98,40 +98,40 @@ func problem(task string, err error) error {
 	return p
 }
 
-// write opens a task's book, does one thing to it, and closes it.
-func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Book, place) error) error {
+// write opens the log of a task's loop, does one thing to it, and closes it.
+func (a commands) write(ctx context.Context, task string, do func(*checkpoint.Log, place) error) error {
 	at, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Open(ctx, at.work.Book, a.app.Now)
+	log, err := checkpoint.Open(ctx, at.work.LoopDir, a.app.Now)
 	if err != nil {
 		return problem(task, err)
 	}
-	b.RedactBy(a.app.Redact)
-	h := a.historian(at)
+	log.RedactBy(a.app.Redact)
+	h := a.recorder(at)
 	if h == nil {
-		return problem(task, errors.Join(do(b, at), b.Close()))
+		return problem(task, errors.Join(do(log, at), log.Close()))
 	}
-	if err = h.follow(b); err == nil {
-		err = do(b, at)
+	if err = h.attach(log); err == nil {
+		err = do(log, at)
 	}
-	err = errors.Join(err, b.Close())
-	h.settle(ctx)
+	err = errors.Join(err, log.Close())
+	h.waitForJournal(ctx)
 	return problem(task, err)
 }
 
-// read looks at a task's book as it stands.
-func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Book) error) error {
+// read reads the log of a task's loop.
+func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Log) error) error {
 	at, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
-	b, err := checkpoint.Read(at.work.Book, a.app.Now)
+	log, err := checkpoint.Read(at.work.LoopDir, a.app.Now)
 	if err != nil {
 		return problem(task, err)
 	}
-	return problem(task, do(b))
+	return problem(task, do(log))
 }
 
 // judge asks the loop's rules, and then the task's hooks.
@@ -146,7 +146,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	products, err := checkpoint.Products(p.work.Book, time.Time{})
+	products, err := checkpoint.ProductText(p.work.LoopDir, time.Time{})
 	if err != nil {
 		return v, hook, err
 	}
@@ -161,9 +161,9 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	return v, hook, err
 }
 
-// ask leaves word for the run that drives a task, what its attempts may have; told is false
+// requestLimit requests a limit of iterations from the run that drives a task; requested is false
 // where none does.
-func (a commands) ask(ctx context.Context, task string, n int) (told bool, err error) {
+func (a commands) requestLimit(ctx context.Context, task string, n int) (requested bool, err error) {
 	p, t, err := workspace.Look(ctx, a.app, []string{task})
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -27,12 +28,12 @@ func iterationCommand(a commands) *cobra.Command {
 	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	c.AddCommand(startCommand(a), validateCommand(a), nextCommand(a),
 		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
-			return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
-				l, err := b.End()
+			return a.write(ctx, args[0], func(log *checkpoint.Log, p place) error {
+				l, err := log.End()
 				if err != nil {
 					return err
 				}
-				products, err := checkpoint.Products(p.work.Book, time.Time{})
+				products, err := checkpoint.ProductText(p.work.LoopDir, time.Time{})
 				if err != nil {
 					return err
 				}
@@ -40,7 +41,7 @@ func iterationCommand(a commands) *cobra.Command {
 				if n := len(l.History); n > 0 {
 					score = l.History[n-1].ValidationScore
 				}
-				return a.sayLoop(l, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
+				return a.printLoop(l, "ended with "+string(l.Done)+" in", func(d *document.Iteration) {
 					d.IterationEnd = &document.IterationEnd{Score: score, Iterations: l.Iteration, At: a.app.Now().UTC(), WorkProduct: products}
 				})
 			})
@@ -65,7 +66,7 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 	if n < 1 {
 		return problem(task, fmt.Errorf("%w: %d iterations are too few", iteration.ErrConfig, n))
 	}
-	told, err := a.ask(ctx, task, n)
+	requested, err := a.requestLimit(ctx, task, n)
 	if err != nil {
 		return err
 	}
@@ -73,15 +74,15 @@ func (a commands) limit(ctx context.Context, task string, n int) error {
 	if err != nil {
 		return err
 	}
-	if _, err := checkpoint.LoopIn(at.work.Book, a.app.Now); errors.Is(err, checkpoint.ErrNoLoop) && told {
-		return a.say(document.IterationLimit{TaskID: task, Max: n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
+	if _, err := checkpoint.ReadLoop(at.work.LoopDir, a.app.Now); errors.Is(err, checkpoint.ErrNoLoop) && requested {
+		return a.print(document.IterationLimit{TaskID: task, Max: n}, fmt.Sprintf("%d iterations an attempt at %s\n", n, task))
 	}
-	return a.write(ctx, task, func(b *checkpoint.Book, _ place) error {
-		l, err := b.Limit(n)
+	return a.write(ctx, task, func(log *checkpoint.Log, _ place) error {
+		l, err := log.SetLimit(n)
 		if err != nil {
 			return err
 		}
-		return a.sayLoop(l, "the maximum is set:", nil)
+		return a.printLoop(l, "the maximum is set:", nil)
 	})
 }
 
@@ -96,12 +97,12 @@ func verb(use, short string, args int, do func(context.Context, []string) error)
 func nextCommand(a commands) *cobra.Command {
 	var notes string
 	c := verb("next", "go on to the next iteration; refused past the maximum", 1, func(ctx context.Context, args []string) error {
-		return a.write(ctx, args[0], func(b *checkpoint.Book, _ place) error {
-			point, err := b.Next(notes)
+		return a.write(ctx, args[0], func(log *checkpoint.Log, _ place) error {
+			point, err := log.Next(notes)
 			if err != nil {
 				return err
 			}
-			return a.sayBook(b, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
+			return a.printLog(log, "advanced to", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Flags().StringVar(&notes, "notes", "", "what to know of the iteration that ends; it stands in the checkpoint")
@@ -125,7 +126,7 @@ func startCommand(a commands) *cobra.Command {
 		if err := a.startable(ctx, args[0], own); err != nil {
 			return err
 		}
-		return a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
+		return a.write(ctx, args[0], func(log *checkpoint.Log, p place) error {
 			c, err := p.workspace.Iteration(ctx, args[0])
 			if err != nil {
 				return err
@@ -142,11 +143,11 @@ func startCommand(a commands) *cobra.Command {
 			if set.CircuitBreakerThreshold != 0 {
 				c.CircuitBreakerThreshold = set.CircuitBreakerThreshold
 			}
-			point, err := b.Start(args[0], c)
+			point, err := log.Start(args[0], c)
 			if err != nil {
 				return err
 			}
-			return a.sayBook(b, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
+			return a.printLog(log, "started:", func(d *document.Iteration) { d.CheckpointID = point.ID })
 		})
 	})
 	c.Long = `Start begins a loop. What is not said is as the task's agent has it: its label
@@ -215,13 +216,13 @@ func validateCommand(a commands) *cobra.Command {
 			return &cli.Error{Code: "NO_INPUT", What: "the agent's output cannot be read", Why: err.Error(), Err: err, Exit: cli.ExitNotFound, Fix: []string{"orch iteration validate " + args[0] + " --output FILE"}}
 		}
 		signal := iteration.Continue
-		err = a.write(ctx, args[0], func(b *checkpoint.Book, p place) error {
-			l, err := b.Loop()
+		err = a.write(ctx, args[0], func(log *checkpoint.Log, p place) error {
+			l, err := log.Loop()
 			if err != nil {
 				return err
 			}
 			if file == "" { // then what it has stored in this iteration is what it says
-				if output, err = checkpoint.Products(p.work.Book, b.Began()); err != nil {
+				if output, err = checkpoint.ProductText(p.work.LoopDir, log.Began()); err != nil {
 					return err
 				}
 			}
@@ -232,7 +233,7 @@ func validateCommand(a commands) *cobra.Command {
 			if p.blocked(ctx, args[0]) {
 				output = stopped
 			}
-			o, err := b.Validate(v, output, hook)
+			o, err := log.Validate(v, output, hook)
 			if err != nil {
 				return err
 			}
@@ -259,18 +260,27 @@ const stopped = "<promise>BLOCKED</promise>\nReason: the task was set to blocked
 // maxText bounds a text from a file, in bytes.
 const maxText = 4 << 20
 
+// errNoFile says that what was named is neither a file nor a folder: nobody knows when it ends.
+var errNoFile = errors.New("it is no plain file; - is standard input")
+
 // text is that of a file, of standard input for -, or none.
 func (a commands) text(file string) (string, error) {
 	if file == "" {
 		return "", nil
+	}
+	if file == "/dev/stdin" {
+		file = "-"
+	}
+	if info, err := os.Stat(file); err == nil && file != os.DevNull && !info.Mode().IsRegular() && !info.IsDir() {
+		return "", fmt.Errorf("%s: %w", file, errNoFile)
 	}
 	f, err := a.app.Open(file)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxText))
-	return string(b), err
+	log, err := io.ReadAll(io.LimitReader(f, maxText))
+	return string(log), err
 }
 
 func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
@@ -291,21 +301,21 @@ func (a commands) sayOutcome(task string, n int, o iteration.Outcome) error {
 		next = "orch iteration complete " + task
 	}
 	fmt.Fprintf(&body, "\nnext: %s\n", next)
-	return a.say(document.ValidateOf(task, n, o, next), body.String())
+	return a.print(document.ValidateOf(task, n, o, next), body.String())
 }
 
-// sayBook prints how the loop of a book stands, as sayLoop does.
-func (a commands) sayBook(b *checkpoint.Book, did string, more func(*document.Iteration)) error {
-	l, err := b.Loop()
+// printLog prints how the loop of a log stands, as printLoop does.
+func (a commands) printLog(log *checkpoint.Log, did string, more func(*document.Iteration)) error {
+	l, err := log.Loop()
 	if err != nil {
 		return err
 	}
-	return a.sayLoop(l, did, more)
+	return a.printLoop(l, did, more)
 }
 
-// sayLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
+// printLoop prints how a loop stands, after what was done; more, where it is not nil, adds to the
 // document what else there is to say.
-func (a commands) sayLoop(l iteration.Loop, did string, more func(*document.Iteration)) error {
+func (a commands) printLoop(l iteration.Loop, did string, more func(*document.Iteration)) error {
 	body := strings.TrimSpace(fmt.Sprintf("%s iteration %d of %d of %s", did, l.Iteration, l.Config.MaxIterations, l.TaskID))
 	doc := document.IterationOf(l, body)
 	if more != nil {
@@ -322,5 +332,5 @@ func (a commands) sayLoop(l iteration.Loop, did string, more func(*document.Iter
 	if l.Done != "" {
 		body += "ended with " + string(l.Done) + "\n"
 	}
-	return a.say(doc, body)
+	return a.print(doc, body)
 }

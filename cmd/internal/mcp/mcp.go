@@ -145,5 +145,8 @@ func failure(printed []byte, exit int, fine []int) error {
 	if len(e.Fix) > 0 {
 		text += ". What helps: " + strings.Join(e.Fix, "; ")
 	}
+	if e.Promise != "" {
+		text += ". The epic: " + string(e.Promise)
+	}
 	return errors.New(text)
 }

@@ -31,25 +31,25 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 			continue
 		}
 		out = append(out, mended(filepath.Base(dir), m, err)...)
-		for _, book := range booksBelow(dir) {
-			out = append(out, w.mendBook(book)...)
+		for _, loop := range loopDirs(dir) {
+			out = append(out, w.mendLoop(loop)...)
 		}
 	}
 	loops, _ := filepath.Glob(filepath.Join(w.workspace.Home, "iterations", "*")) // a constant pattern is never malformed
-	for _, book := range loops {
-		out = append(out, w.mendBook(book)...)
+	for _, loop := range loops {
+		out = append(out, w.mendLoop(loop)...)
 	}
 	return append(append(out, w.closeFolders()...), w.clearScratch()...)
 }
 
-// booksBelow are the folders of the loops that agents of an epic have kept.
-func booksBelow(dir string) []string {
-	books, _ := filepath.Glob(filepath.Join(dir, "attempts", "*", "*", checkpoint.Folder)) // the epic's folder is a slug
-	return books
+// loopDirs are the folders of the loops of an epic's agents.
+func loopDirs(dir string) []string {
+	dirs, _ := filepath.Glob(filepath.Join(dir, "attempts", "*", "*", checkpoint.DirName)) // the epic's folder is a slug
+	return dirs
 }
 
-// mendBook repairs the journal of an iteration loop, where it cannot be read.
-func (w doctor) mendBook(dir string) []finding {
+// mendLoop repairs the journal of an iteration loop, where it cannot be read.
+func (w doctor) mendLoop(dir string) []finding {
 	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}

@@ -95,7 +95,7 @@ func collect(ctx context.Context, a *cli.App, args []string, dry bool) error {
 			continue
 		}
 		if !dry {
-			if err := store.Drop(ctx, e); err != nil {
+			if err := store.RemoveFound(ctx, e); err != nil {
 				keep(e.Branch, err)
 				continue
 			}

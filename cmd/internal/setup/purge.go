@@ -86,10 +86,10 @@ func (p purge) run(ctx context.Context, a *cli.App) error {
 		sum.Texts, sum.Attempts, sum.Others = sum.Texts+done.Texts, sum.Attempts+done.Attempts, sum.Others+done.Others
 		sum.Bytes, sum.Inline, sum.Open = sum.Bytes+done.Bytes, sum.Inline+done.Inline, sum.Open+done.Open
 	}
-	if book := filepath.Join(w.Home, "iterations", slug.Of(string(what.Task))); what.Task != "" && cli.Exists(book) {
+	if dir := filepath.Join(w.Home, "iterations", slug.Of(string(what.Task))); what.Task != "" && cli.Exists(dir) {
 		sum.Others++
 		if !p.dry {
-			if err := os.RemoveAll(book); err != nil {
+			if err := os.RemoveAll(dir); err != nil {
 				return fmt.Errorf("forgetting the loop of %s: %w", what.Task, err)
 			}
 		}

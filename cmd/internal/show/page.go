@@ -38,6 +38,9 @@ func (p page) text(now time.Time, all bool) string {
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
+	if why := epic.HeldPlaces(s, now); why != "" && p.Held {
+		fmt.Fprintf(&b, "  for a place: %s\n", why)
+	}
 	p.section(&b, "Waiting", now, func(t *epic.Task) (string, bool) { return p.waitingText(t, now) })
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
@@ -51,16 +54,29 @@ func (p page) text(now time.Time, all bool) string {
 	for _, line := range p.NoRequests {
 		fmt.Fprintf(&b, "\nNot a request, and not taken: %s\n", line)
 	}
-	fmt.Fprintf(&b, "\n%s\n", p.foot(c, all))
+	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
 }
 
-// drainText is why the newest run took no more work, where only a person can mend that.
+// drainText is why no more work is taken: a limit, or what only a person can mend.
 func (p page) drainText() string {
-	if !p.stopped() {
+	o := epic.PromiseOf(p.State, p.Workspace.App.Now())
+	r, _ := epic.ReasonOf(o.Code)
+	switch {
+	case p.State.TrackerLost() != "", o.Code == epic.TrackerDrift:
+		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  %-38s %s\n", o.Code, text.Clause(o.Reason, 1000), "orch doctor", "what is wrong; then bring the tracker back")
+	case p.Held && p.State.Run.Drain != "":
+		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
+	case !p.Held && p.State.AtLimit() && o.Code == p.State.Run.Drain:
+		said := fmt.Sprintf("\nAt a limit\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000))
+		if epic.Count(p.State, p.Workspace.App.Now()).Ready > 0 {
+			said += fmt.Sprintf("      next  %-38s %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
+		}
+		return said
+	case !p.stopped():
 		return ""
 	}
-	r, _ := epic.ReasonOf(p.State.Run.Drain)
+	r, _ = epic.ReasonOf(p.State.Run.Drain)
 	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
 }
 
@@ -86,6 +102,10 @@ func (p page) runText(now time.Time) string {
 			body += " · paused; orch continue goes on"
 		}
 		return body
+	case p.State.SessionsWork():
+		return " · sessions work on it: " + string(epic.PromiseOf(p.State, now).Promise)
+	case r.Number == 0 && p.State.Driven():
+		return " · no run so far: " + string(epic.PromiseOf(p.State, now).Promise)
 	case r.Number == 0:
 		return " · no run has begun its work"
 	case r.CutOff():
@@ -124,11 +144,14 @@ func glyph(s epic.State, t *epic.Task, now time.Time) string {
 
 func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 	a := t.Last()
-	switch t.State {
+	switch p.State.StateOf(t, now) {
 	case epic.Running:
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.Span(now.Sub(a.Started)))
 		switch {
 		case a.InSession:
+			if why := p.Workspace.SessionGone(p.State.Epic)(t, a); why != "" {
+				return body + fmt.Sprintf(", was in the hands of %s, which is gone: %s; the next run or orch next takes it up", a.Holder, why), true
+			}
 			body += ", in the hands of " + a.Holder.String()
 			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
@@ -266,8 +289,9 @@ func nextFor(t *epic.Task) []next {
 	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}
 }
 
-func (p page) foot(c epic.Counts, all bool) string {
+func (p page) foot(sum epic.Summary, all bool) string {
 	var words []string
+	c := sum.Counts
 	if c.Done > 0 && !all {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
 	}
@@ -278,7 +302,7 @@ func (p page) foot(c epic.Counts, all bool) string {
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
-	if !p.Held && c.Done < c.Total && len(p.Asked)+c.Ready+c.Running+c.Landing > 0 {
+	if !p.Held && sum.Promise == epic.LoopContinue && c.Done < c.Total {
 		words = append(words, "Go on: orch run "+cli.Quote(p.State.Epic))
 	}
 	return strings.Join(words, " ")
@@ -371,8 +395,10 @@ func Summary(s epic.State, sum epic.Summary) string {
 	case sum.Promise == epic.LoopDone && s.BranchGone():
 	case sum.Promise == epic.LoopDone && c.Landed > 0:
 		fmt.Fprintf(&b, "  next   git merge %s        (or: orch run %s --into BRANCH)\n", branch, cli.Quote(s.Epic))
-	case sum.Promise == epic.LoopContinue:
+	case sum.Promise == epic.LoopContinue, s.AtLimit() && c.NeedsYou == 0:
 		fmt.Fprintf(&b, "  next   orch run %s         goes on where it was\n", cli.Quote(s.Epic))
+	case s.AtLimit() && c.Ready > 0:
+		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n         orch run %s         goes on where it was\n", cli.Quote(s.Epic), cli.Quote(s.Epic))
 	case sum.Promise != epic.LoopDone:
 		fmt.Fprintf(&b, "  next   orch status %s      what needs you, and the command for each\n", cli.Quote(s.Epic))
 	}

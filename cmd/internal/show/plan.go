@@ -35,12 +35,16 @@ func plan(ctx context.Context, a *cli.App, epicID epic.TaskID) error {
 	}
 	found, err := w.FindEpic(ctx, epicID)
 	if err != nil {
+		return workspace.Promising(ctx, a, string(epicID), err)
+	}
+	p, err := w.PictureOf(ctx, epicID, found.Issues)
+	if err != nil {
 		return err
 	}
-	plan := epic.PlanOf(found.Issues, epicID, a.Now())
+	plan, sum := epic.PlanOf(p.State, found.Issues, a.Now()), epic.Summarize(p.State, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		doc := document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan}
+		doc := document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan, Counts: sum.Counts, Promise: sum.Promise, Code: sum.Code, Reason: sum.Reason}
 		if w.Broken != nil {
 			doc.SettingsBroken = explain.Error(w.Broken).What
 		}

@@ -4,6 +4,7 @@ package show
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -35,7 +36,7 @@ Without an id it shows the epic that orch worked on last.`,
 }
 
 func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error {
-	seen, task, err := workspace.Look(ctx, a, args)
+	seen, task, err := look(ctx, a, args)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 		return nil
 	}
 	switch {
-	case p.branch.NeedsYou(), p.stopped():
+	case p.branch.NeedsYou(), p.stopped(), sum.Promise == epic.LoopError, p.State.TrackerLost() != "":
 		return cli.ExitWith(cli.ExitNeedsYou)
 	case sum.Promise == epic.LoopDone:
 		return nil
@@ -69,15 +70,27 @@ func status(ctx context.Context, a *cli.App, args []string, f statusFlags) error
 // pageOf brings a picture up to what the tracker and git say now.
 func pageOf(ctx context.Context, seen *workspace.Picture) (page, error) {
 	p := page{Picture: seen}
-	p.Refresh(ctx)
 	var err error
-	if p.branch, err = seen.Standing(ctx); err != nil {
-		return p, err
+	p.branch, err = seen.Update(ctx)
+	return p, err
+}
+
+// look opens the picture of what is named; of an epic that orch has never driven, as the tracker has it.
+func look(ctx context.Context, a *cli.App, args []string) (*workspace.Picture, *epic.Task, error) {
+	p, task, err := workspace.Look(ctx, a, args)
+	var none *cli.Error
+	if len(args) == 0 || !errors.As(err, &none) || none.Code != workspace.NotFoundCode {
+		return p, task, err
 	}
-	if m := p.branch.Moved; m.From != "" && !p.branch.Running {
-		p.State.Moved = epic.Moved{TipMove: m}
+	w, openErr := workspace.Read(ctx, a)
+	if openErr != nil {
+		return nil, nil, openErr
 	}
-	return p, nil
+	p, findErr := w.FromTracker(ctx, epic.TaskID(args[0]))
+	if findErr != nil {
+		return nil, nil, err
+	}
+	return p, nil, nil
 }
 
 // print is status of the whole epic for a person.

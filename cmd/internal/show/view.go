@@ -40,9 +40,11 @@ type View struct {
 	options  ViewOptions
 	terminal bool
 	plain    *log.Logger
+	at       time.Time // of the event whose line plain writes
 
 	begun  bool
 	footer []string // what is drawn below the last permanent line
+	held   string   // which sessions have all places, as was said last
 	lines  bytes.Buffer
 }
 
@@ -50,7 +52,7 @@ type View struct {
 func NewView(a *cli.App, w *watch.Watch, o ViewOptions) *View {
 	v := &View{app: a, watch: w, options: o}
 	if _, v.terminal = a.Terminal(a.Progress()); !v.terminal {
-		v.plain = log.NewWithOptions(&v.lines, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return a.Now().UTC() }, TimeFormat: time.RFC3339})
+		v.plain = log.NewWithOptions(&v.lines, log.Options{Formatter: log.LogfmtFormatter, ReportTimestamp: true, TimeFunction: func(time.Time) time.Time { return v.at.UTC() }, TimeFormat: time.RFC3339})
 	}
 	return v
 }
@@ -95,6 +97,9 @@ func (v *View) show(footed bool) error {
 	}
 	if most := v.options.Recent; !v.begun && most > 0 && len(past) > most {
 		past = past[len(past)-most:]
+	}
+	if footed {
+		past = append(past, v.places(width))
 	}
 	body := strings.Join(past, "")
 	if v.terminal && !v.begun {
@@ -157,8 +162,31 @@ func (v *View) read(width int) (lines []string, err error) {
 	return lines, err
 }
 
+// places is the line that says which sessions have the places that ready tasks wait for, once; ""
+// for none.
+func (v *View) places(width int) string {
+	s, _ := v.watch.Snapshot()
+	why := epic.HeldPlaces(s, v.app.Now())
+	if s.Run.Number < v.options.Run || why == v.held {
+		return ""
+	}
+	if v.held = why; why == "" {
+		return ""
+	}
+	v.lines.Reset()
+	if v.terminal {
+		fmt.Fprintln(&v.lines, text.Cut(fmt.Sprintf("%5s  %-8s %-10s %s", cli.Span(v.app.Now().Sub(s.Run.Started)), "waits", "", "for a place: "+why), width-1))
+	} else {
+		v.plain.Warn("waits for a place: " + why)
+	}
+	return v.lines.String()
+}
+
 // log writes a line for a program to read.
 func (v *View) log(e epic.Event, l line) {
+	if v.at = e.At; v.at.IsZero() {
+		v.at = v.app.Now()
+	}
 	keys := []any{"ev", string(e.Kind())}
 	if l.task != "" {
 		keys = append(keys, "task", l.task.String())

@@ -86,7 +86,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
-		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.sessionGone(epicID), Redact: w.App.Redact, Now: w.App.Now, Hurry: w.Proc.Hurry,
+		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.SessionGone(epicID), Redact: w.App.Redact, Now: w.App.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }
 

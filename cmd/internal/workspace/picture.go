@@ -57,7 +57,7 @@ func Look(ctx context.Context, a *cli.App, args []string) (*Picture, *epic.Task,
 	}
 	p, t, err := w.look(args)
 	var e *cli.Error
-	if errors.As(err, &e) && (e.Code == NoRunCode || e.Code == notFoundCode) {
+	if errors.As(err, &e) && (e.Code == NoRunCode || e.Code == NotFoundCode) {
 		err = w.whyNone(ctx, args, err)
 	}
 	return p, t, err
@@ -131,7 +131,8 @@ func AttemptOf(ctx context.Context, a *cli.App, id string, number int) (*Picture
 // NoRunCode is the code of the error that orch has run no epic here, NO_RUN.
 const NoRunCode = "NO_RUN"
 
-const notFoundCode = "NOT_FOUND"
+// NotFoundCode is the code of the error that orch has run no such epic or task here.
+const NotFoundCode = "NOT_FOUND"
 
 func noRun(args []string) error {
 	if len(args) == 0 {
@@ -144,14 +145,10 @@ func noRun(args []string) error {
 // Epic replays the journal of an epic; the picture is nil where there is none yet.
 func (w *Workspace) Epic(id epic.TaskID) (*Picture, error) {
 	dir := w.EpicDir(id)
-	if journal.Size(dir) == 0 {
+	if !journal.Begun(dir) {
 		return nil, nil
 	}
-	p, err := w.Picture(dir)
-	if err == nil && p.State.Epic == "" {
-		return nil, nil
-	}
-	return p, err
+	return w.Picture(dir)
 }
 
 // find looks a task up by its id, or by an ending of it that only one has.
@@ -183,7 +180,6 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 	})
 	var replay *epicstore.ReplayError
 	p.State, p.Activity = p.Watch.Snapshot()
-	p.State = p.State.Looked()
 	switch {
 	case errors.As(err, &replay):
 		return nil, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
@@ -206,7 +202,24 @@ func (w *Workspace) Picture(dir string) (*Picture, error) {
 			p.Asked = append(p.Asked, r.Event)
 		}
 	}
+	p.State = p.State.Seen(p.Held, p.Asked, w.App.Now())
 	return p, err
+}
+
+// FromTracker is the picture of an epic that orch has never driven: what the tracker says of it. It
+// fails as [Workspace.FindEpic] does.
+func (w *Workspace) FromTracker(ctx context.Context, id epic.TaskID) (*Picture, error) {
+	found, err := w.FindEpic(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return w.FromIssues(id, found.Issues), nil
+}
+
+// FromIssues is FromTracker with what the tracker has just said.
+func (w *Workspace) FromIssues(id epic.TaskID, issues []tracker.Issue) *Picture {
+	dir, now := w.EpicDir(id), w.App.Now()
+	return &Picture{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.App.Now), State: epic.FromTracker(id, issues, now), Read: now}
 }
 
 // recall takes from the journal where the epic's worktrees are, where the settings that would
@@ -240,45 +253,4 @@ func (p *Picture) Unremoved() (left []Unremoved) {
 		}
 	}
 	return left
-}
-
-// Promise says what the epic needs next, by the tracker's newest word and the epic branch as it
-// is. Where one of them cannot be read, by what the journal knows.
-func (p *Picture) Promise(ctx context.Context) epic.Outlook {
-	p.Refresh(ctx)
-	if b, err := p.Standing(ctx); err == nil {
-		p.settleBranch(b)
-	}
-	return epic.PromiseOf(p.State, p.Workspace.App.Now())
-}
-
-// settleBranch has the state know that the epic branch was moved.
-func (p *Picture) settleBranch(b Standing) {
-	if b.Moved.From != "" && !b.Running {
-		p.State.Moved = epic.Moved{TipMove: b.Moved}
-	}
-}
-
-// statusPatience is how long status waits for the tracker before it goes by
-// what the journal knows.
-const statusPatience = 5 * time.Second
-
-// Refresh brings the picture up to what the tracker says now. When that does not answer, the
-// picture says so.
-func (p *Picture) Refresh(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, statusPatience)
-	defer cancel()
-	t, err := p.Workspace.Tracker(ctx)
-	var issues []tracker.Issue
-	if err == nil {
-		issues, err = t.Survey(ctx)
-	}
-	if err == nil {
-		p.State, err = p.Watch.Against(issues)
-	}
-	if err != nil {
-		p.ReadWhy = text.Head(err.Error())
-		return
-	}
-	p.Read = p.Workspace.App.Now()
 }

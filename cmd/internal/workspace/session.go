@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -30,39 +28,111 @@ func SessionVariables() []string {
 }
 
 // SessionID is the client's id of the session that a command is called from; "" when it is from
-// none, or the client does not tell.
+// none, or the client does not tell. It is what JSON can hold, as hooks are told it: other bytes are
+// replaced.
 func SessionID(a *cli.App) string {
 	for _, name := range SessionVariables() {
 		if id := a.Getenv(name); id != "" {
-			return id
+			return string([]rune(id))
 		}
 	}
 	return ""
 }
 
-// Caller is the session that a command is called from: a client's, else that of a terminal.
+// Self is this process.
+func Self() epic.Process {
+	pid := os.Getpid()
+	return epic.Process{PID: pid, Born: proc.Born(pid), Here: proc.Here()}
+}
+
+// Caller is the session that a command is called from: a client's, else that of a terminal, else
+// the process that calls orch and outlives the call.
 func Caller(a *cli.App) epic.SessionHolder {
 	if id := SessionID(a); id != "" {
-		h := epic.SessionHolder{Session: id}
-		return withProcess(h, clientProcess(id))
+		return withProcess(epic.SessionHolder{Session: id}, clientProcess(id))
 	}
-	if pid, ok := proc.Terminal(); ok {
-		return withProcess(epic.SessionHolder{Name: fmt.Sprintf("the terminal of process %d", pid)}, pid)
-	}
-	pid, err := unix.Getsid(0)
-	if err != nil {
-		return epic.SessionHolder{}
-	}
-	if above := proc.Ancestors(); pid == 0 && len(above) > 0 {
-		// The session began outside of this process namespace, as in a container: what all of its
-		// processes here have in common is the outermost that can be seen, but for the first.
-		outermost := above[len(above)-1]
-		if outermost == 1 && len(above) > 1 {
-			outermost = above[len(above)-2]
+	line := proc.Lineage()
+	if !a.Served {
+		if pid, ok := proc.Terminal(); ok {
+			return withProcess(epic.SessionHolder{Name: fmt.Sprintf("the terminal of process %d", pid)}, pid)
 		}
-		return epic.SessionHolder{Name: fmt.Sprintf("the processes below process %d on %s", outermost, Hostname())}
+		if len(line) == 1 { // nothing is told of the processes above
+			return epic.SessionHolder{Name: fmt.Sprintf("the processes of session %d on %s", line[0].Session, Hostname())}
+		}
 	}
-	return epic.SessionHolder{Name: fmt.Sprintf("the processes of session %d on %s", pid, Hostname())}
+	pid := outliving(line, a.Served)
+	if pid == 0 {
+		return epic.SessionHolder{Name: "commands without a session on " + Hostname()}
+	}
+	return withProcess(epic.SessionHolder{Name: fmt.Sprintf("process %d on %s", pid, Hostname())}, pid)
+}
+
+// outliving is the process that a command without a session's id comes from; 0 when there is none.
+// Line is the command and what is above it. That a client starts a process session for each of its
+// commands makes it no other client: where all of the command's process session is there for the
+// command, it is the nearest process above that is not. Else it is what that process session began
+// with, such as a script, a shell that somebody types into, or the client itself. A server is called
+// by the process above it.
+func outliving(line []proc.Ancestor, served bool) int {
+	if len(line) == 0 {
+		return 0
+	}
+	top := 0
+	for !served && top+1 < len(line) && line[top+1].Session == line[0].Session {
+		top++
+	}
+	if first := line[top]; first.PID == 1 && top > 1 { // of a container: what was started in it
+		for n := top - 1; n > 0; n-- {
+			if !forOneCommand(line[n].Args) {
+				return line[n].PID
+			}
+		}
+	}
+	if top > 0 && !forOneCommand(line[top].Args) {
+		return line[top].PID
+	}
+	for _, p := range line[top+1:] {
+		if p.PID > 1 && !forOneCommand(p.Args) {
+			return p.PID
+		}
+	}
+	if last := line[len(line)-1]; last.PID == 1 && len(line) > 1 && line[len(line)-2].Session == last.Session {
+		return 1 // a client that is all that a container was started for
+	}
+	return 0
+}
+
+// forOneCommand reports whether a process is there for the command that it was given, by its
+// command line: it ends with that.
+func forOneCommand(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(args[0]), "-"), ":")
+	switch name {
+	case "setsid", "env", "nice", "nohup", "stdbuf", "timeout", "sshd", "sshd-session":
+		return true
+	case "sh", "ash", "bash", "dash", "fish", "ksh", "mksh", "zsh", "busybox":
+	default:
+		return false
+	}
+	value := false // of the option before
+	for _, arg := range args[1:] {
+		switch {
+		case value:
+			value = false
+		case strings.HasPrefix(arg, "/dev/fd/"), strings.HasPrefix(arg, "/proc/self/fd/"):
+			return true
+		case name == "busybox" && (arg == "sh" || arg == "ash"):
+		case !strings.HasPrefix(arg, "-") && !strings.HasPrefix(arg, "+"):
+			return false // a script
+		case !strings.HasPrefix(arg, "--") && strings.Contains(arg, "c"):
+			return true
+		default:
+			value = strings.HasSuffix(strings.ToLower(arg), "o") && !strings.HasPrefix(arg, "--")
+		}
+	}
+	return false
 }
 
 // clientProcess is the client that a session's commands come from: the nearest process above that
@@ -82,17 +152,20 @@ func clientProcess(id string) int {
 
 // withProcess has a session end with a process, where it can be told from others.
 func withProcess(h epic.SessionHolder, pid int) epic.SessionHolder {
-	if born := proc.Born(pid); pid > 1 && born != 0 {
+	if born := proc.Born(pid); pid > 0 && born != 0 {
 		h.PID, h.Born, h.Here = pid, born, proc.Here()
 	}
 	return h
 }
 
-// sessionGone says why the session that works on an attempt is gone, in a clause; "" when it is
-// there as far as can be told.
-func (w *Workspace) sessionGone(epicID epic.TaskID) orchestrator.SessionGone {
+// SessionGone says why the session that works on an attempt is gone, in a clause; "" when it is
+// there as far as can be told, or no session works on it. All who say whose an attempt is ask it.
+func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 	return func(t *epic.Task, a epic.Attempt) string {
 		h := a.Holder
+		if !a.InSession || h.IsZero() {
+			return ""
+		}
 		seen := a.Started
 		if h.Session != "" {
 			path := session.File(filepath.Dir(w.Home), h.Session)
@@ -103,10 +176,10 @@ func (w *Workspace) sessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 				seen = info.ModTime()
 			}
 		}
-		if h.PID != 0 && h.Here == proc.Here() && proc.Born(h.PID) != h.Born {
+		if proc.Gone(h.PID, h.Born, h.Here) {
 			return fmt.Sprintf("its process, %d, has ended", h.PID)
 		}
-		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.In(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
+		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
 			if at := worktree.Changed(dir); at.After(seen) {
 				seen = at
 			}

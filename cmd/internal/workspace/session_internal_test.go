@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -29,7 +30,7 @@ func TestSessionGone(t *testing.T) {
 	h := withProcess(epic.SessionHolder{Session: "s"}, client.Process.Pid)
 	require.NotZero(t, h.PID)
 	a := epic.Attempt{Number: 1, Started: now, InSession: true, Holder: h}
-	gone := w.sessionGone("e")
+	gone := w.SessionGone("e")
 	require.Empty(t, gone(task, a))
 
 	path := session.File(common, "s")
@@ -53,4 +54,57 @@ func TestSessionGone(t *testing.T) {
 	require.Empty(t, gone(task, a), "a process of another machine tells nothing here")
 	require.Empty(t, gone(task, epic.Attempt{Number: 1, Started: now, InSession: true, Holder: withProcess(epic.SessionHolder{}, os.Getpid())}))
 	require.NotZero(t, proc.Born(os.Getpid()))
+}
+
+// TestOutliving: who calls orch, by the processes above it: each row is the command and what is above
+// it, the nearest first, as PID, process session and command line.
+func TestOutliving(t *testing.T) {
+	t.Parallel()
+	p := func(pid, session int, args ...string) proc.Ancestor {
+		return proc.Ancestor{PID: pid, Session: session, Args: args}
+	}
+	client, initial := p(50, 50, "node", "client.js"), p(1, 1, "/sbin/init")
+	for name, row := range map[string]struct {
+		want   int
+		served bool
+		line   []proc.Ancestor
+	}{
+		"a client's shell in its session":             {want: 50, line: []proc.Ancestor{p(90, 50, "orch"), p(80, 50, "bash", "-c", "orch next"), client, initial}},
+		"a client's shell in a session of its own":    {want: 50, line: []proc.Ancestor{p(90, 80, "orch"), p(80, 80, "/bin/bash", "-lc", "orch next"), client, initial}},
+		"the same, with options":                      {want: 50, line: []proc.Ancestor{p(90, 80, "orch"), p(80, 80, "bash", "-eo", "pipefail", "-c", "orch next"), client, initial}},
+		"the same, that has become orch":              {want: 50, line: []proc.Ancestor{p(90, 90, "orch"), client, initial}},
+		"the same, with make between":                 {want: 50, line: []proc.Ancestor{p(90, 80, "orch"), p(85, 80, "make"), p(80, 80, "bash", "-c", "make next"), client, initial}},
+		"the same, a script between":                  {want: 50, line: []proc.Ancestor{p(90, 80, "orch"), p(85, 80, "sh", "next.sh"), p(80, 80, "bash", "-c", "./next.sh"), client, initial}},
+		"commands as a file that is open":             {want: 50, line: []proc.Ancestor{p(90, 80, "orch"), p(80, 80, "bash", "/dev/fd/3"), client, initial}},
+		"a shell that a client keeps":                 {want: 80, line: []proc.Ancestor{p(90, 80, "orch"), p(80, 80, "bash"), client, initial}},
+		"setsid from a login shell":                   {want: 40, line: []proc.Ancestor{p(90, 90, "orch"), p(80, 40, "setsid", "-w", "orch", "next"), p(40, 40, "-bash"), p(30, 30, "sshd: u"), initial}},
+		"setsid from a shell for one command":         {want: 50, line: []proc.Ancestor{p(90, 90, "orch"), p(80, 50, "bash", "-c", "setsid -w orch next; true"), client, initial}},
+		"a script of cron":                            {want: 70, line: []proc.Ancestor{p(90, 70, "orch"), p(70, 70, "/bin/sh", "/etc/nightly"), p(60, 20, "CRON"), p(20, 20, "cron"), initial}},
+		"a line of cron":                              {want: 60, line: []proc.Ancestor{p(90, 70, "orch"), p(70, 70, "/bin/sh", "-c", "cd x && orch next"), p(60, 20, "CRON"), p(20, 20, "cron"), initial}},
+		"a service that is a script":                  {want: 70, line: []proc.Ancestor{p(90, 70, "orch"), p(70, 70, "bash", "-e", "drive.sh"), initial}},
+		"a service that is one command":               {want: 0, line: []proc.Ancestor{p(90, 70, "orch"), p(70, 70, "sh", "-c", "orch next"), initial}},
+		"a command over ssh":                          {want: 20, line: []proc.Ancestor{p(90, 90, "orch"), p(40, 40, "sshd: u@notty"), p(30, 30, "sshd-session: u [priv]"), p(20, 20, "launcher"), initial}},
+		"a container whose sessions began outside":    {want: 50, line: []proc.Ancestor{p(90, 0, "orch"), p(80, 0, "sh", "-c", "orch next"), p(50, 0, "client"), p(1, 0, "tini", "client")}},
+		"the same, commands in sessions of their own": {want: 50, line: []proc.Ancestor{p(90, 80, "orch"), p(80, 80, "sh", "-c", "orch next"), p(50, 0, "client"), p(1, 0, "tini", "client")}},
+		"a container that is the client":              {want: 1, line: []proc.Ancestor{p(90, 1, "orch"), p(80, 1, "sh", "-c", "orch next"), p(1, 1, "client")}},
+		"a container that is one command":             {want: 1, line: []proc.Ancestor{p(90, 1, "orch"), p(1, 1, "sh", "-c", "orch next; orch land e.1")}},
+		"a command sent into a container":             {want: 0, line: []proc.Ancestor{p(90, 90, "orch")}},
+		"a server":                                    {want: 50, served: true, line: []proc.Ancestor{p(90, 50, "orch", "mcp"), client, p(40, 40, "-bash"), initial}},
+		"a server in a session of its own":            {want: 50, served: true, line: []proc.Ancestor{p(90, 80, "orch", "mcp"), p(80, 80, "sh", "-c", "orch mcp"), client, initial}},
+		"a server of a client on a terminal":          {want: 60, served: true, line: []proc.Ancestor{p(90, 40, "orch", "mcp"), p(60, 40, "client"), p(40, 40, "-bash"), initial}},
+	} {
+		require.Equal(t, row.want, outliving(row.line, row.served), name)
+	}
+	require.Zero(t, outliving(nil, false))
+}
+
+// TestSessionIDAsJSON: an id that is no UTF-8 is the same in a variable as in what a hook is told.
+func TestSessionIDAsJSON(t *testing.T) {
+	t.Parallel()
+	const id = "\xff\xfe a"
+	b, err := json.Marshal(id)
+	require.NoError(t, err)
+	var told string
+	require.NoError(t, json.Unmarshal(b, &told))
+	require.Equal(t, told, SessionID(&cli.App{Process: cli.Process{Env: []string{"CLAUDE_SESSION_ID=" + id}}}))
 }

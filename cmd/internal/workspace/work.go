@@ -23,8 +23,8 @@ type Work struct {
 	Dir string
 	// Base is the commit that the work began from; empty for the one that is checked out.
 	Base git.Commit
-	// Book is the folder of the task's loop.
-	Book string
+	// LoopDir is the folder of the task's loop.
+	LoopDir string
 	// Task is what orch has done for the task; nil where it does not drive it here.
 	Task *epic.Task
 	// Epic is the epic that it drives it for.
@@ -41,9 +41,9 @@ func (at Work) InSession() bool {
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
 // loop in a folder of its own. It fails as Store does.
 func (w *Workspace) WorkAt(task string) (Work, error) {
-	at := Work{Dir: w.App.Dir, Book: filepath.Join(w.Home, "iterations", slug.Of(task))}
+	at := Work{Dir: w.App.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
 	if dir := w.App.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.App.Getenv("ORCH_TASK") == task {
-		at.Book, at.Dir = filepath.Join(dir, checkpoint.Folder), cmp.Or(w.App.Getenv("ORCH_WORKTREE"), w.App.Dir)
+		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.App.Getenv("ORCH_WORKTREE"), w.App.Dir)
 	}
 	p, t, err := w.look([]string{task})
 	if err != nil || t == nil || t.Last().Number == 0 {
@@ -51,15 +51,15 @@ func (w *Workspace) WorkAt(task string) (Work, error) {
 	}
 	at.Task, at.Epic = t, p.State.Epic
 	last := t.Last()
-	book := checkpoint.In(epicdir.Attempt(p.Folder, t.ID, last.Number))
-	if !last.Open() && (t.State == epic.Landed || !cli.Exists(book)) {
+	loopDir := checkpoint.Dir(epicdir.Attempt(p.Folder, t.ID, last.Number))
+	if !last.Open() && (t.State == epic.Landed || !cli.Exists(loopDir)) {
 		return at, nil
 	}
 	store, err := p.Workspace.Store(p.State.Epic)
 	if err != nil {
 		return at, err
 	}
-	at.Book = book
+	at.LoopDir = loopDir
 	at.Dir, at.Base = store.Name(string(t.ID), last.Number).Dir, last.Base
 	return at, nil
 }

@@ -48,8 +48,8 @@ func (w *Workspace) EpicDir(epicID epic.TaskID) string {
 	return filepath.Join(w.Home, "epics", slug.Of(string(epicID)))
 }
 
-// Epics lists the folders of the epics that orch has a journal of, newest first. It fails
-// when they cannot be listed.
+// Epics lists the folders of the epics whose journal has begun, as [journal.Begun], newest first. It
+// fails when they cannot be listed.
 func (w *Workspace) Epics() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
 	if errors.Is(err, os.ErrNotExist) {
@@ -63,7 +63,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	for _, e := range entries {
 		dir := filepath.Join(w.Home, "epics", e.Name())
 		info, err := os.Lstat(filepath.Join(dir, journal.File))
-		if err != nil || info.Mode().IsRegular() && info.Size() == 0 { // a run that got no further
+		if err != nil || !journal.Begun(dir) { // a run that got no further
 			continue
 		}
 		dirs = append(dirs, dir)
@@ -73,7 +73,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	return dirs, nil
 }
 
-// Emptied lists the folders of epics whose journal is empty or gone, though there was one, and that nobody has mended: the
+// Emptied lists the folders of epics whose journal holds no record or is gone, though there was one, and that nobody has mended: the
 // reference to the tip of the branch is made after the first record. It fails as [Workspace.Epics] and git do.
 func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
 	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
@@ -85,7 +85,7 @@ func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
 	}
 	for _, e := range entries {
 		dir := filepath.Join(w.Home, "epics", e.Name())
-		if info, err := os.Lstat(filepath.Join(dir, journal.File)); !e.IsDir() || err == nil && (!info.Mode().IsRegular() || info.Size() > 0) {
+		if !e.IsDir() || journal.Begun(dir) {
 			continue
 		}
 		if _, held, err := epicstore.HeldBy(dir); held || err != nil {
@@ -106,7 +106,7 @@ func (w *Workspace) Emptied(ctx context.Context) (dirs []string, err error) {
 // EmptiedError says that the journal in an epic's folder is empty or gone, and what helps.
 func EmptiedError(dir string) error {
 	name := filepath.Base(dir)
-	return &cli.Error{Code: "JOURNAL_CORRUPT", What: "the journal of " + name + " is empty or gone", Exit: cli.ExitFailed,
+	return &cli.Error{Code: "JOURNAL_CORRUPT", What: "the journal of " + name + " is empty or gone", Exit: cli.ExitNotReady,
 		Why: "git has the tip of that epic's branch, so there was one; what it said is lost, and the work is not",
 		Fix: []string{"bring " + cli.Quote(filepath.Join(dir, journal.File)) + " back from a backup", "or orch run EPIC: it finds by git and the tracker what has landed"}}
 }

@@ -35,7 +35,7 @@ type suite struct {
 	base epic.Commit
 }
 
-// Run holds an engine to all that the orchestrator rests on. Each test gets a Subject of its own.
+// Run checks an engine against all that the orchestrator relies on. Each test gets a Subject of its own.
 func Run(t *testing.T, open func(t testing.TB) Subject) {
 	for name, test := range map[string]func(suite, *testing.T){
 		"a turn":            suite.turn,
@@ -112,7 +112,7 @@ func (s suite) turn(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []engine.Stage{engine.Working, engine.Exited}, stages)
 	require.Equal(t, epic.EndedItself, w.End)
-	require.Contains(t, w.Said, "<promise>COMPLETE</promise>", "its words are told, and nothing is made of them")
+	require.Contains(t, w.Said, "<promise>COMPLETE</promise>", "its message is reported as it is")
 	require.True(t, w.Changed)
 	require.True(t, w.Salvaged, "what it left uncommitted is committed")
 	require.Equal(t, []string{"one", "two"}, w.Files)
@@ -150,7 +150,7 @@ func (s suite) interrupt(t *testing.T) {
 	require.Equal(t, "half", s.World.Git("show", string(w.Head)+":half"))
 }
 
-// ready reports whether the agent has said that it is.
+// ready reports whether the agent has reported that it is ready.
 func (s suite) ready(t *testing.T) bool {
 	_, err := s.World.Try("rev-parse", "--verify", "-q", "refs/heads/ready")
 	return err == nil || t.Context().Err() != nil
@@ -195,7 +195,7 @@ func (s suite) handOver(t *testing.T) {
 	left, err := e.Collect(t.Context(), j)
 	require.NoError(t, err)
 	require.False(t, left.Changed)
-	require.NotEmpty(t, left.Text, "whoever does the turn is told that there is nothing")
+	require.NotEmpty(t, left.Text, "the engine reports that there is nothing")
 }
 
 // hooks is an engine.Hooks that is one answer.

@@ -51,32 +51,32 @@ type Engine struct{ Options }
 func New(o Options) *Engine { return &Engine{o} }
 
 // Run does one turn to its end. A context that ends interrupts the agent. The returned Work has
-// all of what happened; the error says why a turn could not be had, or its work not be looked at.
+// all of what happened; the error says why a turn could not run, or its work not be inspected.
 func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Progress)) (engine.Work, error) {
-	t, err := e.turn(j, progress)
+	t, err := e.newTurn(j, progress)
 	if err != nil {
-		return noStart("preparing the brief", private.Refused(err))
+		return notStarted("preparing the brief", private.Refused(err))
 	}
 	defer t.files.Close()
-	if what, err := t.place(ctx); err != nil {
-		return noStart(what, private.Refused(err))
+	if what, err := t.addWorktree(ctx); err != nil {
+		return notStarted(what, private.Refused(err))
 	}
 	spec, env, err := t.prepare()
 	if err != nil {
-		return noStart("preparing the brief", private.Refused(err))
+		return notStarted("preparing the brief", private.Refused(err))
 	}
 	if j.HandOver {
 		return engine.Work{HandOver: true}, nil
 	}
 	w, err := t.run(ctx, spec, env)
 	if err != nil {
-		return noStart("starting the agent", err)
+		return notStarted("starting the agent", err)
 	}
 	if err := t.harvest(ctx, &w); err != nil {
 		return w, err
 	}
-	t.excuse(context.WithoutCancel(ctx), &w, spec.Dir)
-	t.round(ctx, &w)
+	t.checkMachine(context.WithoutCancel(ctx), &w, spec.Dir)
+	t.evaluate(ctx, &w)
 	if err := t.saveCheckpoint(ctx, w); err != nil {
 		w.Reason = joinClauses(w.Reason, "its checkpoint: "+err.Error())
 	}
@@ -94,10 +94,10 @@ func (e *Engine) Has(_ context.Context, id engine.AttemptID) bool {
 	return e.Bench.Exists(string(id.Task), id.Number)
 }
 
-// Collect looks at what an attempt has left, while no turn of it runs, and makes all of it
+// Collect inspects what an attempt has left, while no turn of it runs, and makes all of it
 // reachable. Where its worktree is gone that is what is on its branch.
 func (e *Engine) Collect(ctx context.Context, j engine.Job) (engine.Work, error) {
-	t, err := e.turn(j, nil)
+	t, err := e.newTurn(j, nil)
 	if err != nil {
 		return engine.Work{}, err
 	}
@@ -110,12 +110,12 @@ func (e *Engine) Collect(ctx context.Context, j engine.Job) (engine.Work, error)
 // reachable. It fails with an [*engine.UnsavedError], or as git does.
 func (e *Engine) Discard(ctx context.Context, id engine.AttemptID, head epic.Commit) error {
 	err := e.Bench.Remove(ctx, string(id.Task), id.Number, head)
-	return errors.Join(err, checkpoint.Prune(checkpoint.In(epicdir.Attempt(e.Dir, id.Task, id.Number))))
+	return errors.Join(err, checkpoint.Prune(checkpoint.Dir(epicdir.Attempt(e.Dir, id.Task, id.Number))))
 }
 
-// place makes the worktree of a new attempt. What earlier ones left behind is made reachable and
-// removed first.
-func (t *turn) place(ctx context.Context) (what string, err error) {
+// addWorktree makes the worktree of a new attempt. What earlier ones left behind is made
+// reachable and removed first.
+func (t *turn) addWorktree(ctx context.Context) (what string, err error) {
 	if t.Turn != 1 {
 		return "", nil
 	}
@@ -127,8 +127,8 @@ func (t *turn) place(ctx context.Context) (what string, err error) {
 	return "making the worktree", t.e.Bench.Add(ctx, string(t.Task), t.Number, t.Base)
 }
 
-// noStart is the answer when the agent never ran.
-func noStart(what string, err error) (engine.Work, error) {
+// notStarted is the result when the agent never ran.
+func notStarted(what string, err error) (engine.Work, error) {
 	w := engine.Work{End: epic.EndedNoStart, Reason: what + ": " + err.Error(), Fast: true}
 	blameMachine(&w, what, err)
 	if why, ok := fault.Damaged(err); ok { // by now it is the base that cannot be read
@@ -141,8 +141,8 @@ func noStart(what string, err error) (engine.Work, error) {
 	return w, fmt.Errorf("%s: %w", what, err)
 }
 
-// blameMachine makes the end of a turn the machine's, where err is a fault of it, or a
-// reference of orch's own was not what orch had left it at: no attempt is charged for that.
+// blameMachine blames the end of a turn on the machine where err is a fault of it, or a
+// reference of orch's own was changed by another: no attempt is charged for that.
 func blameMachine(w *engine.Work, what string, err error) {
 	why, ok := fault.Machine(err)
 	if errors.Is(err, git.ErrRefMoved) {
@@ -153,10 +153,10 @@ func blameMachine(w *engine.Work, what string, err error) {
 	}
 }
 
-// excuse makes the end of a turn the machine's where the disk is full: what its agent wrote may be
+// checkMachine blames the end of a turn on the machine where the disk is full: what its agent wrote may be
 // cut short without its having noticed; and where its agent has come to nothing, and no git can
 // write objects, or every one but orch's own fails at the repository's commit-graph. Its work is kept.
-func (t *turn) excuse(ctx context.Context, w *engine.Work, dir string) {
+func (t *turn) checkMachine(ctx context.Context, w *engine.Work, dir string) {
 	if w.End != epic.EndedCrash && w.End != epic.EndedItself {
 		return
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
-// harvest looks at what the agent left in git, whatever it said, and makes all
-// of it reachable. An interrupted agent's work is looked at too.
+// harvest inspects what the agent left in git, whatever it said, and makes all
+// of it reachable. An interrupted agent's work is inspected too.
 func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := t.look(ctx, w); err != nil {
+	if err := t.inspect(ctx, w); err != nil {
 		w.Reason = "looking at its work: " + err.Error()
 		w.End = epic.EndedCrash
 		blameMachine(w, "looking at its work", err)
@@ -22,7 +22,7 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 	switch {
 	case w.TooLarge != "", w.Changed && (w.End != epic.EndedItself || t.Abandon):
 		if err := t.e.Bench.Attic(ctx, string(t.Task), t.Number, w.Head); err != nil {
-			t.notKept(w, err)
+			t.reportUnsaved(w, err)
 		}
 	case !w.Changed && w.End == epic.EndedItself:
 		w.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
@@ -30,8 +30,8 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 	return nil
 }
 
-// notKept says that work which does not land could not be kept in the attic.
-func (t *turn) notKept(w *engine.Work, err error) {
+// reportUnsaved records that work which does not land could not be kept in the attic.
+func (t *turn) reportUnsaved(w *engine.Work, err error) {
 	const what = "; keeping its work: "
 	if w.TooLarge != "" {
 		w.TooLarge += what + err.Error()
@@ -40,19 +40,19 @@ func (t *turn) notKept(w *engine.Work, err error) {
 	w.Reason += what + err.Error()
 }
 
-// look fills in what the attempt has, as far as it is within the limits of size: before that is
-// known nothing reads the files.
-func (t *turn) look(ctx context.Context, w *engine.Work) error {
+// inspect fills in what the attempt has, as far as it is within the limits of size: the sizes are
+// checked before anything reads the files.
+func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	h, err := t.e.Bench.Harvest(ctx, string(t.Task), t.Number, t.Base, t.salvageMessage())
 	if err != nil {
 		return err
 	}
 	w.Base, w.Head, w.Salvaged, w.Unmerged = t.Base, h.Head, h.Salvaged, h.Unmerged
 	if len(h.Blocking) > 0 {
-		w.Reason = joinClauses(w.Reason, "taken away, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
+		w.Reason = joinClauses(w.Reason, "removed, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
 	}
 	if len(h.Lost) > 0 {
-		w.Reason = joinClauses(w.Reason, fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s tells why); its files count as they are in the worktree",
+		w.Reason = joinClauses(w.Reason, fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s says why); its files count as they are in the worktree",
 			h.Lost[0], shortBranch(t.names.Branch), h.Lost[0]))
 	}
 	if len(h.Large) > 0 {

@@ -24,7 +24,7 @@ import (
 // not start.
 const fastExit = 5 * time.Second
 
-// turn is one Job that is being done.
+// turn is one Job that is being run.
 type turn struct {
 	engine.Job
 	e        *Engine
@@ -34,18 +34,18 @@ type turn struct {
 	progress func(engine.Progress)
 }
 
-func (e *Engine) turn(j engine.Job, progress func(engine.Progress)) (*turn, error) {
+func (e *Engine) newTurn(j engine.Job, progress func(engine.Progress)) (*turn, error) {
 	files, err := epicdir.Open(e.Dir)
 	if err != nil {
 		return nil, err
 	}
-	return &turn{Job: j, e: e, files: files, progress: inTurn(progress),
+	return &turn{Job: j, e: e, files: files, progress: serialize(progress),
 		dir: epicdir.Attempt(e.Dir, j.Task, j.Number), names: e.Bench.Name(string(j.Task), j.Number)}, nil
 }
 
-// inTurn has a function called once at a time, and not again after it was told that the process
-// has exited: the output of a process comes beside what waits for its end.
-func inTurn(progress func(engine.Progress)) func(engine.Progress) {
+// serialize makes calls of progress one at a time, and drops those after the one that says that the
+// process has exited: a process's output and its end are reported by different goroutines.
+func serialize(progress func(engine.Progress)) func(engine.Progress) {
 	var mu sync.Mutex
 	exited := false
 	return func(p engine.Progress) {
@@ -97,23 +97,23 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 		return w, err
 	}
 	reader := h.Reader()
-	doing := t.activity(reader)
+	report := t.activityReporter(reader)
 	began, log := t.e.Now(), epicdir.Output(t.dir, t.Turn)
 	p, err := t.e.Proc.Start(ctx, proc.Spec{
 		Cmd:     command.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
 		Log:     log,
 		Filter:  func(w io.Writer) io.WriteCloser { return t.e.Redact.Writer(w) },
 		Files:   t.files,
-		Output:  func(b []byte) { reader.Write(b); doing(false) }, // Write never fails, by its contract
+		Output:  func(b []byte) { reader.Write(b); report(false) }, // Write never fails, by its contract
 		Timeout: t.Limits.Time,
 		Idle:    t.Limits.NoProgress,
-		Moved:   t.moved(context.WithoutCancel(ctx)),
+		Moved:   t.changeDetector(context.WithoutCancel(ctx)),
 	})
 	if err != nil {
 		return w, err
 	}
-	doing(true)
-	exit := wait(ctx, p)
+	report(true)
+	exit := waitOrInterrupt(ctx, p)
 	out := reader.Outcome(exit.Code)
 	w = t.classify(exit, out)
 	if w.End == epic.EndedCrash {
@@ -125,9 +125,9 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	return w, nil
 }
 
-// activity reports what the agent does each time that it is called and it is another, or always: what
-// it says may come before it is known to have started.
-func (t *turn) activity(r harness.Reader) (report func(always bool)) {
+// activityReporter makes a function that reports what the agent does now, if that has changed, or always.
+// The agent's output may come before its process is known to have started.
+func (t *turn) activityReporter(r harness.Reader) (report func(always bool)) {
 	var mu sync.Mutex
 	last := ""
 	return func(always bool) {
@@ -140,18 +140,18 @@ func (t *turn) activity(r harness.Reader) (report func(always bool)) {
 	}
 }
 
-// moved reports signs of life in the worktree since it was last asked.
-func (t *turn) moved(ctx context.Context) func() bool {
+// changeDetector makes a function that reports whether the worktree has changed since its last call.
+func (t *turn) changeDetector(ctx context.Context) func() bool {
 	since := t.e.Now()
 	return func() bool {
 		was := since
 		since = t.e.Now()
-		return t.e.Bench.Fresh(ctx, string(t.Task), t.Number, was)
+		return t.e.Bench.ChangedSince(ctx, string(t.Task), t.Number, was)
 	}
 }
 
-// wait waits for the process, and interrupts it when ctx ends.
-func wait(ctx context.Context, p *proc.Process) proc.Exit {
+// waitOrInterrupt waits for the process, and interrupts it when ctx ends first.
+func waitOrInterrupt(ctx context.Context, p *proc.Process) proc.Exit {
 	done := make(chan proc.Exit, 1)
 	go func() { done <- p.Wait() }()
 	select {
@@ -163,7 +163,7 @@ func wait(ctx context.Context, p *proc.Process) proc.Exit {
 	}
 }
 
-// maxLastOutput is how much of the end of a log is looked at, in bytes.
+// maxLastOutput is how much of the end of a log is read, in bytes.
 const maxLastOutput = 4 << 10
 
 // withLastOutput adds to a reason the last line that a crashed agent printed, unless it is in

@@ -10,7 +10,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/opencode"
 )
 
-// Clients are all agent clients that orch can start, in the order in which people are told.
+// Clients are all agent clients that orch can start, in the order in which they are shown.
 func Clients() []harness.Client {
 	return []harness.Client{claude.Client(), codex.Client(), gemini.Client(), copilot.Client(), opencode.Client()}
 }

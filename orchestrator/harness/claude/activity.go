@@ -13,7 +13,7 @@ func blocksActivity(blocks []block, cwd string) string {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		switch b := blocks[i]; b.Type {
 		case "tool_use":
-			return stream.Tool(b.Name, b.Input, cwd)
+			return stream.DescribeTool(b.Name, b.Input, cwd)
 		case "text":
 			return "writing"
 		case "thinking":

@@ -1,8 +1,8 @@
 // Package claude adapts Claude Code, run without a terminal, to a harness.
 //
 // The client is started as `claude -p --output-format stream-json --verbose`, the brief on
-// stdin, and its stream of JSON lines is read tolerantly: unknown lines are counted and passed
-// over, because the client adds new ones all the time. What is said here of the stream was
+// stdin, and its stream of JSON lines is read tolerantly: unknown lines are counted and
+// skipped, because the client adds new ones all the time. What is said here of the stream was
 // measured on Claude Code 2.1.329; its exit code alone says little (it is 0 after an
 // interrupt, and after a run in which every tool was denied).
 package claude
@@ -84,4 +84,4 @@ func (c claude) Launch(s harness.Spec) (harness.Launch, error) {
 }
 
 // Reader implements harness.Harness.
-func (c claude) Reader() harness.Reader { return &reader{story: story{now: c.options.Now}} }
+func (c claude) Reader() harness.Reader { return &reader{transcript: transcript{now: c.options.Now}} }

@@ -102,11 +102,11 @@ type modelUsage struct {
 // not JSON at all, or no object, fails.
 func parseEvent(line []byte) (event, error) {
 	var e event
-	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
+	if err := stream.IgnoreTypeMismatch(json.Unmarshal(line, &e)); err != nil {
 		return event{}, err
 	}
 	if e.Type == "result" {
-		return e, stream.Tolerate(json.Unmarshal(line, &e.Result))
+		return e, stream.IgnoreTypeMismatch(json.Unmarshal(line, &e.Result))
 	}
 	return e, nil
 }

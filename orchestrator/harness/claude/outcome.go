@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// askedDelay tells a delay that the API asked for from the client's own first back-offs.
+	// askedDelay is the least delay that the API asked for; shorter ones are the client's own back-offs.
 	askedDelay = 10 * time.Second
 )
 
@@ -24,8 +24,8 @@ var (
 	limitBanner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^Claude(?: AI)? usage limit reached\|(\d{9,14})$`) })
 )
 
-// story is what a stream told so far of how the run is going to end.
-type story struct {
+// transcript is what a stream has said so far of how the run is going to end.
+type transcript struct {
 	now       func() time.Time
 	ignored   int  // lines that were not understood
 	spoke     bool // the agent answered at least once
@@ -39,14 +39,14 @@ type story struct {
 	limit     limit
 }
 
-// goOn notes that there was another message.
-func (s *story) goOn() { s.retry, s.unsettled = nil, true }
+// continued records that there was another message.
+func (s *transcript) continued() { s.retry, s.unsettled = nil, true }
 
-// works notes that the API answers.
-func (s *story) works() { s.delay, s.api, s.apiText = 0, apiError{}, "" }
+// apiResponded records that the API answers.
+func (s *transcript) apiResponded() { s.delay, s.api, s.apiText = 0, apiError{}, "" }
 
-// settle notes a result.
-func (s *story) settle(e event) {
+// addResult records a result.
+func (s *transcript) addResult(e event) {
 	s.last, s.retry, s.unsettled = e.Result, nil, false
 	s.results++
 	if e.status() != 0 {
@@ -54,12 +54,12 @@ func (s *story) settle(e event) {
 	}
 }
 
-// judge says how the run ended; the last result counts, then the state in which the stream broke
+// outcome is how the run ended; the last result counts, then the state in which the stream broke
 // off, while the agent was doing something.
-func (s *story) judge(exitCode int, doing string) harness.Outcome {
+func (s *transcript) outcome(exitCode int, doing string) harness.Outcome {
 	switch {
 	case s.results == 0 || (s.unsettled && exitCode != 0):
-		return s.brokenOff(exitCode, doing)
+		return s.incomplete(exitCode, doing)
 	case s.last.IsError:
 		return s.failed()
 	case limitBanner().MatchString(strings.TrimSpace(s.last.Text)):
@@ -69,7 +69,7 @@ func (s *story) judge(exitCode int, doing string) harness.Outcome {
 }
 
 // remarks is what a person should know of a turn that ended well.
-func (s *story) remarks() string {
+func (s *transcript) remarks() string {
 	var remarks []string
 	if n := len(s.last.Denials); n > 0 {
 		var tools []string
@@ -85,12 +85,12 @@ func (s *story) remarks() string {
 	return strings.Join(remarks, "; ")
 }
 
-// brokenOff is a stream without a last result.
-func (s *story) brokenOff(exitCode int, doing string) harness.Outcome {
+// incomplete is the outcome of a stream without a last result.
+func (s *transcript) incomplete(exitCode int, doing string) harness.Outcome {
 	switch {
 	case s.retry != nil:
 		out := s.apiOutcome(s.retry.apiError, "")
-		out.Detail = harness.ExitWords(exitCode) + " while " + retryActivity(*s.retry)
+		out.Detail = harness.DescribeExit(exitCode) + " while " + retryActivity(*s.retry)
 		return out
 	case s.limit.hit():
 		return s.usageLimit("usage limit reached")
@@ -99,7 +99,7 @@ func (s *story) brokenOff(exitCode int, doing string) harness.Outcome {
 	case exitCode == 0 && s.spoke:
 		return harness.Outcome{Kind: harness.Ended, Detail: "the client gave no result"}
 	}
-	detail := harness.ExitWords(exitCode) + " without a result"
+	detail := harness.DescribeExit(exitCode) + " without a result"
 	if doing != "" {
 		detail += ", last seen " + doing
 	}
@@ -109,8 +109,8 @@ func (s *story) brokenOff(exitCode int, doing string) harness.Outcome {
 	return harness.Outcome{Kind: harness.Crashed, Detail: detail}
 }
 
-// failed is a result that is an error.
-func (s *story) failed() harness.Outcome {
+// failed is the outcome of a result that is an error.
+func (s *transcript) failed() harness.Outcome {
 	detail := cmp.Or(strings.Join(s.last.Errors, "; "), s.last.Text, s.last.Subtype)
 	switch {
 	case s.last.Subtype == "error_max_turns", s.last.Subtype == "error_max_budget_usd":
@@ -126,7 +126,7 @@ func (s *story) failed() harness.Outcome {
 }
 
 // apiOutcome sorts an error of the API by who has to act on it.
-func (s *story) apiOutcome(e apiError, text string) harness.Outcome {
+func (s *transcript) apiOutcome(e apiError, text string) harness.Outcome {
 	out := harness.Outcome{Detail: cmp.Or(text, e.Word, fmt.Sprintf("API error %d", e.status()))}
 	if s.limit.hit() || stream.QuotaSpent(text) {
 		return s.usageLimit(out.Detail)
@@ -153,7 +153,7 @@ func apiKind(e apiError, text string) harness.Kind {
 }
 
 // usageLimit has the reset time from the event or from the text, where one is there.
-func (s *story) usageLimit(text string) harness.Outcome {
+func (s *transcript) usageLimit(text string) harness.Outcome {
 	out := harness.Outcome{Kind: harness.UsageLimit, Detail: text}
 	reset := s.limit.ResetsAt
 	if found := limitBanner().FindStringSubmatch(strings.TrimSpace(text)); found != nil {

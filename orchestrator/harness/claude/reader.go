@@ -17,28 +17,28 @@ const (
 	syntheticModel = "<synthetic>"
 )
 
-// reader follows one stream. All but doing belongs to the goroutine that writes.
+// reader reads one stream. All but activity belongs to the goroutine that writes.
 type reader struct {
-	lines   stream.Lines
-	story   story
-	session string
-	cwd     string
-	message string // id of the main conversation's newest message
-	text    string // its text
-	usage   tally
-	doing   stream.Doing
+	lines      stream.Lines
+	transcript transcript
+	session    string
+	cwd        string
+	message    string // id of the main conversation's newest message
+	text       string // its text
+	usage      tally
+	activity   stream.Activity
 }
 
 // Write implements harness.Reader.
 func (r *reader) Write(p []byte) (int, error) {
-	r.lines.Write(p, r.take)
+	r.lines.Write(p, r.parseLine)
 	return len(p), nil
 }
 
-func (r *reader) take(line []byte) {
+func (r *reader) parseLine(line []byte) {
 	e, err := parseEvent(line)
 	if err != nil {
-		r.story.ignored++
+		r.transcript.ignored++
 		return
 	}
 	if e.Session != "" {
@@ -46,79 +46,79 @@ func (r *reader) take(line []byte) {
 	}
 	switch e.Type {
 	case "system":
-		r.takeSystem(e)
+		r.parseSystem(e)
 	case "assistant":
-		r.takeAssistant(e)
+		r.parseAssistant(e)
 	case "user":
-		r.story.goOn()
-		r.doing.Set("thinking")
+		r.transcript.continued()
+		r.activity.Set("thinking")
 	case "result":
-		r.takeResult(e)
+		r.parseResult(e)
 	case "rate_limit_event":
-		r.story.limit = e.Limit
+		r.transcript.limit = e.Limit
 	case "conversation_reset":
 	default:
-		r.story.ignored++
+		r.transcript.ignored++
 	}
 }
 
-func (r *reader) takeSystem(e event) {
+func (r *reader) parseSystem(e event) {
 	switch e.Subtype {
 	case "init":
 		r.cwd = e.Cwd
-		r.doing.Set("starting")
+		r.activity.Set("starting")
 	case "api_retry":
-		r.story.retry, r.story.delay = &e, milliseconds(e.DelayMS)
-		r.doing.Set(retryActivity(e))
+		r.transcript.retry, r.transcript.delay = &e, milliseconds(e.DelayMS)
+		r.activity.Set(retryActivity(e))
 	case "status":
 		if e.Status == "compacting" {
-			r.doing.Set("compacting the conversation")
+			r.activity.Set("compacting the conversation")
 		}
 	}
 }
 
-// takeAssistant takes one content block: several lines may carry blocks of one message.
-func (r *reader) takeAssistant(e event) {
+// parseAssistant parses one content block: several lines may carry blocks of one message.
+func (r *reader) parseAssistant(e event) {
 	m := e.Message
-	r.story.goOn()
+	r.transcript.continued()
 	if e.Synthetic {
-		r.story.api, r.story.apiText = e.apiError, stream.LastBytes(textOf(m), maxErrorBytes)
+		r.transcript.api, r.transcript.apiText = e.apiError, stream.LastBytes(messageText(m), maxErrorBytes)
 		return
 	}
-	r.story.works()
-	r.usage.message(m)
-	if doing := blocksActivity(m.Content, r.cwd); doing != "" {
-		r.doing.Set(doing)
+	r.transcript.apiResponded()
+	r.usage.addMessage(m)
+	if activity := blocksActivity(m.Content, r.cwd); activity != "" {
+		r.activity.Set(activity)
 	}
 	if e.Parent != "" || m.Model == syntheticModel {
 		return
 	}
-	r.story.spoke = true
+	r.transcript.spoke = true
 	if m.ID == "" || m.ID != r.message {
 		r.message, r.text = m.ID, ""
 	}
-	if body := textOf(m); body != "" {
+	if body := messageText(m); body != "" {
 		r.text = stream.LastBytes(strings.TrimPrefix(r.text+"\n"+body, "\n"), maxTextBytes)
 	}
 }
 
-func (r *reader) takeResult(e event) {
+func (r *reader) parseResult(e event) {
 	e.Result.Text = stream.LastBytes(e.Result.Text, maxTextBytes)
-	r.story.settle(e)
-	r.usage.result(e.Session, e.Result)
-	r.doing.Set("")
+	r.transcript.addResult(e)
+	r.usage.addResult(e.Session, e.Result)
+	r.activity.Set("")
 }
 
 // Activity implements harness.Reader.
-func (r *reader) Activity() string { return r.doing.Get() }
+func (r *reader) Activity() string { return r.activity.Get() }
 
 // Outcome implements harness.Reader. A last line without a newline counts.
 func (r *reader) Outcome(exitCode int) harness.Outcome {
-	r.story.ignored += r.lines.End(r.take)
-	out := r.story.judge(exitCode, r.doing.Get())
+	r.transcript.ignored += r.lines.End(r.parseLine)
+	out := r.transcript.outcome(exitCode, r.activity.Get())
 	out.Text = r.text
-	if out.Text == "" && r.story.results > 0 && !r.story.last.IsError {
-		out.Text = r.story.last.Text
+	if out.Text == "" && r.transcript.results > 0 && !r.transcript.last.IsError {
+		out.Text = r.transcript.last.Text
 	}
 	out.Detail = text.Clause(out.Detail, stream.ClauseRunes)
 	out.Session = r.session
@@ -126,7 +126,7 @@ func (r *reader) Outcome(exitCode int) harness.Outcome {
 	return out
 }
 
-func textOf(m message) string {
+func messageText(m message) string {
 	var texts []string
 	for _, b := range m.Content {
 		if b.Type == "text" && b.Text != "" {

@@ -19,7 +19,7 @@ type tally struct {
 	lastAdded string        // id of the newest message in it
 }
 
-func (t *tally) message(m message) {
+func (t *tally) addMessage(m message) {
 	if m.ID != "" && m.ID == t.lastAdded {
 		return
 	}
@@ -29,9 +29,9 @@ func (t *tally) message(m message) {
 	t.pending.Turns++
 }
 
-func (t *tally) result(session string, r result) {
+func (t *tally) addResult(session string, r result) {
 	if session != t.session {
-		t.before = sum(t.before, t.current)
+		t.before = addUsage(t.before, t.current)
 		t.plain, t.session = harness.Usage{}, session
 	}
 	t.plain.InputTokens += r.Usage.input()
@@ -48,12 +48,12 @@ func (t *tally) result(session string, r result) {
 }
 
 func (t *tally) total() harness.Usage {
-	total := sum(sum(t.before, t.current), t.pending)
+	total := addUsage(addUsage(t.before, t.current), t.pending)
 	total.Turns = t.turns + t.pending.Turns
 	return total
 }
 
-func sum(a, b harness.Usage) harness.Usage {
+func addUsage(a, b harness.Usage) harness.Usage {
 	return harness.Usage{
 		InputTokens:  a.InputTokens + b.InputTokens,
 		OutputTokens: a.OutputTokens + b.OutputTokens,

@@ -1,8 +1,8 @@
 // Package codex adapts Codex CLI, run as `codex exec --json`, to a harness.
 //
 // The brief is read from stdin. The client chooses the id of a new conversation itself and
-// tells it in its first line; what it says of tokens counts the conversation from its
-// beginning, earlier processes included. What is said here was measured on Codex CLI
+// prints it in its first line; its token counts are of the conversation from its beginning,
+// earlier processes included. What is said here was measured on Codex CLI
 // 0.169.0; it exits 1 after an error of the API and after an interrupt.
 package codex
 
@@ -52,4 +52,4 @@ func (c codex) Launch(s harness.Spec) (harness.Launch, error) {
 }
 
 // Reader implements harness.Harness.
-func (c codex) Reader() harness.Reader { return stream.NewReader(take) }
+func (c codex) Reader() harness.Reader { return stream.NewReader(parseLine) }

@@ -1,4 +1,4 @@
-// Package command adapts any program to a harness: the brief goes in, its output is the agent's word.
+// Package command adapts any program to a harness: the brief goes in, its output is the agent's message.
 //
 // The contract with the program: the brief is on stdin, and the path of a file with the same
 // text is in ORCH_BRIEF; what it prints to stdout is its message. Exit 0 means that it ended its
@@ -83,7 +83,7 @@ func (r *reader) Outcome(exitCode int) harness.Outcome {
 		out.Kind = harness.RateLimited
 		out.RetryAfter = retryTime(body)
 	}
-	out.Detail = harness.ExitWords(exitCode)
+	out.Detail = harness.DescribeExit(exitCode)
 	if line := lastLine(body); line != "" {
 		out.Detail += ": " + line
 	}

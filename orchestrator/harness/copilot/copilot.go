@@ -1,7 +1,7 @@
 // Package copilot adapts GitHub Copilot CLI, run without a terminal, to a harness.
 //
 // The client is started as `copilot --output-format json`, the brief on stdin. What is said
-// here was measured on Copilot CLI 1.0.102: it does not tell how many tokens it used, and
+// here was measured on Copilot CLI 1.0.102: it does not report how many tokens it used, and
 // exits 0 after an interrupt.
 package copilot
 
@@ -61,4 +61,4 @@ func (c copilot) Launch(s harness.Spec) (harness.Launch, error) {
 }
 
 // Reader implements harness.Harness.
-func (c copilot) Reader() harness.Reader { return stream.NewReader(take) }
+func (c copilot) Reader() harness.Reader { return stream.NewReader(parseLine) }

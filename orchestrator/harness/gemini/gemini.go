@@ -58,4 +58,4 @@ func (g gemini) Launch(s harness.Spec) (harness.Launch, error) {
 }
 
 // Reader implements harness.Harness.
-func (g gemini) Reader() harness.Reader { return stream.NewReader(take) }
+func (g gemini) Reader() harness.Reader { return stream.NewReader(parseLine) }

@@ -168,7 +168,7 @@ type dialect interface {
 	failure(status int) object
 }
 
-// dialectOf tells the dialects apart by where they are spoken.
+// dialectOf is the dialect of the API at a path.
 func dialectOf(path string) dialect {
 	switch {
 	case strings.HasSuffix(path, "/v1/messages"):

@@ -58,7 +58,7 @@ func (c opencode) Launch(s harness.Spec) (harness.Launch, error) {
 }
 
 // Reader implements harness.Harness.
-func (c opencode) Reader() harness.Reader { return stream.NewReader(take) }
+func (c opencode) Reader() harness.Reader { return stream.NewReader(parseLine) }
 
 // event is one line: the union of what we read of the types that we know.
 type event struct {
@@ -94,28 +94,28 @@ type event struct {
 
 var errUnknown = errors.New("a line that is not known")
 
-func take(line []byte, t *stream.Told) error {
+func parseLine(line []byte, t *stream.Transcript) error {
 	var e event
-	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
+	if err := stream.IgnoreTypeMismatch(json.Unmarshal(line, &e)); err != nil {
 		return err
 	}
 	t.Session = cmp.Or(e.Session, t.Session)
 	switch e.Type {
 	case "step_start", "reasoning":
-		t.Does("thinking")
+		t.Activity("thinking")
 	case "text":
-		t.Does("")
-		t.Says(e.Part.Text)
+		t.Activity("")
+		t.Message(e.Part.Text)
 	case "tool_use":
-		t.Does(stream.Tool(e.Part.Tool, e.Part.State.Input, ""))
+		t.Activity(stream.DescribeTool(e.Part.Tool, e.Part.State.Input, ""))
 	case "step_finish":
-		takeStep(e, t)
+		parseStep(e, t)
 	case "error":
 		text := cmp.Or(e.Error.Data.Message, e.Error.Name)
 		if after := e.Error.Data.Headers["retry-after"]; after != "" {
 			text += "; retry after " + after + "s"
 		}
-		t.Fails(e.Error.Data.Status, text)
+		t.Failed(e.Error.Data.Status, text)
 	default:
 		return errUnknown
 	}
@@ -125,15 +125,15 @@ func take(line []byte, t *stream.Told) error {
 // mostUSD bounds a sum that a stream of nonsense would make infinite.
 const mostUSD = 1e6
 
-func takeStep(e event, t *stream.Told) {
+func parseStep(e event, t *stream.Transcript) {
 	n := e.Part.Tokens
 	t.Usage.InputTokens += n.Input + n.Cache.Read + n.Cache.Write
 	t.Usage.OutputTokens += n.Output + n.Reasoning
 	t.Usage.CostUSD = max(0, min(t.Usage.CostUSD+e.Part.Cost, mostUSD))
 	t.Usage.Turns++
 	if e.Part.Reason == "tool-calls" {
-		t.Does("thinking")
+		t.Activity("thinking")
 		return
 	}
-	t.Closes()
+	t.Ended()
 }

@@ -1,8 +1,8 @@
 // Package stream reads agent clients that print one JSON object a line.
 //
-// The clients differ in what a line says; what a run came to is told from the same few
-// facts. A client's own package takes its lines apart, in a [Take], and this one keeps
-// the facts, in bounded memory, and judges by them.
+// The clients differ in what a line says; how a turn ended follows from the same few facts.
+// A client's own package parses its lines, in a [ParseLine]; this one keeps the facts, in
+// bounded memory, and makes the outcome of them.
 package stream
 
 import (
@@ -18,21 +18,20 @@ const (
 	maxErrorBytes = 4 << 10
 )
 
-// Told is what a client's lines have told so far.
-type Told struct {
+// Transcript is what a client's lines have said so far.
+type Transcript struct {
 	// Session is the conversation's id.
 	Session string
-	// Usage is what was consumed.
+	// Usage is the tokens and cost so far.
 	Usage harness.Usage
-	// Closed says that the client ended the turn itself, and well.
-	Closed bool
 	// Failure is why the turn failed; nil when it did not.
 	Failure *Failure
 
-	doing Doing
-	text  string
-	open  bool // the newest message may go on
-	spoke bool
+	activity Activity
+	text     string
+	open     bool // the newest message may go on
+	answered bool // the agent said something
+	ended    bool // the client ended the turn itself, and well
 }
 
 // Failure is an error that ended a turn.
@@ -43,51 +42,51 @@ type Failure struct {
 	Status int
 }
 
-// Says takes a piece of the agent's message; pieces make one message until the agent does
+// Message records a piece of the agent's message; pieces make one message until the agent does
 // something else.
-func (t *Told) Says(piece string) {
+func (t *Transcript) Message(piece string) {
 	if !t.open {
 		t.text = ""
 	}
 	t.text = LastBytes(t.text+piece, maxTextBytes)
-	t.open, t.spoke, t.Closed = true, true, false
-	t.doing.Set("writing")
+	t.open, t.answered, t.ended = true, true, false
+	t.activity.Set("writing")
 }
 
-// Does says what the agent does now. Its next message is a new one.
-func (t *Told) Does(what string) {
-	t.open, t.Closed = false, false
-	t.doing.Set(what)
+// Activity records what the agent does now. Its next message is a new one.
+func (t *Transcript) Activity(what string) {
+	t.open, t.ended = false, false
+	t.activity.Set(what)
 }
 
-// Waits says that the client waits for the API, and why.
-func (t *Told) Waits(why string) { t.doing.Set("waiting for the API: " + why) }
+// WaitingForAPI records that the client waits for the API, and why.
+func (t *Transcript) WaitingForAPI(why string) { t.activity.Set("waiting for the API: " + why) }
 
-// Fails says that the turn failed.
-func (t *Told) Fails(status int, body string) {
-	t.Closed = false
+// Failed records that the turn failed; status is HTTP's, 0 for none.
+func (t *Transcript) Failed(status int, body string) {
+	t.ended = false
 	t.Failure = &Failure{Text: LastBytes(body, maxErrorBytes), Status: status}
 }
 
-// Closes says that the turn ended well.
-func (t *Told) Closes() {
-	t.Closed, t.open, t.Failure = true, false, nil
-	t.doing.Set("")
+// Ended records that the turn ended well.
+func (t *Transcript) Ended() {
+	t.ended, t.open, t.Failure = true, false, nil
+	t.activity.Set("")
 }
 
-// Take takes one line apart. It fails for a line that it does not understand, which is
-// counted and passed over: clients add new ones all the time.
-type Take func(line []byte, t *Told) error
+// ParseLine parses one line into the transcript. It fails for a line that it does not know, which is
+// counted and skipped: clients add new ones all the time.
+type ParseLine func(line []byte, t *Transcript) error
 
 // NewReader is a reader for one process.
-func NewReader(take Take) harness.Reader { return &reader{take: take} }
+func NewReader(take ParseLine) harness.Reader { return &reader{parse: take} }
 
-// reader follows one stream. All but told.doing belongs to the goroutine that writes.
+// reader reads one stream. All but the transcript's activity belongs to the goroutine that writes.
 type reader struct {
-	take    Take
-	lines   Lines
-	told    Told
-	ignored int
+	parse      ParseLine
+	lines      Lines
+	transcript Transcript
+	ignored    int
 }
 
 // Write implements harness.Reader.
@@ -97,37 +96,37 @@ func (r *reader) Write(p []byte) (int, error) {
 }
 
 func (r *reader) line(line []byte) {
-	if r.take(line, &r.told) != nil {
+	if r.parse(line, &r.transcript) != nil {
 		r.ignored++
 	}
 }
 
 // Activity implements harness.Reader.
-func (r *reader) Activity() string { return r.told.doing.Get() }
+func (r *reader) Activity() string { return r.transcript.activity.Get() }
 
 // Outcome implements harness.Reader. A last line without a newline counts.
 func (r *reader) Outcome(exitCode int) harness.Outcome {
 	r.ignored += r.lines.End(r.line)
 	out := r.judge(exitCode)
-	out.Text, out.Session, out.Usage = r.told.text, r.told.Session, r.told.Usage
+	out.Text, out.Session, out.Usage = r.transcript.text, r.transcript.Session, r.transcript.Usage
 	out.Detail = text.Clause(out.Detail, ClauseRunes)
 	return out
 }
 
 func (r *reader) judge(exitCode int) harness.Outcome {
-	t := &r.told
+	t := &r.transcript
 	switch {
 	case t.Failure != nil:
-		body := cmp.Or(t.Failure.Text, harness.ExitWords(exitCode))
+		body := cmp.Or(t.Failure.Text, harness.DescribeExit(exitCode))
 		return harness.Outcome{Kind: KindOf(t.Failure.Status, t.Failure.Text), Detail: body, RetryAfter: WaitIn(body)}
-	case t.Closed:
+	case t.ended:
 		return harness.Outcome{Kind: harness.Ended}
-	case exitCode == 0 && t.spoke:
+	case exitCode == 0 && t.answered:
 		return harness.Outcome{Kind: harness.Ended, Detail: "the client gave no result"}
 	}
-	detail := harness.ExitWords(exitCode) + " without a result"
-	if doing := t.doing.Get(); doing != "" {
-		detail += ", last seen " + doing
+	detail := harness.DescribeExit(exitCode) + " without a result"
+	if activity := t.activity.Get(); activity != "" {
+		detail += ", last seen " + activity
 	}
 	if r.ignored > 0 {
 		detail += fmt.Sprintf(", %d lines not understood", r.ignored)

@@ -70,7 +70,7 @@ func FuzzErrorText(f *testing.F) {
 }
 
 // take is a client whose lines are {"say":…}, {"do":…}, {"fail":…} and {"close":true}.
-func take(line []byte, t *stream.Told) error {
+func take(line []byte, t *stream.Transcript) error {
 	var e struct {
 		Say, Do, Fail string
 		Close         bool
@@ -80,13 +80,13 @@ func take(line []byte, t *stream.Told) error {
 	}
 	switch {
 	case e.Close:
-		t.Closes()
+		t.Ended()
 	case e.Fail != "":
-		t.Fails(0, e.Fail)
+		t.Failed(0, e.Fail)
 	case e.Do != "":
-		t.Does(e.Do)
+		t.Activity(e.Do)
 	case e.Say != "":
-		t.Says(e.Say)
+		t.Message(e.Say)
 	default:
 		return errors.New("unknown")
 	}
@@ -127,6 +127,6 @@ func TestTool(t *testing.T) {
 		"tool":          {"", `7`},
 		"grep: x":       {"grep", `{"pattern":"x","description":"look"}`},
 	} {
-		require.Equal(t, want, stream.Tool(in[0], json.RawMessage(in[1]), "/w"))
+		require.Equal(t, want, stream.DescribeTool(in[0], json.RawMessage(in[1]), "/w"))
 	}
 }

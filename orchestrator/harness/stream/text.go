@@ -13,14 +13,14 @@ import (
 // ClauseRunes is how long a clause for a person is at most.
 const ClauseRunes = 160
 
-// Doing is what an agent does now. It is safe for concurrent use; the zero Doing is nothing.
-type Doing struct {
+// Activity is what an agent does now. It is safe for concurrent use; the zero Doing is nothing.
+type Activity struct {
 	mu   sync.Mutex
 	what string
 }
 
 // Set says what it does now, in one clause; "" for nothing.
-func (d *Doing) Set(what string) {
+func (d *Activity) Set(what string) {
 	what = text.Clause(what, ClauseRunes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -28,7 +28,7 @@ func (d *Doing) Set(what string) {
 }
 
 // Get is what it does now.
-func (d *Doing) Get() string {
+func (d *Activity) Get() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.what
@@ -47,11 +47,11 @@ type toolInput struct {
 	Description string `json:"description"`
 }
 
-// Tool says what a call of a tool does, like "Bash: go test ./..." or "Edit internal/x.go".
+// DescribeTool says what a call of a tool does, like "Bash: go test ./..." or "Edit internal/x.go".
 // Paths below dir are shortened.
-func Tool(name string, input json.RawMessage, dir string) string {
+func DescribeTool(name string, input json.RawMessage, dir string) string {
 	var in toolInput
-	if Tolerate(json.Unmarshal(input, &in)) != nil {
+	if IgnoreTypeMismatch(json.Unmarshal(input, &in)) != nil {
 		in = toolInput{}
 	}
 	separator := ": "
@@ -84,9 +84,9 @@ func LastBytes(s string, limit int) string {
 	return strings.Clone(s)
 }
 
-// Tolerate makes a field of another type than expected no error: it was left empty. Only
+// IgnoreTypeMismatch makes a field of another type than expected no error: it was left empty. Only
 // what is not JSON at all, or no object, is one.
-func Tolerate(err error) error {
+func IgnoreTypeMismatch(err error) error {
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) && mismatch.Field != "" {
 		return nil

@@ -61,7 +61,9 @@ func TestCovered(t *testing.T) {
 // TestClean: a plan is kept without secrets, and still tells itself from another.
 func TestClean(t *testing.T) {
 	t.Parallel()
-	clean := func(s string) string { return strings.NewReplacer("canary", "[redacted]", "other", "[redacted]").Replace(s) }
+	clean := func(s string) string {
+		return strings.NewReplacer("canary", "[redacted]", "other", "[redacted]").Replace(s)
+	}
 	now, all := plan.New(gate("one", "a"), gate("two", "push canary"), gate("zwei", "z")), []plan.Part{plan.Settings, plan.Hooks}
 	kept := now.Clean(clean)
 	require.NotContains(t, kept.Show(), "canary")

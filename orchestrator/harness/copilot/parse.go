@@ -29,41 +29,41 @@ type event struct {
 
 var errUnknown = errors.New("a line that is not known")
 
-func take(line []byte, t *stream.Told) error {
+func parseLine(line []byte, t *stream.Transcript) error {
 	var e event
-	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
+	if err := stream.IgnoreTypeMismatch(json.Unmarshal(line, &e)); err != nil {
 		return err
 	}
 	switch e.Type {
 	case "user.message", "assistant.turn_start", "tool.execution_complete":
-		t.Does("thinking")
+		t.Activity("thinking")
 	case "assistant.message":
 		t.Usage.Turns++
 		t.Failure = nil // the API answers
 		if e.Data.Content != "" {
-			t.Does("")
-			t.Says(e.Data.Content)
+			t.Activity("")
+			t.Message(e.Data.Content)
 		}
 	case "tool.execution_start":
-		t.Does(stream.Tool(e.Data.Tool, e.Data.Arguments, ""))
+		t.Activity(stream.DescribeTool(e.Data.Tool, e.Data.Arguments, ""))
 	case "model.call_failure":
-		t.Waits(fmt.Sprintf("%d %s", e.Data.Status, e.Data.Error))
+		t.WaitingForAPI(fmt.Sprintf("%d %s", e.Data.Status, e.Data.Error))
 	case "session.error":
-		t.Fails(status(e), e.Data.Message)
+		t.Failed(status(e), e.Data.Message)
 	case "result":
 		t.Session = cmp.Or(e.Session, t.Session)
 		if e.ExitCode == 0 && t.Failure == nil {
-			t.Closes()
+			t.Ended()
 		}
 	default:
-		if !strings.Contains(e.Type, ".") { // of those with a dot many are of no matter
+		if !strings.Contains(e.Type, ".") { // many of those with a dot are irrelevant
 			return errUnknown
 		}
 	}
 	return nil
 }
 
-// status is HTTP's, as far as the client tells; its own word for an error stands in.
+// status is HTTP's, as far as the client names it; else it follows from its own word for an error.
 func status(e event) int {
 	switch {
 	case e.Data.Status != 0:

@@ -29,9 +29,9 @@ type event struct {
 
 var errUnknown = errors.New("a line that is not known")
 
-func take(line []byte, t *stream.Told) error {
+func parseLine(line []byte, t *stream.Transcript) error {
 	var e event
-	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
+	if err := stream.IgnoreTypeMismatch(json.Unmarshal(line, &e)); err != nil {
 		return err
 	}
 	if e.Session != "" {
@@ -39,29 +39,29 @@ func take(line []byte, t *stream.Told) error {
 	}
 	switch e.Type {
 	case "init", "tool_result":
-		t.Does("thinking")
+		t.Activity("thinking")
 	case "message":
 		if e.Role == "assistant" {
-			t.Says(e.Content)
+			t.Message(e.Content)
 		}
 	case "tool_use":
 		t.Usage.Turns++
-		t.Does(stream.Tool(e.Tool, e.Parameters, ""))
+		t.Activity(stream.DescribeTool(e.Tool, e.Parameters, ""))
 	case "error": // a warning, such as a stop hook that sends the agent back
-		t.Does(e.Message)
+		t.Activity(e.Message)
 	case "result":
-		takeResult(e, t)
+		parseResult(e, t)
 	default:
 		return errUnknown
 	}
 	return nil
 }
 
-func takeResult(e event, t *stream.Told) {
+func parseResult(e event, t *stream.Transcript) {
 	t.Usage = harness.Usage{InputTokens: e.Stats.Input, OutputTokens: e.Stats.Output, Turns: t.Usage.Turns + 1}
 	if e.Status == "success" {
-		t.Closes()
+		t.Ended()
 		return
 	}
-	t.Fails(0, e.Error.Message)
+	t.Failed(0, e.Error.Message)
 }

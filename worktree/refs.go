@@ -19,33 +19,33 @@ const maxLog = 64 << 20
 
 // view is where an attempt's branch and the HEAD of its worktree are.
 type view struct {
-	at       git.Commit   // what the branch points at; empty when it is gone
-	branch   git.Commit   // the same, where that commit can be read
-	head     git.Commit   // HEAD; empty when unborn or gone
-	attached bool         // HEAD is the branch, by name
-	merging  []git.Commit // the other parents of a merge under way
-	picking  bool         // a cherry-pick or a revert is under way
-	rebasing bool         // a rebase is under way
-	log      []git.Commit // where HEAD has been
-	lost     []git.Commit // what of the branch and HEAD cannot be read
+	branchRef git.Commit   // what the branch points at; empty when it is gone
+	branch    git.Commit   // the same, where that commit can be read
+	head      git.Commit   // HEAD; empty when unborn or gone
+	attached  bool         // HEAD is the branch, by name
+	merging   []git.Commit // the other parents of a merge under way
+	picking   bool         // a cherry-pick or a revert is under way
+	rebasing  bool         // a rebase is under way
+	log       []git.Commit // where HEAD has been
+	lost      []git.Commit // what of the branch and HEAD cannot be read
 }
 
-// look reads the references; none of the agent's files.
-func (s *Store) look(ctx context.Context, l linked, names engine.Names) (v view, err error) {
-	if v.at, err = s.tip(ctx, names.Branch); err != nil {
+// readRefs reads the references; none of the agent's files.
+func (s *Store) readRefs(ctx context.Context, l linked, names engine.Names) (v view, err error) {
+	if v.branchRef, err = s.tip(ctx, names.Branch); err != nil {
 		return v, err
 	}
-	v.branch = v.at
+	v.branch = v.branchRef
 	if l.hasAdmin() {
-		if v, err = s.lookAtAdmin(ctx, l, names, v); err != nil {
+		if v, err = s.readAdmin(ctx, l, names, v); err != nil {
 			return v, err
 		}
 	}
 	return s.onlyReadable(ctx, v)
 }
 
-// lookAtAdmin adds what the admin directory says.
-func (s *Store) lookAtAdmin(ctx context.Context, l linked, names engine.Names, v view) (view, error) {
+// readAdmin adds what the admin directory says.
+func (s *Store) readAdmin(ctx context.Context, l linked, names engine.Names, v view) (view, error) {
 	file := func(name string) string {
 		content, err := l.common.ReadFile(filepath.Join(l.admin, name), maxLog)
 		if err != nil {
@@ -65,7 +65,7 @@ func (s *Store) lookAtAdmin(ctx context.Context, l linked, names engine.Names, v
 			v.merging = append(v.merging, git.Commit(id))
 		}
 	}
-	v.log = reflog(file("logs/HEAD"))
+	v.log = parseReflog(file("logs/HEAD"))
 	if stash := strings.TrimSpace(file("MERGE_AUTOSTASH")); isID(stash) {
 		v.log = append(v.log, git.Commit(stash))
 	}
@@ -123,8 +123,8 @@ func idLines(ids []git.Commit) string {
 	return b.String()
 }
 
-// reflog are the commits that a reflog names, "old new who when TAB what" a line.
-func reflog(text string) (ids []git.Commit) {
+// parseReflog are the commits that a reflog names, "old new who when TAB what" a line.
+func parseReflog(text string) (ids []git.Commit) {
 	for line := range strings.Lines(text) {
 		fields := strings.SplitN(line, " ", 3)
 		if len(fields) < 3 {
@@ -149,10 +149,10 @@ func (v view) tips() []git.Commit {
 	return append([]git.Commit{v.head, v.branch}, v.log...)
 }
 
-// newest is the work that counts: the one of HEAD and the branch that has the other, or
+// newestWork is the work that counts: the one of HEAD and the branch that has the other, or
 // else the younger. While a rebase is under way the branch still has all of it. Without either,
 // or with nothing that base has not, it is base.
-func (s *Store) newest(ctx context.Context, v view, base git.Commit) (git.Commit, error) {
+func (s *Store) newestWork(ctx context.Context, v view, base git.Commit) (git.Commit, error) {
 	c := v.head
 	switch {
 	case v.head == v.branch:
@@ -186,15 +186,15 @@ func (s *Store) younger(ctx context.Context, a, b git.Commit) (git.Commit, error
 		return "", err
 	}
 	first, second, _ := strings.Cut(times, "\n")
-	if seconds(first) >= seconds(second) {
+	if parseSeconds(first) >= parseSeconds(second) {
 		return a, nil
 	}
 	return b, nil
 }
 
-// seconds is a time that git prints; one that it cannot print, as of a commit that an agent has written by
+// parseSeconds is a time that git prints; one that it cannot print, as of a commit that an agent has written by
 // hand, is the oldest.
-func seconds(text string) int64 {
+func parseSeconds(text string) int64 {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return math.MinInt64

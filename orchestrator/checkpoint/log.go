@@ -1,8 +1,7 @@
 // Package checkpoint keeps an iteration loop and its checkpoints on disk.
 //
-// A book is a folder with a journal: each step is written down, safe on disk, before it
-// counts, and opening the book again goes through the steps once more. So a process that is
-// killed between any two of them loses nothing.
+// A log is a folder with a journal: each step is on disk before it takes effect, and opening
+// the log replays the steps. So a process that is killed between any two of them loses nothing.
 package checkpoint
 
 import (
@@ -26,52 +25,52 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// The triggers of checkpoints that orch makes itself; a person's or an agent's say their own.
+// The triggers of checkpoints that orch makes itself; people and agents name their own.
 const (
 	AutoIteration = "auto_iteration" // an iteration has begun
 	Turn          = "turn"           // an agent of a run has ended a turn
-	Manual        = "manual"         // somebody asked for it
+	Manual        = "manual"         // a person or an agent asked for it
 )
 
-// Checkpoint is a point that an agent can go on from.
+// Checkpoint is a point that an agent can resume from.
 type Checkpoint struct {
 	ID              string          `json:"checkpointId"`              // names it among those of the task
 	TaskID          string          `json:"taskId"`                    // the id of the task in the tracker
 	Sequence        int             `json:"sequence"`                  // its number among them, from 1
 	Trigger         string          `json:"trigger"`                   // why it was made
-	ExecutionPhase  string          `json:"executionPhase,omitempty"`  // what the agent was at, such as implementation
+	ExecutionPhase  string          `json:"executionPhase,omitempty"`  // what the agent worked on, such as implementation
 	ExecutionStep   int             `json:"executionStep,omitempty"`   // which step of that
-	AgentContext    json.RawMessage `json:"agentContext,omitempty"`    // what the agent wanted to know again, any JSON; absent for nothing
+	AgentContext    json.RawMessage `json:"agentContext,omitempty"`    // what the agent wants to have when it resumes, any JSON; absent for nothing
 	FilesModified   []string        `json:"filesModified,omitempty"`   // as the agent names them
 	DraftContent    string          `json:"draftContent,omitempty"`    // a draft that is in no file yet
 	DraftType       string          `json:"draftType,omitempty"`       // what kind of draft that is
 	Notes           string          `json:"notes,omitempty"`           // on the iteration before, by its agent, or how a turn ended
 	IterationNumber int             `json:"iterationNumber,omitempty"` // of the current iteration, from 1; 0 without a loop
 	CreatedAt       time.Time       `json:"createdAt"`                 // when it was made, UTC
-	ExpiresAt       time.Time       `json:"expiresAt,omitzero"`        // when it is no longer gone on from, UTC; zero: never by itself
+	ExpiresAt       time.Time       `json:"expiresAt,omitzero"`        // when it can no longer be resumed from, UTC; zero: never by itself
 	Expired         bool            `json:"expired,omitempty"`         // it has expired by hand
 }
 
-// live reports whether it can be gone on from.
-func (c Checkpoint) live(now time.Time) bool {
+// usable reports whether it can be resumed from.
+func (c Checkpoint) usable(now time.Time) bool {
 	return !c.Expired && (c.ExpiresAt.IsZero() || now.Before(c.ExpiresAt))
 }
 
-// The ways in which a book refuses; nothing has changed then.
+// The errors of a log that refuses a step; nothing has changed then.
 var (
 	// ErrNoLoop says that no loop was started.
 	ErrNoLoop = errors.New("no iteration loop was started for this task")
-	// ErrActive says that a loop goes on already.
+	// ErrActive says that a loop is active already.
 	ErrActive = errors.New("an iteration loop goes on already for this task")
-	// ErrNotFound says that there is no such checkpoint that can be gone on from.
+	// ErrNotFound says that there is no such checkpoint that can be resumed from.
 	ErrNotFound = errors.New("no such checkpoint")
-	// ErrHeld says that another process has the book open.
+	// ErrHeld says that another process has the log open.
 	ErrHeld = errors.New("another process works on this loop")
-	// ErrContext says that what an agent wants kept is not JSON, or too much.
+	// ErrContext says that an agent's context is not JSON, or too large.
 	ErrContext = errors.New("no agent context")
 )
 
-// The bounds on what an agent may have kept, in bytes, and on its words.
+// The bounds on an agent's context, draft and output, in bytes.
 const (
 	maxContext = 256 << 10
 	maxDraft   = 1 << 20
@@ -104,28 +103,28 @@ const (
 	removed      = "removed"
 )
 
-// Book is a task's loop with its checkpoints, open for one process.
-type Book struct {
-	journal *journal.Journal
-	lock    *flock.Flock
-	now     func() time.Time
-	loop    *iteration.Loop // nil before one was started
-	points  []Checkpoint    // in order
-	made    int             // checkpoints ever, for their sequence
-	secrets *redact.Redactor
-	tell    func(Step) error // nil for nobody
+// Log is a task's loop with its checkpoints, open for one process.
+type Log struct {
+	journal     *journal.Journal
+	lock        *flock.Flock
+	now         func() time.Time
+	loop        *iteration.Loop // nil before one was started
+	checkpoints []Checkpoint    // in order
+	created     int             // how many checkpoints were ever created, for their sequence
+	secrets     *redact.Redactor
+	onStep      func(Step) error // nil for none
 }
 
-// RedactBy has secrets taken out of all that is kept from now on.
-func (b *Book) RedactBy(r *redact.Redactor) { b.secrets = r }
+// RedactBy takes secrets out of all steps from now on.
+func (log *Log) RedactBy(r *redact.Redactor) { log.secrets = r }
 
-// Folder is where an attempt's book is, in the attempt's own folder.
-const Folder = "iterations"
+// DirName is the name of the folder of an attempt's log, in the attempt's own folder.
+const DirName = "iterations"
 
-// In is where the book of an attempt is whose folder is given.
-func In(attempt string) string { return filepath.Join(attempt, Folder) }
+// Dir is the folder of the log of an attempt, which has the folder attempt.
+func Dir(attempt string) string { return filepath.Join(attempt, DirName) }
 
-// Prune forgets the book in dir: the loop and its checkpoints. What else is there stays.
+// Prune removes the log in dir: the loop and its checkpoints. Other files there stay.
 func Prune(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "journal.*"))
 	for _, path := range append(files, filepath.Join(dir, "lock")) {
@@ -139,40 +138,40 @@ func Prune(dir string) error {
 	return nil
 }
 
-// lockWait is how long another process is waited for.
+// lockWait is how long Open waits for another process.
 const lockWait = 5 * time.Second
 
-// Open opens the book in dir, a private folder that is made where it is missing. It fails
+// Open opens the log in dir, a private folder that is made where it is missing. It fails
 // with [ErrHeld], or as a journal does.
-func Open(ctx context.Context, dir string, now func() time.Time) (*Book, error) {
+func Open(ctx context.Context, dir string, now func() time.Time) (*Log, error) {
 	lock := filepath.Join(dir, "lock")
-	files, err := below(dir)
+	files, err := openParent(dir)
 	if err == nil {
 		err = errors.Join(files.Plain(lock), files.Close())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("opening the loop: %w", err)
 	}
-	b := &Book{lock: flock.New(lock, flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags)), now: now}
+	log := &Log{lock: flock.New(lock, flock.SetPermissions(0o600), flock.SetFlag(private.LockFlags)), now: now}
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	if ok, err := b.lock.TryLockContext(wait, 20*time.Millisecond); !ok {
+	if ok, err := log.lock.TryLockContext(wait, 20*time.Millisecond); !ok {
 		return nil, errors.Join(ErrHeld, err)
 	}
 	j, recovered, err := journal.Open(dir, now)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the loop: %w", err), b.lock.Unlock())
+		return nil, errors.Join(fmt.Errorf("opening the loop: %w", err), log.lock.Unlock())
 	}
-	b.journal = j
-	if err := b.replay(recovered); err != nil {
-		return nil, errors.Join(err, b.Close())
+	log.journal = j
+	if err := log.replay(recovered); err != nil {
+		return nil, errors.Join(err, log.Close())
 	}
-	return b, nil
+	return log, nil
 }
 
-// Read is the book in dir as it stands, not to be written to, without a lock. It fails with
+// Read reads the log in dir, without a lock; it cannot be written to. It fails with
 // [ErrNoLoop] when there is none.
-func Read(dir string, now func() time.Time) (*Book, error) {
+func Read(dir string, now func() time.Time) (*Log, error) {
 	recovered, err := journal.Read(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, ErrNoLoop
@@ -180,61 +179,61 @@ func Read(dir string, now func() time.Time) (*Book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the loop: %w", err)
 	}
-	b := &Book{now: now}
-	return b, b.replay(recovered)
+	log := &Log{now: now}
+	return log, log.replay(recovered)
 }
 
-// LoopIn is the loop of the book in dir as it stands. It fails with [ErrNoLoop] where there is
-// no book, or checkpoints alone.
-func LoopIn(dir string, now func() time.Time) (iteration.Loop, error) {
-	b, err := Read(dir, now)
+// ReadLoop reads the loop of the log in dir. It fails with [ErrNoLoop] where there is
+// no log, or checkpoints alone.
+func ReadLoop(dir string, now func() time.Time) (iteration.Loop, error) {
+	log, err := Read(dir, now)
 	if err != nil {
 		return iteration.Loop{}, err
 	}
-	return b.Loop()
+	return log.Loop()
 }
 
-func (b *Book) replay(recovered journal.Recovery) error {
+func (log *Log) replay(recovered journal.Recovery) error {
 	for _, r := range recovered.Records {
 		var e event
 		if err := json.Unmarshal(r.Event, &e); err != nil {
 			return fmt.Errorf("reading step %d of the loop: %w", r.Seq, err)
 		}
-		if err := b.apply(e); err != nil {
+		if err := log.apply(e); err != nil {
 			return fmt.Errorf("step %d of the loop: %w", r.Seq, err)
 		}
 	}
 	return nil
 }
 
-// Close ends the use of the book.
-func (b *Book) Close() error {
-	return errors.Join(b.journal.Close(), b.lock.Unlock())
+// Close closes the log for this process.
+func (log *Log) Close() error {
+	return errors.Join(log.journal.Close(), log.lock.Unlock())
 }
 
-// record tries steps, writes them down together, and only then does them.
-func (b *Book) record(steps ...event) error {
-	trial, events := *b, make([]any, 0, len(steps))
+// record tries steps, appends them to the journal together, and only then applies them.
+func (log *Log) record(steps ...event) error {
+	trial, events := *log, make([]any, 0, len(steps))
 	for n := range steps {
-		steps[n] = steps[n].without(b.secrets)
-		steps[n].At = b.now().UTC()
+		steps[n] = steps[n].redacted(log.secrets)
+		steps[n].At = log.now().UTC()
 		if err := trial.apply(steps[n]); err != nil {
 			return err
 		}
 		events = append(events, steps[n])
 	}
-	if err := b.told(steps, trial.loop); err != nil {
+	if err := log.report(steps, trial.loop); err != nil {
 		return err
 	}
-	if _, err := b.journal.AppendAll(events...); err != nil {
-		return fmt.Errorf("writing down the step %s: %w", steps[0].Kind, err)
+	if _, err := log.journal.AppendAll(events...); err != nil {
+		return fmt.Errorf("recording the step %s: %w", steps[0].Kind, err)
 	}
-	b.loop, b.points, b.made = trial.loop, trial.points, trial.made
+	log.loop, log.checkpoints, log.created = trial.loop, trial.checkpoints, trial.created
 	return nil
 }
 
-// without is the step with the texts of agents, rules and hooks redacted.
-func (e event) without(r *redact.Redactor) event {
+// redacted is the step with the texts of agents, rules and hooks redacted.
+func (e event) redacted(r *redact.Redactor) event {
 	if r == nil {
 		return e
 	}
@@ -267,50 +266,50 @@ func (e event) without(r *redact.Redactor) event {
 	return e
 }
 
-// apply does a step. It is a function of the book and the event alone.
-func (b *Book) apply(e event) error {
+// apply applies a step. It is a function of the log and the event alone.
+func (log *Log) apply(e event) error {
 	switch e.Kind {
 	case started:
-		if b.loop != nil && b.loop.Done == "" {
+		if log.loop != nil && log.loop.Done == "" {
 			return ErrActive
 		}
 		l, err := iteration.Start(e.TaskID, *e.Config)
 		if err != nil {
 			return err
 		}
-		b.loop = &l
+		log.loop = &l
 		return nil
 	case checkpointed:
-		b.made++
-		b.points = append(slices.Clone(b.points), *e.Checkpoint)
-		if b.loop != nil && e.Checkpoint.AgentContext != nil {
-			l := *b.loop
+		log.created++
+		log.checkpoints = append(slices.Clone(log.checkpoints), *e.Checkpoint)
+		if log.loop != nil && e.Checkpoint.AgentContext != nil {
+			l := *log.loop
 			l.AgentContext = e.Checkpoint.AgentContext
-			b.loop = &l
+			log.loop = &l
 		}
 		return nil
 	case expired:
-		b.points = slices.Clone(b.points)
-		for n := range b.points {
-			b.points[n].Expired = b.points[n].Expired || slices.Contains(e.IDs, b.points[n].ID)
+		log.checkpoints = slices.Clone(log.checkpoints)
+		for n := range log.checkpoints {
+			log.checkpoints[n].Expired = log.checkpoints[n].Expired || slices.Contains(e.IDs, log.checkpoints[n].ID)
 		}
 		return nil
 	case removed:
-		b.points = slices.DeleteFunc(slices.Clone(b.points), func(c Checkpoint) bool { return slices.Contains(e.IDs, c.ID) })
+		log.checkpoints = slices.DeleteFunc(slices.Clone(log.checkpoints), func(c Checkpoint) bool { return slices.Contains(e.IDs, c.ID) })
 		return nil
 	}
-	if b.loop == nil {
+	if log.loop == nil {
 		return ErrNoLoop
 	}
-	l, err := step(*b.loop, e)
+	l, err := applyStep(*log.loop, e)
 	if err == nil {
-		b.loop = &l
+		log.loop = &l
 	}
 	return err
 }
 
-// step is a step of the loop itself.
-func step(l iteration.Loop, e event) (iteration.Loop, error) {
+// applyStep applies a step to the loop itself.
+func applyStep(l iteration.Loop, e event) (iteration.Loop, error) {
 	switch e.Kind {
 	case validated:
 		l, _, err := l.Validate(*e.Verdict, e.Output, e.Hook, e.At)
@@ -325,37 +324,37 @@ func step(l iteration.Loop, e event) (iteration.Loop, error) {
 	return l, fmt.Errorf("a step that is not known: %q", e.Kind)
 }
 
-// Loop is the loop as it stands. It fails with [ErrNoLoop].
-func (b *Book) Loop() (iteration.Loop, error) {
-	if b.loop == nil {
+// Loop is the current state of the loop. It fails with [ErrNoLoop].
+func (log *Log) Loop() (iteration.Loop, error) {
+	if log.loop == nil {
 		return iteration.Loop{}, ErrNoLoop
 	}
-	return *b.loop, nil
+	return *log.loop, nil
 }
 
 // Start begins a loop, with the checkpoint of its first iteration. It fails with
 // [ErrActive], or [iteration.ErrConfig].
-func (b *Book) Start(task string, c iteration.Config) (Checkpoint, error) {
-	point := b.point(Checkpoint{TaskID: task, Trigger: AutoIteration, ExecutionPhase: "iteration", ExecutionStep: 1, IterationNumber: 1})
-	return point, b.record(event{Kind: started, TaskID: task, Config: &c}, event{Kind: checkpointed, Checkpoint: &point})
+func (log *Log) Start(task string, c iteration.Config) (Checkpoint, error) {
+	point := log.stamp(Checkpoint{TaskID: task, Trigger: AutoIteration, ExecutionPhase: "iteration", ExecutionStep: 1, IterationNumber: 1})
+	return point, log.record(event{Kind: started, TaskID: task, Config: &c}, event{Kind: checkpointed, Checkpoint: &point})
 }
 
 // Validate ends the iteration by a verdict, by what the agent has said, and by what the
 // task's hooks say.
-func (b *Book) Validate(v validation.Verdict, output string, hook iteration.Hook) (iteration.Outcome, error) {
+func (log *Log) Validate(v validation.Verdict, output string, hook iteration.Hook) (iteration.Outcome, error) {
 	if len(output) > maxOutput {
 		output = strings.ToValidUTF8(output[len(output)-maxOutput:], "")
 	}
-	if err := b.record(event{Kind: validated, Verdict: &v, Output: output, Hook: hook}); err != nil {
+	if err := log.record(event{Kind: validated, Verdict: &v, Output: output, Hook: hook}); err != nil {
 		return iteration.Outcome{}, err
 	}
-	return *b.loop.Last, nil
+	return *log.loop.Last, nil
 }
 
 // Next goes on to the next iteration, with a checkpoint for it: the agent's context carries
 // over, a draft does not. The notes are the agent's on the iteration that it leaves.
-func (b *Book) Next(notes string) (Checkpoint, error) {
-	l, err := b.Loop()
+func (log *Log) Next(notes string) (Checkpoint, error) {
+	l, err := log.Loop()
 	if err != nil {
 		return Checkpoint{}, err
 	}
@@ -363,29 +362,29 @@ func (b *Book) Next(notes string) (Checkpoint, error) {
 		notes = strings.ToValidUTF8(notes[:maxOutput], "")
 	}
 	n := l.Iteration + 1
-	point := b.point(Checkpoint{TaskID: l.TaskID, Trigger: AutoIteration, ExecutionPhase: "iteration", ExecutionStep: n, IterationNumber: n, AgentContext: l.AgentContext, Notes: notes})
-	return point, b.record(event{Kind: advanced}, event{Kind: checkpointed, Checkpoint: &point})
+	point := log.stamp(Checkpoint{TaskID: l.TaskID, Trigger: AutoIteration, ExecutionPhase: "iteration", ExecutionStep: n, IterationNumber: n, AgentContext: l.AgentContext, Notes: notes})
+	return point, log.record(event{Kind: advanced}, event{Kind: checkpointed, Checkpoint: &point})
 }
 
-// End completes the loop, or gives it up.
-func (b *Book) End() (iteration.Loop, error) {
-	if err := b.record(event{Kind: ended}); err != nil {
+// End completes the loop, or abandons it.
+func (log *Log) End() (iteration.Loop, error) {
+	if err := log.record(event{Kind: ended}); err != nil {
 		return iteration.Loop{}, err
 	}
-	return *b.loop, nil
+	return *log.loop, nil
 }
 
-// Limit sets the maximum of iterations in flight.
-func (b *Book) Limit(n int) (iteration.Loop, error) {
-	if err := b.record(event{Kind: limited, Limit: n}); err != nil {
+// SetLimit sets the maximum number of iterations of the loop that is active.
+func (log *Log) SetLimit(n int) (iteration.Loop, error) {
+	if err := log.record(event{Kind: limited, Limit: n}); err != nil {
 		return iteration.Loop{}, err
 	}
-	return *b.loop, nil
+	return *log.loop, nil
 }
 
 // Create makes a checkpoint; its id, sequence, time and iteration are set here. It fails
 // with [ErrContext].
-func (b *Book) Create(c Checkpoint) (Checkpoint, error) {
+func (log *Log) Create(c Checkpoint) (Checkpoint, error) {
 	switch {
 	case c.AgentContext != nil && !json.Valid(c.AgentContext):
 		return Checkpoint{}, fmt.Errorf("%w: not JSON", ErrContext)
@@ -395,29 +394,29 @@ func (b *Book) Create(c Checkpoint) (Checkpoint, error) {
 		return Checkpoint{}, fmt.Errorf("%w: a draft of %d bytes; %d at most", ErrContext, len(c.DraftContent), maxDraft)
 	}
 	c.IterationNumber = 0
-	if b.loop != nil {
-		c.IterationNumber = b.loop.Iteration
+	if log.loop != nil {
+		c.IterationNumber = log.loop.Iteration
 	}
-	c = b.point(c)
-	return c, b.record(event{Kind: checkpointed, Checkpoint: &c})
+	c = log.stamp(c)
+	return c, log.record(event{Kind: checkpointed, Checkpoint: &c})
 }
 
-// point gives a checkpoint its id, its sequence and its time.
-func (b *Book) point(c Checkpoint) Checkpoint {
-	now, prefix := b.now().UTC(), "CP"
+// stamp gives a checkpoint its id, its sequence and its time.
+func (log *Log) stamp(c Checkpoint) Checkpoint {
+	now, prefix := log.now().UTC(), "CP"
 	if c.Trigger == AutoIteration {
 		prefix = "IT"
 	}
-	c.CreatedAt, c.Sequence, c.Expired = now, b.made+1, false
+	c.CreatedAt, c.Sequence, c.Expired = now, log.created+1, false
 	c.ID = fmt.Sprintf("%s-%d-%s", prefix, now.UnixMilli(), strings.ToLower(rand.Text()[:6]))
 	return c
 }
 
-// Newest is the checkpoint of an id, or with "" the newest, that can be gone on from. It
+// Find is the checkpoint with an id, or with "" the newest, that can be resumed from. It
 // fails with [ErrNotFound].
-func (b *Book) Newest(id string) (Checkpoint, error) {
-	for _, c := range slices.Backward(b.points) {
-		if (id == "" || c.ID == id) && c.live(b.now()) {
+func (log *Log) Find(id string) (Checkpoint, error) {
+	for _, c := range slices.Backward(log.checkpoints) {
+		if (id == "" || c.ID == id) && c.usable(log.now()) {
 			return c, nil
 		}
 	}
@@ -427,35 +426,34 @@ func (b *Book) Newest(id string) (Checkpoint, error) {
 	return Checkpoint{}, ErrNotFound
 }
 
-// Began is when the current iteration began, as far as its checkpoint is still there; else
-// now.
-func (b *Book) Began() time.Time {
-	for _, c := range slices.Backward(b.points) {
+// Began is when the current iteration began, if its checkpoint is still there; else now.
+func (log *Log) Began() time.Time {
+	for _, c := range slices.Backward(log.checkpoints) {
 		if c.Trigger == AutoIteration {
 			return c.CreatedAt
 		}
 	}
-	return b.now().UTC()
+	return log.now().UTC()
 }
 
 // List are all checkpoints, oldest first.
-func (b *Book) List() []Checkpoint { return slices.Clone(b.points) }
+func (log *Log) List() []Checkpoint { return slices.Clone(log.checkpoints) }
 
-// Expire keeps a checkpoint from being gone on from. It fails with [ErrNotFound].
-func (b *Book) Expire(id string) error {
-	if _, err := b.Newest(id); err != nil {
+// Expire marks a checkpoint as one not to be resumed from. It fails with [ErrNotFound].
+func (log *Log) Expire(id string) error {
+	if _, err := log.Find(id); err != nil {
 		return err
 	}
-	return b.record(event{Kind: expired, IDs: []string{id}})
+	return log.record(event{Kind: expired, IDs: []string{id}})
 }
 
-// CleanUp forgets checkpoints that have expired, and of the others all but the newest keep.
-// It says how many.
-func (b *Book) CleanUp(keep int) (int, error) {
+// CleanUp removes checkpoints that have expired, and of the others all but the newest keep.
+// It returns how many.
+func (log *Log) CleanUp(keep int) (int, error) {
 	var ids []string
 	kept := 0
-	for _, c := range slices.Backward(b.points) {
-		if c.live(b.now()) && kept < keep {
+	for _, c := range slices.Backward(log.checkpoints) {
+		if c.usable(log.now()) && kept < keep {
 			kept++
 			continue
 		}
@@ -464,5 +462,5 @@ func (b *Book) CleanUp(keep int) (int, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
-	return len(ids), b.record(event{Kind: removed, IDs: ids})
+	return len(ids), log.record(event{Kind: removed, IDs: ids})
 }

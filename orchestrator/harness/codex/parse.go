@@ -40,52 +40,52 @@ type usage struct {
 
 var errUnknown = errors.New("a line that is not known")
 
-func take(line []byte, t *stream.Told) error {
+func parseLine(line []byte, t *stream.Transcript) error {
 	var e event
-	if err := stream.Tolerate(json.Unmarshal(line, &e)); err != nil {
+	if err := stream.IgnoreTypeMismatch(json.Unmarshal(line, &e)); err != nil {
 		return err
 	}
 	switch e.Type {
 	case "thread.started":
 		t.Session = e.Thread
 	case "turn.started":
-		t.Does("thinking")
+		t.Activity("thinking")
 	case "item.started", "item.updated", "item.completed":
-		takeItem(e.Item, t)
+		parseItem(e.Item, t)
 	case "turn.completed":
 		t.Usage = harness.Usage{InputTokens: e.Usage.Input, OutputTokens: e.Usage.Output, Turns: t.Usage.Turns + 1, Whole: true}
-		t.Closes()
-	case "error": // a try that failed; turn.failed has the last word
-		t.Waits(e.Message)
+		t.Ended()
+	case "error": // an attempt that failed; turn.failed decides
+		t.WaitingForAPI(e.Message)
 	case "turn.failed":
-		t.Fails(0, e.Error.Message)
+		t.Failed(0, e.Error.Message)
 	default:
 		return errUnknown
 	}
 	return nil
 }
 
-func takeItem(i item, t *stream.Told) {
+func parseItem(i item, t *stream.Transcript) {
 	switch i.Type {
 	case "agent_message":
-		t.Does("")
-		t.Says(i.Text)
+		t.Activity("")
+		t.Message(i.Text)
 	case "command_execution":
-		t.Does("exec: " + unwrap(i.Command))
+		t.Activity("exec: " + unwrap(i.Command))
 	case "file_change":
 		for _, c := range i.Changes {
-			t.Does("edit " + c.Path)
+			t.Activity("edit " + c.Path)
 		}
 	case "web_search":
-		t.Does("search: " + i.Query)
+		t.Activity("search: " + i.Query)
 	case "mcp_tool_call":
-		t.Does("tool: " + i.Tool)
+		t.Activity("tool: " + i.Tool)
 	case "reasoning", "todo_list":
-		t.Does("thinking")
+		t.Activity("thinking")
 	}
 }
 
-// unwrap takes the shell off a command: the client shows /bin/bash -lc 'COMMAND'.
+// unwrap removes the shell from a command: the client shows /bin/bash -lc 'COMMAND'.
 func unwrap(command string) string {
 	_, inner, ok := strings.Cut(command, "sh -lc ")
 	if !ok {

@@ -13,32 +13,32 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// round ends a turn of an agent that ended by itself: its own rules, where it has some, are
-// asked about what it has left and said, and then the hooks of its task. What comes of their
-// answers is not decided here. What a full context has cut off is not done, and nobody is asked.
-func (t *turn) round(ctx context.Context, w *engine.Work) {
+// evaluate runs the agent's own rules, if it has some, on a turn that ended by itself, and then the
+// hooks of its task. It only records their results; what follows from them is decided elsewhere. A
+// turn that a full context has cut off is not evaluated.
+func (t *turn) evaluate(ctx context.Context, w *engine.Work) {
 	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" {
 		return
 	}
 	v := validation.Verdict{Passed: true, Score: 100}
 	if len(t.Rules) > 0 && w.Changed {
 		var err error
-		if v, err = t.ask(ctx, w.Files, w.Said); err != nil {
-			return // interrupted, or the machine's fault: the gate will tell
+		if v, err = t.runRules(ctx, w.Files, w.Said); err != nil {
+			return // interrupted, or the machine's fault: the gate decides
 		}
 		for n := range v.Checks {
 			v.Checks[n].Err = nil // no fault of the machine, and no data
 		}
 		w.Verdict = &v
 	}
-	t.askHooks(ctx, w, v)
+	t.runHooks(ctx, w, v)
 }
 
-// ask has the agent's rules judge the turn, in the worktree of its attempt.
-func (t *turn) ask(ctx context.Context, files []string, said string) (validation.Verdict, error) {
-	products, err := checkpoint.Products(checkpoint.In(t.dir), time.Time{})
+// runRules judges the turn by the agent's rules, in the worktree of its attempt.
+func (t *turn) runRules(ctx context.Context, files []string, said string) (validation.Verdict, error) {
+	products, err := checkpoint.ProductText(checkpoint.Dir(t.dir), time.Time{})
 	if err != nil {
-		products = "" // then a rule that looks for something there tells
+		products = "" // then a rule that needs them fails
 	}
 	v, err := validation.Judge(ctx, t.e.Proc.RunGuarded, t.Rules, validation.Input{
 		Dir: t.names.Dir, Env: t.e.RuleEnv, Files: files, Output: said, Products: products})
@@ -48,8 +48,8 @@ func (t *turn) ask(ctx context.Context, files []string, said string) (validation
 	return v, err
 }
 
-// askHooks asks the hooks of the task. Where that fails a person has to look.
-func (t *turn) askHooks(ctx context.Context, w *engine.Work, v validation.Verdict) {
+// runHooks runs the hooks of the task. Where that fails the hook's result is to escalate to a person.
+func (t *turn) runHooks(ctx context.Context, w *engine.Work, v validation.Verdict) {
 	if t.e.Hooks == nil {
 		return
 	}
@@ -64,12 +64,12 @@ func (t *turn) askHooks(ctx context.Context, w *engine.Work, v validation.Verdic
 }
 
 // saveCheckpoint makes a checkpoint of a turn that has ended, for a fresh session that goes on,
-// and for a person. Nothing of a run rests on it. It fails when it cannot be written.
+// and for a person. No decision of a run depends on it. It fails when it cannot be written.
 func (t *turn) saveCheckpoint(ctx context.Context, w engine.Work) error {
 	if w.End != epic.EndedItself {
 		return nil
 	}
-	b, err := checkpoint.Open(context.WithoutCancel(ctx), checkpoint.In(t.dir), t.e.Now)
+	b, err := checkpoint.Open(context.WithoutCancel(ctx), checkpoint.Dir(t.dir), t.e.Now)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,130 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
+	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
+
+// All who say how an epic stands bring its picture up to what is so now by the functions here, and
+// answer from its State.
+
+// Update brings the picture up to what the tracker and git say now. It fails as [Picture.Standing] does.
+func (p *Picture) Update(ctx context.Context) (Standing, error) {
+	p.Refresh(ctx)
+	return p.LookAtBranch(ctx)
+}
+
+// LookAtBranch brings the picture up to where the epic branch is. It fails as [Picture.Standing] does.
+func (p *Picture) LookAtBranch(ctx context.Context) (Standing, error) {
+	b, err := p.Standing(ctx)
+	if err == nil && !b.Running {
+		p.State = p.State.WithBranch(b.Moved)
+	}
+	return b, err
+}
+
+// PictureOf is an epic as it is now by what the tracker has just said: with its journal, where orch has
+// driven it. It fails as [Workspace.Picture] and [Picture.Standing] do.
+func (w *Workspace) PictureOf(ctx context.Context, id epic.TaskID, issues []tracker.Issue) (*Picture, error) {
+	p, err := w.Epic(id)
+	if err != nil || p == nil {
+		return w.FromIssues(id, issues), err
+	}
+	p.Hear(issues, nil, false)
+	_, err = p.LookAtBranch(ctx)
+	return p, err
+}
+
+// Promise says what the epic needs next, by the tracker's newest word and the epic branch as it
+// is. Where git does not answer, by what the journal knows of the branch.
+func (p *Picture) Promise(ctx context.Context) epic.Outlook {
+	_, _ = p.Update(ctx)
+	return epic.PromiseOf(p.State, p.Workspace.App.Now())
+}
+
+// statusPatience is how long status waits for the tracker before it goes by
+// what the journal knows.
+const statusPatience = 5 * time.Second
+
+// Refresh brings the picture up to what the tracker says now. When that does not answer, the
+// picture says so.
+func (p *Picture) Refresh(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, statusPatience)
+	defer cancel()
+	t, err := p.Workspace.Tracker(ctx)
+	var issues []tracker.Issue
+	if err == nil {
+		issues, err = t.Survey(ctx)
+	}
+	p.Hear(issues, err, ctx.Err() != nil)
+}
+
+// ReadingLife is how old a reading of the tracker may be that stands in for one that does not come in time.
+const ReadingLife = 10 * time.Minute
+
+// StandsIn reports whether an earlier reading stands in for a tracker that failed with err: not for
+// one whose program is not there.
+func StandsIn(err error) bool {
+	var gone *cli.Error
+	return err != nil && !errors.As(err, &gone)
+}
+
+// Hear brings the picture up to what the tracker has said: issues, or err. late says that it had no
+// time. Where it failed, the newest reading of a run stands in, if it is not too old; all is done only
+// by one that had no time.
+func (p *Picture) Hear(issues []tracker.Issue, err error, late bool) {
+	now := p.Workspace.App.Now()
+	if err == nil {
+		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker is none, and no reason to be done
+	}
+	var missing *epic.ErrNotEpic
+	switch {
+	case err == nil:
+		p.State, p.Read = epic.WithSurvey(p.State, issues, now), now
+		return
+	case errors.As(err, &missing):
+		p.State = p.State.WithoutTracker(epic.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
+	case StandsIn(err) && now.Sub(p.LastRead()) <= ReadingLife && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
+	default:
+		p.State = p.State.WithoutTracker(epic.TrackerDown, text.Head(err.Error()))
+	}
+	p.ReadWhy = text.Head(err.Error())
+}
+
+// LastRead is when a run or a short command last read the tracker, as far as the journal tells: a run that
+// goes on does so every few seconds, and each does before it ends.
+func (p *Picture) LastRead() time.Time {
+	switch {
+	case p.Held && p.Holder.Drives():
+		return p.Workspace.App.Now()
+	case len(p.Records) == 0:
+		return p.Read
+	}
+	return p.Records[len(p.Records)-1].At
+}
+
+// Promising is the error of a command with what the epic needs next that the command, or the task of
+// which it is, is about: an epic, or a task, that orch has driven.
+func Promising(ctx context.Context, a *cli.App, id string, err error) error {
+	if _, said := cli.Exited(err); said {
+		return err
+	}
+	e := explain.Error(err)
+	p, _, lookErr := Look(ctx, a, []string{id})
+	if lookErr != nil || e.Promise != "" || e.Code == usageCode {
+		return err
+	}
+	with := *e
+	with.Promise, with.Err = p.Promise(ctx).Promise, err
+	return &with
+}
+
+// usageCode is the code of the error that a command line is not understood.
+const usageCode = "USAGE"

@@ -1,0 +1,88 @@
+package epic
+
+import "time"
+
+// Who only looks at an epic sees more than its journal: whether anybody holds it, what was asked
+// for and nobody has taken, the tracker, the epic branch. Each is a step from one state to the
+// next here, so that all who look answer from the same one.
+
+// Seen is the state for somebody who only looks: held says whether somebody holds the epic, asked are
+// the requests that nobody has taken yet, oldest first. Those count that will be taken: of an epic
+// that nobody holds, what was asked of a task; its newest run is over, and is not paused.
+func (s State) Seen(held bool, asked []Event, now time.Time) State {
+	s = s.Looked()
+	if !held {
+		s.Run.Paused = false
+	}
+	for _, e := range asked {
+		_, next := e.Fact.(NextRequested) // who wants a task asks again
+		if !held && (e.Task == "" || next) || s.Took(e.Request) || Check(s, e) != nil {
+			continue
+		}
+		if e.At.IsZero() {
+			e.At = now
+		}
+		s = Apply(s, e)
+		if f, ok := e.Fact.(TaskSkipped); ok && f.Status != "" { // as the tracker will be told
+			s = s.edit(e.Task, func(t *Task) { t.Status, t.Written = f.Status, f.Status })
+		}
+		s.untaken++
+	}
+	return s
+}
+
+// WithoutTracker is s where the tracker's word is not known: it does not answer, with
+// [TrackerDown], or has the epic no more, with [TrackerDrift]. A later reading ends that.
+func (s State) WithoutTracker(code Code, why string) State {
+	if code == TrackerDown {
+		why = "the tracker does not answer: " + why
+	}
+	s.tracker.lost = Outlook{Code: code, Reason: why}
+	return s
+}
+
+// TrackerLost says why the tracker's word is not known; "" where it is.
+func (s State) TrackerLost() string { return s.tracker.lost.Reason }
+
+// WithBranch is s where the epic branch was found elsewhere. A move that holds all landed work needs
+// nobody: the next run takes it as it is.
+func (s State) WithBranch(m TipMove) State {
+	if m.From != "" && !m.holds() {
+		s.Moved = Moved{TipMove: m}
+	}
+	return s
+}
+
+// Driven reports whether orch has ever driven the epic, or handed tasks of it out.
+func (s State) Driven() bool { return s.Run.Number > 0 || s.Run.Mode != "" }
+
+// AtLimit reports whether the newest run ended at a limit that was set: only a person has the epic go on.
+func (s State) AtLimit() bool { return !s.Run.Ended.IsZero() && atLimit(s.Run.Drain) }
+
+// atLimit reports whether a run that ends for the code has reached a limit.
+func atLimit(c Code) bool {
+	r, _ := ReasonOf(c)
+	return r.Exit == ExitLimit
+}
+
+// SessionsWork reports whether a task is in the hands of a session.
+func (s State) SessionsWork() bool {
+	for _, t := range s.Tasks {
+		if a := t.Last(); t.State == Running && a.InSession && a.Open() {
+			return true
+		}
+	}
+	return false
+}
+
+// StateOf is where a task is as it is shown and counted: one that a person has closed is theirs, though
+// an attempt of it has not ended yet.
+func (s State) StateOf(t *Task, now time.Time) TaskState {
+	switch {
+	case t.Done() && t.State != Landed:
+		return Skipped
+	case s.IsReady(t, now):
+		return Ready
+	}
+	return t.State
+}

@@ -1,0 +1,104 @@
+package epic_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/tracker"
+)
+
+// TestPausedIsAPersons: a paused run that has nothing under way moves only by a person; one that was
+// killed, or has ended, is not paused any more.
+func TestPausedIsAPersons(t *testing.T) {
+	t.Parallel()
+	s := after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: RunPaused{}})
+	require.Equal(t, Outlook{LoopBlocked, "", "paused; orch continue e"}, PromiseOf(s, noon))
+	require.Equal(t, LoopBlocked, PromiseOf(s.Seen(true, nil, noon), noon).Promise)
+	require.Equal(t, LoopContinue, PromiseOf(s.Seen(false, nil, noon), noon).Promise, "killed: the next run is not paused")
+
+	works := after(t, s, Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}, Task: "e.1", Attempt: 1})
+	require.Equal(t, LoopContinue, PromiseOf(works, noon).Promise, "what runs goes on to its end")
+
+	require.Equal(t, LoopContinue, PromiseOf(after(t, s, Event{Fact: RunContinued{}}), noon).Promise)
+	ended := after(t, s, Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}, Event{Fact: RunEnded{Promise: LoopContinue}})
+	require.Equal(t, LoopContinue, PromiseOf(ended, noon).Promise)
+}
+
+// TestSeenTakesRequests: what was asked for counts before anybody has taken it, and what is not
+// possible, or only for a run that goes on, does not.
+func TestSeenTakesRequests(t *testing.T) {
+	t.Parallel()
+	s := after(t, idle(t, open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: Question, Reason: "which?"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	require.Equal(t, LoopBlocked, PromiseOf(s, noon).Promise)
+	answer := Event{Fact: TaskRetried{Hint: "the first"}, Task: "e.1", Request: "1-a", At: noon}
+	seen := s.Seen(false, []Event{answer}, noon)
+	require.Equal(t, LoopContinue, PromiseOf(seen, noon).Promise)
+	require.Equal(t, 1, Count(seen, noon).Ready)
+	require.Equal(t, Parked, s.Task("e.1").State, "the state itself stays")
+
+	require.Equal(t, LoopBlocked, PromiseOf(s.Seen(false, []Event{{Fact: TaskRetried{}, Task: "e.7", Request: "1-b"}}, noon), noon).Promise, "no such task")
+	drain := Event{Fact: DrainStarted{}, Code: TimeUp, Request: "1-c"}
+	require.Empty(t, s.Seen(false, []Event{drain}, noon).Run.Drain, "its run is over")
+
+	skip := Event{Fact: TaskSkipped{Status: "closed"}, Task: "e.1", Request: "1-d"}
+	o := PromiseOf(s.Seen(false, []Event{skip}, noon), noon)
+	require.Equal(t, LoopContinue, o.Promise, "somebody has to tell the tracker")
+	require.Contains(t, o.Reason, "not taken yet")
+}
+
+// TestTrackerLost: without its tracker an epic is never done.
+func TestTrackerLost(t *testing.T) {
+	t.Parallel()
+	closed := open("e.1")
+	closed.Status, closed.ClosedBy = "closed", "bob"
+	done := after(t, idle(t, closed), Event{Fact: RunEnded{Promise: LoopDone}})
+	require.Equal(t, LoopDone, PromiseOf(done, noon).Promise)
+	require.Equal(t, Outlook{LoopError, TrackerDown, "the tracker does not answer: bd is gone"}, PromiseOf(done.WithoutTracker(TrackerDown, "bd is gone"), noon))
+	o := PromiseOf(done.WithoutTracker(TrackerDrift, "it has no epic e"), noon)
+	require.Equal(t, LoopBlocked, o.Promise)
+	require.Equal(t, TrackerDrift, o.Code)
+	back := WithSurvey(done.WithoutTracker(TrackerDown, "bd is gone"), []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e")}, noon.Add(time.Second))
+	require.NotEqual(t, LoopError, PromiseOf(back, noon).Promise)
+}
+
+// TestShortCommandsAreNoRuns: next and land leave the newest run as it was, with its limit; where
+// there was none, there is none.
+func TestShortCommandsAreNoRuns(t *testing.T) {
+	t.Parallel()
+	limit := after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (3 seconds) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	require.True(t, limit.AtLimit())
+	land := after(t, limit, Event{Fact: RunStarted{Epic: "e", Number: limit.Run.Number, Mode: ModeLand, Limits: limit.Run.Limits, Tip: limit.Tip}}, Event{Fact: RunEnded{Promise: LoopContinue}})
+	require.Equal(t, limit.Run, land.Run)
+	require.Equal(t, PromiseOf(limit, noon), PromiseOf(land, noon))
+
+	red := after(t, idle(t, open("e.1")), Event{Fact: DrainStarted{}, Code: BaseRed, Reason: "red"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	next := RunStarted{Epic: "e", Number: red.Run.Number, Mode: ModeNext, Limits: red.Run.Limits, Tip: red.Tip}
+	require.Empty(t, after(t, red, Event{Fact: next}, Event{Fact: RunEnded{Promise: LoopContinue}}).Run.Drain, "it was mended meanwhile")
+	require.Equal(t, BaseRed, after(t, idle(t, open("e.1")), Event{Fact: RunEnded{Promise: LoopContinue}}, Event{Fact: next},
+		Event{Fact: DrainStarted{}, Code: BaseRed, Reason: "red"}, Event{Fact: RunEnded{Promise: LoopBlocked}}).Run.Drain, "the next one meets it too")
+
+	none := RunStarted{Epic: "e", Mode: ModeNext, Limits: Limits{Actor: "orch/e/here", MaxParallel: 2}}
+	first := after(t, NewState(), Event{Fact: none, At: noon}, Event{Fact: TrackerRead{Nodes: []Node{open("e.1")}}, At: noon}, Event{Fact: RunEnded{Promise: LoopContinue}, At: noon})
+	require.Zero(t, first.Run.Number)
+	require.Equal(t, "orch/e/here", first.Run.Limits.Actor, "who has claimed what is known")
+	require.True(t, first.Driven())
+	require.False(t, NewState().Driven())
+	run := none
+	run.Number, run.Mode = 1, ModeRun
+	require.Equal(t, 1, after(t, first, Event{Fact: run, At: noon}).Run.Number)
+}
+
+// TestStateOf: a task that a person has closed is theirs, though a killed run has left its attempt open;
+// it is counted as it is shown.
+func TestStateOf(t *testing.T) {
+	t.Parallel()
+	closed := open("e.1")
+	closed.Status, closed.ClosedBy, closed.ClosedAt = "closed", "bob", noon.Add(time.Minute)
+	s := after(t, idle(t, open("e.1")), startOf("e.1", 1), readNodes(closed))
+	require.Equal(t, Running, s.Task("e.1").State)
+	require.Equal(t, Skipped, s.StateOf(s.Task("e.1"), noon))
+	require.Equal(t, Counts{Total: 1, Done: 1}, Count(s, noon))
+}
