@@ -13,7 +13,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
-	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -196,7 +195,7 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 		return nil // the run is over, and not by itself: the next one finds all of it
 	}
 	var failed []epic.Event
-	if _, machine := fault.Machine(err); machine { // nobody tampered; the next look compares again
+	if tamper.Transient(err) { // nobody tampered; the next look compares again
 		failed = []epic.Event{machineFailed("comparing the repository with how it was", err)}
 	} else if err != nil {
 		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})
