@@ -62,6 +62,12 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 	if errors.Is(err, orchestrator.ErrInPlace) {
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", err), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epicID)}}
 	}
+	var gone *orchestrator.CollectedError
+	if errors.As(err, &gone) {
+		return &cli.Error{Code: "NOT_NOW", What: "the branch cannot be put back: " + gone.Error(), Exit: cli.ExitUsage, Err: err,
+			Why: "no reference kept it, as after orch gc, and git has collected it",
+			Fix: []string{"orch epic accept " + cli.Quote(epicID) + "   begins from what you have checked out; what that has stays landed"}}
+	}
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,7 @@ func randomFault(rnd *rand.Rand) callFault {
 		{call: "fsync,fdatasync", errno: "EIO"}, {call: "fsync,fdatasync", errno: "ENOSPC"},
 		{call: "rename,renameat,renameat2", errno: "EIO"}, {call: "rename,renameat,renameat2", errno: "ENOSPC"},
 		{call: "mkdir,mkdirat", errno: "ENOSPC"}, {call: "unlink,unlinkat", errno: "EIO"},
+		{call: "mkdir,mkdirat", errno: "EPERM"}, {call: "unlink,unlinkat", errno: "EBUSY"}, {call: "fchmod,fchmodat", errno: "EPERM"},
 		{call: "pipe2,socketpair", errno: "EMFILE"}, {call: "flock", errno: "ENOLCK"}, {call: "ftruncate", errno: "EIO"},
 		{call: "getdents64", errno: "EIO"}, {call: "link,linkat,symlink,symlinkat", errno: "ENOSPC"},
 	}

@@ -51,7 +51,7 @@ func layers() []layer {
 		{"orchestrator/protect", []string{"orchestrator/validation"}, nil, "pure"},
 		{"orchestrator/journal", []string{"orchestrator/private"}, nil, "files"},
 		{"orchestrator/private", nil, nil, "files"},
-		{"orchestrator/fault", []string{"orchestrator/command", "orchestrator/text"}, nil, "reads errors"},
+		{"orchestrator/fault", []string{"orchestrator/command", "orchestrator/private", "orchestrator/text"}, nil, "reads errors"},
 		{"orchestrator/harness", values, nil, "a client is data: command lines, and readers of output"},
 		{"orchestrator/harness/modeltest", nil, []string{"net"}, "a model on loopback, for tests"},
 		{"orchestrator/snapshot", append([]string{"orchestrator/epic", "orchestrator/private"}, values...), nil, "files"},

@@ -243,7 +243,9 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	if first != nil {
-		err = first(o)
+		if err = first(o); err != nil {
+			err = errors.Join(err, o.GiveUp()) // or the run looks as if it was killed
+		}
 	}
 	if err == nil {
 		requests, stop := notifySignals(ctx, false)

@@ -148,11 +148,12 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 }
 
 // putBack puts back what a killed run's agents have changed of the repository, before a person
-// is asked about any of it, and opens the workspace anew where there was something.
+// is asked about any of it, and opens the workspace anew where there was something. With an error
+// it gives w.
 func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID) (*workspace.Workspace, error) {
 	store, err := w.Store(epicID)
 	if err != nil {
-		return nil, err
+		return w, err
 	}
 	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epicID, Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Redact: a.App.Redact, Now: a.App.Now})
 	for _, line := range said {
@@ -161,7 +162,11 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 	if err != nil || len(said) == 0 {
 		return w, err
 	}
-	return workspace.Open(ctx, a.App)
+	fresh, err := workspace.Open(ctx, a.App)
+	if err != nil {
+		return w, err
+	}
+	return fresh, nil
 }
 
 // startOf is the revision that agents' worktrees begin from.
@@ -202,7 +207,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		return out, err
 	}
 	if err := acceptAllowed(o, s.allowed); err != nil {
-		return out, errors.Join(err, w.workspace.CloseEpic(ctx, o))
+		return out, errors.Join(err, o.GiveUp(), w.workspace.GiveBack(ctx, o))
 	}
 	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.Invocation.TakeSignals()

@@ -27,6 +27,7 @@ type Deps struct {
 	Agents   Agents            // their prompts and limits
 	Settings map[string]string // all that the run goes by, for its journal
 	Limits   epic.Limits       // what Decide goes by
+	Former   string            // the name under which this clone claimed before it had the one of Limits; "" for none
 	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
 	Now      func() time.Time  // the clock
 	Hurry    func()            // has short commands that wait be given up soon; nil for nothing

@@ -144,6 +144,13 @@ func forward(ctx context.Context, from <-chan Request, to chan<- Request) {
 	}
 }
 
+// GiveUp ends the run before it has begun its work, as when what it is for was refused; only between
+// Open and Run. It fails as the journal does.
+func (o *Orchestrator) GiveUp() error {
+	sum := epic.Summarize(o.loop.State, o.fx.Now())
+	return o.loop.record(epic.Event{Fact: epic.RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
+}
+
 // Land has the loop land what a session's model has done for a task, as if its
 // agent had just ended. It fails when no attempt of the task is open.
 func (o *Orchestrator) Land(ctx context.Context, id epic.TaskID) error {
@@ -238,8 +245,8 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	s := o.loop.State
 	limits := o.fx.Limits
-	if was := s.Run.Limits.Actor; was != "" && (limits.TakeOver || !strings.Contains(was, ":")) {
-		limits.Actor = was // the same claimer as before: of a clone that has moved, or of an orch that named none
+	if was := s.Run.Limits.Actor; was != "" && (was == o.fx.Former || !strings.Contains(was, ":")) {
+		limits.Actor = was // what was begun under a name that this clone had, or when clones had none, goes on under it
 	}
 	number := s.Run.Number + 1
 	switch mode {

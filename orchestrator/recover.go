@@ -123,6 +123,9 @@ func (o *Orchestrator) findLanded(ctx context.Context) error {
 	if at == "" {
 		at = string(s.Tip)
 	}
+	if _, err := fx.Repo.Tree(ctx, epic.Commit(at)); errors.Is(err, git.ErrNoSuchRef) {
+		return nil // collected, after all was done: the journal alone knows
+	}
 	landed, err := land.LandedAll(ctx, fx.Repo, at, o.since(ctx))
 	if err != nil {
 		return fmt.Errorf("reading what has landed: %w", err)

@@ -2,6 +2,7 @@ package orchestrator
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -15,6 +16,13 @@ import (
 func WithoutSecrets(r *redact.Redactor, e epic.Event) epic.Event {
 	if r == nil {
 		return e
+	}
+	if f, ok := e.Fact.(epic.RunStarted); ok { // of settings a command may have one
+		f.Settings = maps.Clone(f.Settings)
+		for key, value := range f.Settings {
+			f.Settings[key] = r.String(value)
+		}
+		e.Fact = f
 	}
 	return e.EditTexts(func(t epic.Text) string { return r.String(t.Body) })
 }

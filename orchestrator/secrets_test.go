@@ -54,6 +54,14 @@ func TestEveryTextOfAnEventIsRedacted(t *testing.T) {
 	require.Len(t, left, len(stays), "%v", left)
 }
 
+// A command among the settings may have a secret.
+func TestSettingsAreRedacted(t *testing.T) {
+	settings := map[string]string{"gate": `[{"command":"push ` + canary + `"}]`}
+	e := WithoutSecrets(knowing(), epic.Event{Fact: epic.RunStarted{Epic: "e", Settings: settings}})
+	require.Equal(t, map[string]string{"gate": `[{"command":"push [redacted MY_SECRET]"}]`}, e.Fact.(epic.RunStarted).Settings)
+	require.Contains(t, settings["gate"], canary, "what was given stays as it was")
+}
+
 // fill puts the canary into every text, one element into every list and value into every pointer.
 func fill(v reflect.Value) {
 	switch v.Kind() {

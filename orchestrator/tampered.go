@@ -13,7 +13,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
-	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -31,7 +30,7 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 	fx := o.fx
 	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
 	before := ""
-	if run := o.loop.State.Run; run.Number > 0 && run.Ended.IsZero() {
+	if run := lastRun(o.loop.State); run.Number > 0 && run.Ended.IsZero() {
 		before = lastRemembered(records)
 	}
 	var said []tamper.Change
@@ -48,6 +47,15 @@ func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) (
 		return nil, nil
 	}
 	return []epic.Event{tamperingEvent(found, duringKilled)}, nil
+}
+
+// lastRun is the newest run that started programs orch does not know: a command that settles the epic branch
+// starts none, also where it was refused or killed.
+func lastRun(s epic.State) epic.Run {
+	if s.Run.Mode == epic.ModeSettle {
+		return s.Looked().Run
+	}
+	return s.Run
 }
 
 // duringKilled is when something was changed that the run after finds.
@@ -75,7 +83,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.Driven() || !s.Run.Ended.IsZero() {
+	if !s.Driven() || !lastRun(s).Ended.IsZero() {
 		found, err := guard.Clear(nil) // before git is asked anything
 		return changeLines(found), err
 	}
@@ -103,7 +111,18 @@ func changeLines(found []tamper.Change) (said []string) {
 	return said
 }
 
-// recordBetweenRuns writes an event into the journal of an epic that no run drives, and whose lock this
+// Note writes down that a branch of the person's has all work of an epic that no run drives. It fails with a
+// *epicstore.HeldError where one does, and as the journal does.
+func Note(ctx context.Context, deps Deps, f epic.EpicLandedInto, reason string) (err error) {
+	l, err := epicstore.Acquire(ctx, deps.Dir, deps.Epic, epicstore.Waiting{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Unlock()) }()
+	return noteBefore(deps, epic.Event{Fact: f, Reason: reason})
+}
+
+// noteBefore writes an event into the journal of an epic that no run drives, and whose lock this
 // process has.
 func recordBetweenRuns(deps Deps, e epic.Event) error {
 	j, rec, err := journal.Open(deps.Dir, deps.Now)
@@ -176,7 +195,7 @@ func (x *dispatch) inspect(ctx context.Context, d epic.Decision, tell func(epic.
 		return nil // the run is over, and not by itself: the next one finds all of it
 	}
 	var failed []epic.Event
-	if _, machine := fault.Machine(err); machine { // this is no tampering; the next inspection compares again
+	if tamper.Transient(err) { // nobody tampered; the next look compares again
 		failed = []epic.Event{machineFailed("comparing the repository with how it was", err)}
 	} else if err != nil {
 		found = append(found, tamper.Change{Path: "the repository", What: "could not be compared, or not be put back: " + err.Error(), Fix: "orch doctor"})

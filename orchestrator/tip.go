@@ -82,10 +82,27 @@ func CompareTip(ctx context.Context, repo *git.Repo, branch string, s epic.State
 		return epic.TipMove{}, err
 	}
 	m := epic.TipMove{From: s.Tip, To: d.To, Forward: d.Forward, Foreign: d.Foreign}
-	for _, id := range d.Lost {
-		m.Lost = append(m.Lost, epic.TaskID(id))
+	m.Lost, err = lostOf(ctx, repo, s, d.To, d.Lost)
+	return m, err
+}
+
+// lostOf is what of the landed work is not on the branch at to, without what a commit there is known
+// to have: the commits that landed may have been collected since.
+func lostOf(ctx context.Context, repo *git.Repo, s epic.State, to epic.Commit, lost []string) (ids []epic.TaskID, err error) {
+	for _, name := range lost {
+		id := epic.TaskID(name)
+		if at := s.MergedAt(id); at != "" && to != "" {
+			has, err := repo.IsAncestor(ctx, at, to)
+			if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
+				return nil, err
+			}
+			if has && err == nil {
+				continue
+			}
+		}
+		ids = append(ids, id)
 	}
-	return m, nil
+	return ids, nil
 }
 
 // landedCommits are what has landed, for package land.
@@ -112,7 +129,8 @@ func (b epicBranch) landed(ctx context.Context, c epic.Commit) bool {
 	return err == nil && at == c
 }
 
-// restore puts the epic branch back where it was left. What was there is kept by a reference.
+// restore puts the epic branch back where it was left. What was there is kept by a reference. Where
+// somebody has moved it again it answers as look does.
 func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
 	at, held, err := b.repo.CheckedOut(b.name)
 	switch {
@@ -122,22 +140,27 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: epic.CheckedOut, Reason: heldBy(at)}
 	}
 	now, err := b.at(ctx, b.name)
-	if err == nil && now == m.From { // an older look said that it was elsewhere
+	switch {
+	case err == nil && now == m.From && s.Tip == m.From: // an older look said that it was elsewhere
 		return epic.Event{Fact: epic.TipSeen{}}
-	}
-	if err == nil && now == "" {
+	case err == nil && now != m.To && !s.Moved.Accepted: // it was moved again: what is there now decides
+		return b.look(ctx, s)
+	case err == nil && now == "":
 		err = errors.Join(land.Clear(ctx, b.repo, b.name), land.Clear(ctx, b.repo, land.TipRef(string(s.Epic))))
 	}
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
 	kept := ""
-	if m.To != "" {
+	if m.To = now; m.To != "" {
 		if kept, err = land.Keep(ctx, b.repo, string(s.Epic), m.To); err != nil {
 			return machineFailed("keeping what the epic branch had", err)
 		}
 	}
 	err = land.Move(ctx, b.repo, land.Step{Branch: b.name, From: m.To, To: m.From, Lease: *b.lease, Pin: land.TipRef(string(s.Epic))})
+	if e, again := b.movedMeanwhile(ctx, s, m, err); again {
+		return e
+	}
 	if err != nil {
 		return machineFailed("putting the epic branch back", err)
 	}
@@ -146,6 +169,17 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 		reason += ", and what was there is kept at " + kept
 	}
 	return epic.Event{Fact: epic.BranchRestored{TipMove: epic.TipMove{From: m.From, To: m.To, Forward: m.Forward, Lost: m.Lost, Foreign: m.Foreign, Kept: kept}}, Code: code, Reason: reason}
+}
+
+// movedMeanwhile looks anew where the branch could not be put back since somebody moved it just then.
+func (b epicBranch) movedMeanwhile(ctx context.Context, s epic.State, m epic.TipMove, err error) (e epic.Event, again bool) {
+	if !errors.Is(err, git.ErrRefMoved) || s.Moved.Accepted {
+		return epic.Event{}, false
+	}
+	if now, err := b.at(ctx, b.name); err != nil || now == m.To { // then it is the lease
+		return epic.Event{}, false
+	}
+	return b.look(ctx, s), true
 }
 
 // machineFailed is the answer when something failed that no agent can be blamed for.
@@ -167,7 +201,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 		return "", err
 	}
 	if held {
-		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path}
+		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path, Reason: at.Busy}
 	}
 	seen, err := fx.branch().at(ctx, fx.Store.EpicBranch())
 	if err != nil {
@@ -177,6 +211,11 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 		return "", err
 	}
 	landed := s.Landings()
+	if s.Tip != "" && o.pinned == "" && len(landed) > 0 {
+		if _, err := fx.Repo.Tree(ctx, s.Tip); errors.Is(err, git.ErrNoSuchRef) {
+			return s.Tip, nil // collected, and which landing was the last cannot be asked
+		}
+	}
 	switch {
 	case len(landed) > 0 && o.pinned == "": // an older orch wrote the journal, or the reference is lost
 		return o.newest(ctx, landed)
@@ -244,7 +283,7 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic
 }
 
 // RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
-// between Open and Run. It fails when it is there, as [worktree.Store.CheckRefs] does, and as the journal does.
+// between Open and Run. It fails when it is there, with a [*CollectedError], as [worktree.Store.CheckRefs] does, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
 	if err := o.fx.Store.CheckRefs(false); err != nil {
 		return epic.TipMove{}, err
@@ -256,6 +295,9 @@ func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) 
 			return epic.TipMove{}, errors.Join(err, ErrInPlace)
 		}
 		m = epic.TipMove{From: o.loop.State.Tip} // gone after all was done
+	}
+	if _, err := o.fx.Repo.Tree(ctx, m.From); errors.Is(err, git.ErrNoSuchRef) {
+		return epic.TipMove{}, &CollectedError{Commit: m.From}
 	}
 	e := o.fx.branch().restore(ctx, o.loop.State, m, "")
 	switch f := e.Fact.(type) {
@@ -286,15 +328,23 @@ func (o *Orchestrator) AcceptBranch(ctx context.Context) (epic.TipMove, error) {
 		if err != nil {
 			return m, fmt.Errorf("asking what the epic branch holds: %w", err)
 		}
-		m.To, m.Lost = o.base, nil
-		for _, id := range lost {
-			m.Lost = append(m.Lost, epic.TaskID(id))
+		m.To = o.base
+		if m.Lost, err = lostOf(ctx, o.fx.Repo, o.loop.State, o.base, lost); err != nil {
+			return m, fmt.Errorf("asking what the epic branch holds: %w", err)
 		}
 	}
 	if err := o.loop.record(epic.Event{Fact: epic.BranchAccepted{TipMove: m}, Reason: "by a person: " + m.String()}); err != nil {
 		return m, err
 	}
 	return m, land.Pin(ctx, o.fx.Repo, string(o.fx.Epic), m.To)
+}
+
+// CollectedError says that the epic branch cannot be put back, since git no longer has the commit.
+type CollectedError struct{ Commit epic.Commit }
+
+// Error names the commit.
+func (e *CollectedError) Error() string {
+	return fmt.Sprintf("the last landing left the epic branch at %.12s, and this repository does not have that commit any more", e.Commit)
 }
 
 // ErrInPlace says that the epic branch is where the last landing left it.

@@ -20,7 +20,7 @@ func (s *Store) EnsureEpic(ctx context.Context, base git.Commit) (git.Commit, er
 		return "", err
 	}
 	if checkedOut {
-		return "", &CheckedOutError{Branch: s.EpicBranch(), Path: at.Path}
+		return "", &CheckedOutError{Branch: s.EpicBranch(), Path: at.Path, Reason: at.Busy}
 	}
 	tip, err := s.repo.Resolve(ctx, s.EpicBranch())
 	if !errors.Is(err, git.ErrNoSuchRef) {

@@ -26,9 +26,18 @@ func leftOf(path string, err error) engine.Leftover {
 		l.What = "something is mounted at " + mount.At
 		l.Fix = "umount " + text.Shell(mount.At) + " && " + l.Fix
 	case errors.Is(err, syscall.EPERM) && at != nil:
-		l.Fix = "chattr -R -ia " + text.Shell(path) + " && " + l.Fix
+		l.Fix = "chattr -R -ia " + text.Shell(closedAt(path, at)) + " && " + l.Fix
 	}
 	return l
+}
+
+// closedAt is the folder that did not let path be removed: path itself, or where the error is about something else, the
+// folder that is in.
+func closedAt(path string, at *fs.PathError) string {
+	if rel, err := filepath.Rel(path, at.Path); !filepath.IsAbs(at.Path) || err == nil && filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.Dir(at.Path)
 }
 
 // makeReadable gives the user, who owns them, the rights to read paths below the worktree that

@@ -3,6 +3,8 @@ package worktree
 import (
 	"context"
 	"errors"
+	"io/fs"
+	"path/filepath"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
@@ -112,7 +114,7 @@ func (s *Store) lastSnapshot(ctx context.Context, l linked, v view) (c git.Commi
 
 // checkSaved fails with an UnsavedError when something in the worktree is not in the snapshot.
 func (l linked) checkSaved(ctx context.Context, snap snapshot) error {
-	paths := snap.unread
+	paths := l.content(snap.unread)
 	for _, path := range snap.nested {
 		unsaved, err := l.nestedUnsaved(ctx, path)
 		if err != nil {
@@ -126,4 +128,17 @@ func (l linked) checkSaved(ctx context.Context, snap snapshot) error {
 		return &engine.UnsavedError{Dir: l.dir, Paths: paths, Large: len(snap.large) > 0}
 	}
 	return nil
+}
+
+// content is those of the paths that may hold something: a FIFO, a socket or a device in the place of a file
+// does not, and what git has of the file is in the snapshot.
+func (l linked) content(paths []string) (all []string) {
+	const special = fs.ModeNamedPipe | fs.ModeSocket | fs.ModeDevice
+	for _, p := range paths {
+		info, err := l.trees.Lstat(filepath.Join(l.dir, p))
+		if err != nil || info.Mode()&special == 0 {
+			all = append(all, p)
+		}
+	}
+	return all
 }

@@ -3,6 +3,7 @@ package worktree_test
 import (
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,6 +28,18 @@ func TestRemoveOfWhatHasLanded(t *testing.T) {
 	require.NoError(t, a.store.Remove(t.Context(), "never", 7, ""))
 	require.NoError(t, a.store.Close(t.Context()))
 	require.NoDirExists(t, filepath.Dir(a.Dir))
+}
+
+// TestRemoveOfSpecialFiles: a FIFO in the place of a file holds nothing that could be lost.
+func TestRemoveOfSpecialFiles(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	require.NoError(t, os.Remove(a.Dir+"/file"))
+	require.NoError(t, syscall.Mkfifo(a.Dir+"/file", 0o600))
+	a.Write("new", "1")
+	require.NoError(t, a.store.Remove(t.Context(), "t", 1, ""))
+	require.NoDirExists(t, a.Dir)
+	require.Contains(t, a.user.files(git.Commit(a.user.Git("rev-parse", a.names.Attic))), "new=1")
 }
 
 func TestRemoveKeepsEverything(t *testing.T) {

@@ -33,7 +33,7 @@ func (s *Store) Repair(ctx context.Context) ([]engine.Leftover, error) {
 	r := repair{Store: s, common: s.repo.CommonDir()}
 	err := s.locked(ctx, func() error {
 		var err error
-		r.running, r.known, err = gitsIn(r.common, s.root, s.repo.WorkTree())
+		r.running, r.known, err = git.Running(r.common, s.root, s.repo.WorkTree())
 		if err != nil {
 			return fmt.Errorf("looking for running gits: %w", err)
 		}

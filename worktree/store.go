@@ -95,7 +95,8 @@ func Open(o Options) (*Store, error) {
 	}, nil
 }
 
-// resolveRoot resolves what exists of root's parents.
+// resolveRoot resolves what exists of root's parents. What stands there and leads to no folder may be
+// anybody's: it is refused, since making folders would take it away.
 func resolveRoot(root string) (string, error) {
 	if !filepath.IsAbs(root) {
 		return "", &RootError{Root: root, Reason: "is not absolute"}
@@ -107,7 +108,13 @@ func resolveRoot(root string) (string, error) {
 	for exists, rest := filepath.Dir(root), filepath.Base(root); ; {
 		real, err := filepath.EvalSymlinks(exists)
 		if err == nil {
+			if info, err := os.Stat(real); err == nil && !info.IsDir() {
+				return "", &RootError{Root: exists, Reason: "is not a directory"}
+			}
 			return filepath.Join(real, rest), nil
+		}
+		if info, linkErr := os.Lstat(exists); linkErr == nil && info.Mode()&os.ModeSymlink != 0 {
+			return "", &RootError{Root: exists, Reason: "is a symbolic link that leads to no directory"}
 		}
 		if !errors.Is(err, os.ErrNotExist) || exists == filepath.Dir(exists) {
 			return "", &RootError{Root: root, Reason: "is not reachable: " + err.Error()}

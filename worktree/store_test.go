@@ -20,7 +20,7 @@ import (
 	"github.com/beadsorch/orch/worktree"
 )
 
-func TestOpenRefusesARootInsideTheRepository(t *testing.T) {
+func TestOpenRefusesARootThatIsNotItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	home := filepath.Dir(w.Dir)
@@ -28,7 +28,7 @@ func TestOpenRefusesARootInsideTheRepository(t *testing.T) {
 	require.NoError(t, os.Symlink(home, home+"/elsewhere"))
 	w.Write("file", "1")
 	for _, root := range []string{
-		"relative", "", w.Dir, w.Dir + "/sub/deep", w.Dir + "/.git/wt", home + "/link", home + "/link/sub", home + "/x/../repo/y", w.Dir + "/file", w.Dir + "/file/below",
+		"relative", "", w.Dir, w.Dir + "/sub/deep", w.Dir + "/.git/wt", home + "/link", home + "/link/sub", home + "/x/../repo/y", w.Dir + "/file",
 	} {
 		o := w.options()
 		o.Root = root
@@ -36,6 +36,26 @@ func TestOpenRefusesARootInsideTheRepository(t *testing.T) {
 		_, err := worktree.Open(o)
 		require.ErrorAs(t, err, &refused, root)
 		require.Equal(t, root, refused.Root)
+	}
+	for name, make := range map[string]func(path string) error{
+		"file":     func(path string) error { return os.WriteFile(path, []byte("a person's"), 0o600) },
+		"dangling": func(path string) error { return os.Symlink("nowhere", path) },
+		"loop":     func(path string) error { return os.Symlink("loop", path) },
+		"to_file":  func(path string) error { return os.Symlink(w.Dir+"/file", path) },
+	} {
+		path := filepath.Join(home, name)
+		require.NoError(t, make(path))
+		before, err := os.Lstat(path)
+		require.NoError(t, err)
+		o := w.options()
+		o.Root = path + "/epic"
+		var refused *worktree.RootError
+		_, err = worktree.Open(o)
+		require.ErrorAs(t, err, &refused, name)
+		require.Equal(t, path, refused.Folder(), "what is in the way is named")
+		after, err := os.Lstat(path)
+		require.NoError(t, err, "and is there still")
+		require.True(t, os.SameFile(before, after))
 	}
 	o := w.options()
 	o.Root = home + "/elsewhere/worktrees/deep"

@@ -30,11 +30,16 @@ func (t *trash) delete(path string) {
 		t.deleting.Lock()
 		defer t.deleting.Unlock()
 		if err := t.files.RemoveAll(path); err != nil {
-			t.mu.Lock()
-			t.left = append(t.left, leftOf(path, err))
-			t.mu.Unlock()
+			t.leave(path, err)
 		}
 	})
+}
+
+// leave notes what could not be removed.
+func (t *trash) leave(path string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = append(t.left, leftOf(path, err))
 }
 
 func (t *trash) mark(path string, deletes bool) {
@@ -88,5 +93,8 @@ func (s *Store) discard(l linked) error {
 	if err != nil {
 		return fmt.Errorf("removing a worktree's admin directory: %w", err)
 	}
-	return s.admin.RemoveAll(aside)
+	if err := s.admin.RemoveAll(aside); err != nil {
+		s.trash.leave(aside, err) // the worktree is gone; the next run tries again
+	}
+	return nil
 }

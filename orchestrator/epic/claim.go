@@ -1,6 +1,7 @@
 package epic
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -8,7 +9,8 @@ import (
 
 // The epic itself is claimed in the tracker for as long as a run has work to do, so that
 // another clone with the same tracker does nothing twice. It is asked for once a run, beside
-// the gate's check of the base; agents start when it is answered.
+// the gate's check of the base; agents start when it is answered. While another clone has it,
+// this one writes nothing to the tracker, and concludes nothing from what is in progress there.
 
 // Holder is the orch of another clone that has the epic, as the tracker names it; "" for none.
 // A run that was told to take over counts only who takes it later.
@@ -47,28 +49,51 @@ func (s State) epicOurs() bool {
 	return t.Status != statusOpen || t.Assignee != "" && t.Assignee != s.Run.Limits.Actor
 }
 
+// holdsEpic reports whether the tracker says that the epic is this clone's. Then the orch of no
+// other clone is at a task of it: each would have claimed the epic first.
+func (s State) holdsEpic() bool {
+	t := s.Task(s.Epic)
+	return t != nil && !t.Deleted && t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor
+}
+
+// epicFirst is the change to the epic that comes before all others: nothing is written to the tracker
+// of an epic that orch could claim and has not.
+func (s State) epicFirst() (tracker.Change, bool) {
+	t := s.Task(s.Epic)
+	if t == nil || t.Deleted {
+		return tracker.Change{}, false
+	}
+	c, want := s.claiming(t)
+	return c, want && s.tracker.refused[refusal{t.ID, string(c.Kind)}] == ""
+}
+
+// claiming is the change that makes the epic this clone's, or brings that about; none where it is
+// already, or is a person's.
+func (s State) claiming(t *Task) (tracker.Change, bool) {
+	switch {
+	case t.Status == statusInProgress && strings.HasPrefix(t.Assignee, ActorPrefix) && t.Assignee != s.Run.Limits.Actor:
+		return opening(string(t.ID)), true // a person has said so: take over
+	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
+		return tracker.Change{ID: string(t.ID), Kind: tracker.Claim}, true
+	}
+	return tracker.Change{}, false
+}
+
 // epicChange is what the tracker has to be told of the epic by now.
 func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
 	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() {
 		return closeChange(id, "all tasks landed"), true
 	}
-	if t.ID != s.Epic || s.Holder() != "" {
+	if t.ID != s.Epic || s.epicIsOver(now) {
 		return tracker.Change{}, false
 	}
-	switch {
-	case s.epicIsOver(now):
-	case t.Status == statusInProgress && strings.HasPrefix(t.Assignee, ActorPrefix) && t.Assignee != s.Run.Limits.Actor:
-		return openChange(id), true // a person has said so: take over
-	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
-		return tracker.Change{ID: id, Kind: tracker.Claim}, true
-	}
-	return tracker.Change{}, false
+	return s.claiming(t)
 }
 
 // epicIsOver reports whether this clone has nothing more to do for the epic for now.
 func (s State) epicIsOver(now *clock) bool {
-	return s.quiet(now) && !s.inSession() && len(meta(s, now)) == 0
+	return s.quiet(now) && !s.inSession() && len(meta(s, now)) == 0 && !slices.ContainsFunc(s.Tasks, s.leftByAnother)
 }
 
 // releases lists the change that gives the epic back, for when the tracker knows all else.

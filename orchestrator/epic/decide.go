@@ -174,6 +174,8 @@ func (s State) mustStop(t *Task) string {
 		return "skipped"
 	case t.Deleted:
 		return ""
+	case s.taking(t):
+		return ""
 	case t.Status == statusInProgress && t.Assignee != "" && t.Assignee != s.Run.Limits.Actor:
 		return "claimed by " + t.Assignee
 	case t.Status == t.Written, t.ClosedByAgent:

@@ -36,7 +36,26 @@ func (f EpicLandedInto) check(_ State, e Event) error {
 
 func (f EpicLandedInto) apply(s State, _ Event) State {
 	s.Into = IntoState{Done: f.Tip, Branch: f.Branch}
+	if f.Commit != "" && f.Tip == s.Tip {
+		s.merged = merged{at: f.Commit, tasks: s.Landings()}
+	}
 	return s
+}
+
+// merged is what of the landed work a branch of the person's had, and with which commit. It counts also
+// when the commits that landed have been collected, as after a squash.
+type merged struct {
+	at    Commit
+	tasks map[TaskID]Commit // what had landed, by what commit
+}
+
+// MergedAt is the commit of the person's that has the landed work of a task; "" where none is known.
+func (s State) MergedAt(id TaskID) Commit {
+	t := s.Task(id)
+	if t == nil || t.State != Landed || t.Commit == "" || s.merged.tasks[id] != t.Commit {
+		return ""
+	}
+	return s.merged.at
 }
 
 // EpicNotLanded says that the branch that was asked for could not be given the epic.

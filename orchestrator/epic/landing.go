@@ -45,6 +45,11 @@ func (k Stack) top() Commit {
 	return k.Commits[len(k.Commits)-1]
 }
 
+// moving reports whether the branch is being moved.
+func (s State) moving() bool {
+	return slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving })
+}
+
 // GreenStacks are the stacks that the gate has passed, and that may be on the branch already.
 func (s State) GreenStacks() (green []Stack) {
 	for _, k := range s.Stacks {
@@ -283,9 +288,7 @@ func (f TaskLanded) apply(s State, e Event) State {
 	s = s.machineWorks()
 	s.Tip = f.Commits[len(f.Commits)-1]
 	s.tip = tipState{seen: e.At}
-	if s.Moved.Accepted { // the gate has judged all of it
-		s.Moved = Moved{}
-	}
+	s.Moved = Moved{} // the gate has judged all of what was accepted, and where else the branch was found is over
 	for _, id := range f.Tasks {
 		s = s.unstack(id)
 	}
@@ -367,7 +370,7 @@ func FirstOf(files []string) string {
 // moves lets a green stack onto the epic branch, one at a time. One that was built on what is
 // not the tip any more, since another has landed, or has failed below it, waits to land anew.
 func moves(s State, _ *clock) []Decision {
-	if !s.settled() || slices.ContainsFunc(s.Stacks, func(k Stack) bool { return k.Moving }) {
+	if !s.settled() || s.moving() {
 		return nil
 	}
 	for _, k := range s.Stacks {

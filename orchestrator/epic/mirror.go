@@ -13,6 +13,9 @@ import (
 
 // changes lists what the tracker has to be told by now.
 func (s State) changes(now *clock) []tracker.Change {
+	if s.Holder() != "" {
+		return nil // what the tracker says of the epic is another clone's to say
+	}
 	var out []tracker.Change
 	for _, t := range s.Tasks {
 		if t.External || t.Deleted {
@@ -28,6 +31,9 @@ func (s State) changes(now *clock) []tracker.Change {
 	if len(out) == 0 {
 		return s.releases(now)
 	}
+	if first, want := s.epicFirst(); want {
+		return []tracker.Change{first}
+	}
 	return out
 }
 
@@ -39,8 +45,8 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	case t.State == Landed:
 		return closeChange(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
 	case t.State == Running, t.State == Queued, t.State == Validating:
-		if t.Status == statusBlocked && t.Written == statusBlocked {
-			return openChange(id), true // a retried task; the claim follows
+		if t.Status == statusBlocked && t.Written == statusBlocked || s.taking(t) && !now.Before(s.Cooldown) {
+			return opening(id), true // a retried task, or one that is taken over; the claim follows
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && parkedStatus(t.Code) != "":
@@ -50,8 +56,8 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	case t.State == Skipped && t.SkipStatus == giveBlocked:
 		return blockChange(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Waiting:
-		release := t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && s.tracker.claimed && !now.Before(s.Cooldown) || t.Status == statusBlocked && t.Written == statusBlocked
-		return openChange(id), release
+		release := t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && !now.Before(s.Cooldown) || t.Status == statusBlocked && t.Written == statusBlocked
+		return opening(id), release
 	}
 	return tracker.Change{}, false
 }

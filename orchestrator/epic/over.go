@@ -51,7 +51,7 @@ func (s State) workLeft(now *clock) bool {
 	if s.Run.Mode == ModeNext {
 		return s.tracker.read.IsZero() || !s.epicOurs() && s.slots() > 0 && len(s.ready(now)) > 0
 	}
-	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return s.isReady(t, now) || t.State == Running })
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return s.isReady(t, now) || t.State == Running || s.takenOver(t) })
 }
 
 // queueWaits reports whether something waits to land, and this run will land it.

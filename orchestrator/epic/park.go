@@ -6,11 +6,15 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 // parks sets aside what has no attempt left, what asks, and what a person has
 // taken out of orch's hands.
 func parks(s State, _ *clock) (ds []Decision) {
+	if s.Holder() != "" {
+		return nil // how its tasks stand is the concern of the clone that has the epic
+	}
 	for _, t := range s.Tasks {
 		code, why := s.mustPark(t)
 		if code == "" {
@@ -39,7 +43,7 @@ func (s State) mustPark(t *Task) (Code, string) {
 		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
-	case t.State == Waiting && a.Number == 0 && t.Dispatchable() && s.abandoned(t) && !s.takenOver(t):
+	case a.Number == 0 && s.abandonedByNobody(t), a.Number == 0 && s.leftByAnother(t) && s.holdsEpic():
 		return Orphaned, exitedWithoutCompleting
 	}
 	return "", ""
@@ -58,17 +62,34 @@ func guards(c Code) bool {
 // tracker while no worktree, no process and no attempt of it exists.
 const exitedWithoutCompleting = "Agent exited without completing"
 
-// takenOver reports whether a task was in the hands of the clone that the epic was taken from: a person
-// has said that it is gone, so its tasks begin anew.
-func (s State) takenOver(t *Task) bool {
-	return s.Run.Limits.TakeOver && t.State == Waiting && t.Assignee != "" && t.Dispatchable() && s.abandoned(t)
+// takenOver reports whether a waiting task is to be begun anew: it was in the hands of the clone that the
+// epic was taken from.
+func (s State) takenOver(t *Task) bool { return t.State == Waiting && s.taking(t) }
+
+// taking reports whether the tracker says that a task is at the orch of another clone, which a person has
+// said is gone, and does not refuse to say otherwise.
+func (s State) taking(t *Task) bool {
+	return s.takesOver() && s.anothers(t) && s.tracker.refused[refusal{t.ID, string(tracker.SetStatus)}] == ""
 }
 
-// abandoned reports whether the tracker says in progress while nobody is at it:
-// no assignee, or an orch that is not this one, which the lock proves gone.
-func (s State) abandoned(t *Task) bool {
-	return t.Status == statusInProgress && t.Assignee != s.Run.Limits.Actor &&
-		(t.Assignee == "" || strings.HasPrefix(t.Assignee, ActorPrefix))
+// leftByAnother reports whether a waiting task is in progress under the name of another orch, from which
+// no person has taken the epic. Once the epic is held here, that orch is gone.
+func (s State) leftByAnother(t *Task) bool {
+	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && !s.takesOver()
+}
+
+// takesOver reports whether a person has said that the clone which had the epic is gone: to this run, or to one
+// before it that has not given the epic back.
+func (s State) takesOver() bool { return s.Run.Limits.TakeOver || s.tookOver && s.holdsEpic() }
+
+// abandonedByNobody reports whether a waiting task is in progress in the tracker without anybody's name.
+func (s State) abandonedByNobody(t *Task) bool {
+	return t.State == Waiting && t.Dispatchable() && t.Status == statusInProgress && t.Assignee == "" && s.epicOurs()
+}
+
+// anothers reports whether the tracker says that a task is in the hands of an orch that is not this one.
+func (s State) anothers(t *Task) bool {
+	return t.Dispatchable() && t.Status == statusInProgress && t.Assignee != s.Run.Limits.Actor && strings.HasPrefix(t.Assignee, ActorPrefix)
 }
 
 // ActorPrefix begins the name under which any orch claims tasks.

@@ -31,9 +31,11 @@ type State struct {
 	index   map[TaskID]int // of Tasks
 	before  *Run           // the newest run, while Run is that of a command that is none
 	tip     tipState
+	merged  merged
 	tracker trackerState
 	untaken int // requests that nobody has taken yet, and that are applied here
 
+	tookOver  bool      // the epic was taken from another clone, and not given back since
 	answering string    // the request that is being answered
 	looking   bool      // sessions are being looked for
 	looked    time.Time // when they were

@@ -95,8 +95,9 @@ func applyWrite(s State, w WriteResult) State {
 		}
 		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
 	}
-	if w.ID == s.Epic && w.Refused == "" && w.Status == statusInProgress {
-		s.tracker.claimed = true
+	if w.ID == s.Epic && w.Refused == "" {
+		s.tookOver = w.Status == statusInProgress && (s.Run.Limits.TakeOver || s.tookOver)
+		s.tracker.claimed = s.tracker.claimed || w.Status == statusInProgress
 	}
 	return s.edit(w.ID, func(t *Task) {
 		if w.Refused == "" {

@@ -281,6 +281,8 @@ func tipRules(s State, now *clock) []Decision {
 		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
+	case s.moving(): // it may land yet, and then the tip is another
+		return nil
 	case !s.settled() && waits >= 0:
 		return decideOne(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 	case m.Pending() && !m.Accepted && m.holds():
@@ -315,6 +317,8 @@ func lastLook(s State, now *clock) []Decision {
 func tipStops(s State, now *clock) (Code, string) {
 	m := s.Moved
 	switch {
+	case s.moving():
+		return "", ""
 	case m.Pending() && !m.Accepted && !m.holds() && len(m.During) == 0:
 		return EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:

@@ -80,6 +80,33 @@ func TestCurrent(t *testing.T) {
 	require.IsType(t, TipSeen{}, Current(s, moved("c")).Fact, "seen before that")
 }
 
+// TestMovedWhileLanding: nothing is put back, nor given up, while a landing may yet move the branch on.
+func TestMovedWhileLanding(t *testing.T) {
+	t.Parallel()
+	later := noon.Add(time.Minute)
+	for name, more := range map[string][]Event{"an agent works": {startOf("e.3", 1)}, "nobody works": nil} {
+		s := after(t, idle(t, open("e.1"), open("e.2"), open("e.3")), landedOne...)
+		s = after(t, s, startOf("e.2", 1), endOf("e.2", 1, AgentEnded{Changed: true, Head: "h"}),
+			Event{Fact: LandingStarted{Tasks: []TaskID{"e.2"}, Old: "c"}},
+			Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.2"}, Old: "c", Commits: []Commit{"d"}}, Verdict: Verdict{Passed: true}}})
+		s = after(t, s, more...)
+		s = after(t, s, Event{Fact: MoveStarted{Candidates: Candidates{Tasks: []TaskID{"e.2"}}}})
+		s = after(t, s, moved("x", "e.1"))
+		require.True(t, s.Moved.Pending(), name)
+		for _, d := range decisions(s, later) {
+			require.NotEqual(t, RestoreTip, d.Act, name)
+			_, drains := d.Fact.(DrainStarted)
+			require.False(t, drains, name)
+		}
+		landed := after(t, s, Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.2"}, Commits: []Commit{"d"}}}})
+		require.False(t, landed.Moved.Pending(), "it was put back and moved on since: %s", name)
+		require.Equal(t, Commit("d"), landed.Tip)
+		lost := after(t, s, Event{Fact: LandingLost{Tasks: []TaskID{"e.2"}}})
+		require.True(t, lost.Moved.Pending(), name)
+		require.NotEmpty(t, acts(lost, later), name)
+	}
+}
+
 // TestSettleIsNoRun has a command settle the epic branch: it begins nothing, and the newest run
 // is the one before it, also where that was cut off.
 func TestSettleIsNoRun(t *testing.T) {

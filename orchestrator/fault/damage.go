@@ -48,6 +48,11 @@ func objectDamage() []string {
 	}
 }
 
+// closedLocks are git's words for a file that it cannot write, since its folder is closed (lockfile.c of git 2.39).
+func closedLocks() []string {
+	return []string{".lock': Operation not permitted", ".lock': Permission denied", ".lock': Device or resource busy"}
+}
+
 // killed reports whether a git was ended by a signal that others send, among them the system when it has no
 // memory left or the disk does not answer.
 func killed(exit *command.ExitError) bool {

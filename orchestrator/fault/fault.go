@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -33,6 +34,10 @@ func Machine(err error) (why string, ok bool) {
 	if errors.As(err, &closed) {
 		return closed.Error(), true
 	}
+	var refused *private.RefusedError
+	if errors.As(err, &refused) {
+		return refused.Error(), true
+	}
 	var quiet *command.QuietError
 	if errors.As(err, &quiet) {
 		return quiet.Error(), true
@@ -46,7 +51,7 @@ func Machine(err error) (why string, ok bool) {
 			return err.Error(), true
 		}
 		if isGit(exit) {
-			return quoted(exit, sharedDamage())
+			return quoted(exit, append(sharedDamage(), closedLocks()...))
 		}
 	}
 	return "", false

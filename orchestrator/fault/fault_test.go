@@ -14,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 func TestMachine(t *testing.T) {
@@ -35,6 +36,10 @@ func TestMachine(t *testing.T) {
 		{"no guard", fmt.Errorf("sh: %w: %w", command.ErrGuard, io.EOF), true},
 		{"orch itself", fmt.Errorf("sh: %w: %w", command.ErrGone, syscall.ENOENT), true},
 		{"permission", syscall.EACCES, false},
+		{"a file of orch's own that cannot be changed", fmt.Errorf("clearing: %w", private.Refused(&fs.PathError{Op: "mkdirat", Path: "d", Err: syscall.EPERM})), true},
+		{"one that is in use", private.Refused(&fs.PathError{Op: "unlinkat", Path: "d", Err: syscall.EBUSY}), true},
+		{"one that is not there", private.Refused(missing), false},
+		{"a folder of locks that is closed", &command.ExitError{Argv: []string{"git"}, ExitCode: 128, Stderr: "fatal: Unable to create '/r/.git/index.lock': Operation not permitted\n"}, true},
 		{"a git that was killed", &command.ExitError{Argv: []string{"git", "rev-parse"}, ExitCode: 137, Signal: "SIGKILL"}, true},
 		{"a git that crashed", &command.ExitError{Argv: []string{"git", "rev-parse"}, ExitCode: 139, Signal: "SIGSEGV"}, false},
 		{"a command of the gate that was killed", &command.ExitError{Argv: []string{"sh"}, ExitCode: 137, Signal: "SIGKILL"}, false},

@@ -28,7 +28,7 @@ func (r *Repo) ChangedIn(ctx context.Context, c Checkout, base Commit) (files []
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	defer func() { err = errors.Join(err, drop(scratch)) }()
 	index := filepath.Join(scratch, "index")
 	have, err := readRegular(filepath.Join(c.GitDir, "index"), maxIndex)
 	switch {

@@ -35,7 +35,7 @@ func (r *Repo) Merge(ctx context.Context, ours, theirs Commit) (m Merged, err er
 	if err != nil {
 		return Merged{}, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, drop(dir)) }()
 	if err := r.attributes(ctx, ours, dir); err != nil {
 		return Merged{}, fmt.Errorf("reading the attributes of %s: %w", ours, err)
 	}

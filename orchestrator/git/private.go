@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/beadsorch/orch/orchestrator/private"
 )
 
 // private is the git directory that every git of orch runs with. It has a configuration, an
@@ -87,7 +89,7 @@ func (p *privateDir) make() (err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
+			err = private.Refused(errors.Join(err, drop(dir)))
 		}
 	}()
 	for _, name := range []string{"info", ownFolder} {
@@ -181,7 +183,7 @@ func removeBelow(dir string) error {
 	if info, err := os.Lstat(filepath.Dir(dir)); err != nil || !info.IsDir() {
 		return nil
 	}
-	return os.RemoveAll(dir)
+	return drop(dir)
 }
 
 // readHead is the content of the HEAD in gitDir, if it is what one can have.

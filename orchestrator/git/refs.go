@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -245,14 +246,19 @@ type Checkout struct {
 	Path string
 	// GitDir is the git directory of the work tree.
 	GitDir string
+	// Busy says in a clause what goes on there that HEAD is detached for, "" for nothing. Until it
+	// ends, git moves the branch, as when it is aborted.
+	Busy string
 }
 
-// CheckedOut finds the work tree that has branch checked out; ok is false when there is
-// none. It reads the files, since listing worktrees fails when one is half-made. It fails
+// CheckedOut finds the work tree that has branch checked out, or that goes on with a rebase or a bisect
+// of it; ok is false when there is none. It reads the files, since listing worktrees fails when one is half-made. It fails
 // when a directory cannot be read.
 func (r *Repo) CheckedOut(branch string) (c Checkout, ok bool, err error) {
-	if r.workTree != "" && headIs(r.commonDir, branch) {
-		return Checkout{Path: r.workTree, GitDir: r.commonDir}, true, nil
+	if r.workTree != "" {
+		if busy, ok := has(r.commonDir, branch); ok {
+			return Checkout{Path: r.workTree, GitDir: r.commonDir, Busy: busy}, true, nil
+		}
 	}
 	admins := filepath.Join(r.commonDir, "worktrees")
 	entries, err := os.ReadDir(admins)
@@ -261,14 +267,15 @@ func (r *Repo) CheckedOut(branch string) (c Checkout, ok bool, err error) {
 	}
 	for _, e := range entries {
 		admin := filepath.Join(admins, e.Name())
-		if !headIs(admin, branch) {
+		busy, ok := has(admin, branch)
+		if !ok || busy != "" && oursOf(admin) {
 			continue
 		}
 		path, err := checkoutOf(admin)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Checkout{}, false, fmt.Errorf("looking for worktrees: %w", err)
 		}
-		return Checkout{Path: path, GitDir: admin}, true, nil
+		return Checkout{Path: path, GitDir: admin, Busy: busy}, true, nil
 	}
 	return Checkout{}, false, nil
 }
@@ -327,6 +334,48 @@ func (r *Repo) Head(ctx context.Context, gitDir string) (Commit, error) {
 		head = ref
 	}
 	return r.Resolve(ctx, head)
+}
+
+// has reports whether a work tree has branch checked out, as git sees that: by its HEAD, or by what
+// goes on there.
+func has(gitDir, branch string) (busy string, ok bool) {
+	if headIs(gitDir, branch) {
+		return "", true
+	}
+	for _, name := range []string{"rebase-merge", "rebase-apply"} {
+		of := filepath.Join(gitDir, name)
+		if firstLine(filepath.Join(of, "head-name")) == branch {
+			return "is in the middle of a rebase", true
+		}
+		updates, err := readRegular(filepath.Join(of, "update-refs"), maxUpdates)
+		if err == nil && slices.Contains(strings.Split(string(updates), "\n"), branch) {
+			return "is in the middle of a rebase", true
+		}
+	}
+	if start := firstLine(filepath.Join(gitDir, "BISECT_START")); start != "" && (start == branch || "refs/heads/"+start == branch) {
+		return "is in the middle of a bisect", true
+	}
+	return "", false
+}
+
+// oursOf reports whether orch has made a worktree, for an agent: what that goes on with there ends with
+// it, and never holds the branch.
+func oursOf(admin string) bool {
+	info, err := os.Lstat(filepath.Join(admin, "orch"))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// maxUpdates bounds the list of references that a rebase moves.
+const maxUpdates = 1 << 20
+
+// firstLine is the first line of a small file; "" where there is none.
+func firstLine(path string) string {
+	content, err := readRegular(path, maxSmall)
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(content), "\n")
+	return strings.TrimSpace(line)
 }
 
 // headIs reports whether the HEAD in gitDir is branch.

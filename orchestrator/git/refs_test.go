@@ -184,6 +184,59 @@ func TestCheckedOut(t *testing.T) {
 	require.False(t, ok, "the HEAD of a bare repository is no checkout")
 }
 
+// TestCheckedOutWhileBusy: what a rebase or a bisect goes on with is checked out, though HEAD is detached, as it is for git.
+func TestCheckedOutWhileBusy(t *testing.T) {
+	t.Parallel()
+	type step func(w world, dir string)
+	git := func(args ...string) step {
+		return func(w world, dir string) { _, _ = w.Try(append([]string{"-C", dir}, args...)...) } // a conflict is a failure
+	}
+	for name, begin := range map[string]step{
+		"merge":       git("rebase", "-q", "main"),
+		"interactive": git("-c", "sequence.editor=sed -i.bak s/pick/edit/", "rebase", "-q", "-i", "HEAD~1"),
+		"apply":       git("rebase", "-q", "--apply", "main"),
+		"update-refs": func(w world, dir string) {
+			git("checkout", "-q", "--detach")(w, dir)
+			git("-c", "sequence.editor=sed -i.bak s/pick/edit/", "rebase", "-q", "-i", "--update-refs", "HEAD~1", "above")(w, dir)
+		},
+		"bisect": func(w world, dir string) {
+			git("bisect", "start", "HEAD", "HEAD~1")(w, dir)
+			git("checkout", "-q", "--detach")(w, dir)
+		},
+	} {
+		for place, linked := range map[string]bool{"the first work tree": false, "a linked one": true} {
+			w := newWorld(t)
+			w.Commit("file", "1")
+			w.Git("switch", "-q", "-c", "topic")
+			w.Commit("file", "topic")
+			w.Git("switch", "-q", "-c", "above")
+			w.Commit("other", "above")
+			w.Git("switch", "-q", "main")
+			w.Commit("file", "main")
+			dir := w.Dir
+			if linked {
+				dir = filepath.Join(filepath.Dir(w.Dir), "linked")
+				w.Git("worktree", "add", "-q", dir, "topic")
+			} else {
+				w.Git("switch", "-q", "topic")
+			}
+			begin(w, dir)
+			head := w.Git("-C", dir, "rev-parse", "--abbrev-ref", "HEAD")
+			require.Equal(t, "HEAD", head, "%s in %s: it is detached", name, place)
+			_, err := w.Try("branch", "-f", "topic", "main")
+			require.Error(t, err, "%s in %s: git refuses it too", name, place)
+			at, ok, err := w.Open().CheckedOut("refs/heads/topic")
+			require.NoError(t, err)
+			require.True(t, ok, "%s in %s", name, place)
+			require.Equal(t, dir, at.Path)
+			require.NotEmpty(t, at.Busy)
+			_, ok, err = w.Open().CheckedOut("refs/heads/main")
+			require.NoError(t, err)
+			require.Equal(t, linked, ok, "%s in %s", name, place)
+		}
+	}
+}
+
 func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 	t.Parallel()
 	e := &git.CheckedOutError{Branch: "refs/heads/epic/e", Path: "/w"}

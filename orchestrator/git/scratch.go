@@ -32,6 +32,9 @@ func (r *Repo) Scratch(prefix string) (string, error) {
 	}
 }
 
+// drop removes what Scratch has made. It fails with a [*private.RefusedError] where the system does not let it.
+func drop(dir string) error { return private.Refused(os.RemoveAll(dir)) }
+
 // ScratchDir is where Scratch makes its directories; a crash may leave some there.
 func (r *Repo) ScratchDir() string { return filepath.Join(r.commonDir, "orch", "tmp") }
 

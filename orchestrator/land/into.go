@@ -60,6 +60,9 @@ func moveCheckout(ctx context.Context, repo *git.Repo, at git.Checkout, s Step) 
 	if at.Path == "" {
 		return refuse("is damaged")
 	}
+	if at.Busy != "" {
+		return refuse(at.Busy)
+	}
 	for _, name := range []string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply"} {
 		if _, err := os.Lstat(filepath.Join(at.GitDir, name)); err == nil {
 			return refuse("is in the middle of a merge or a rebase")

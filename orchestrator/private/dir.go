@@ -215,7 +215,8 @@ func makeWay(at *os.Root, name string) error {
 }
 
 // MkdirAll makes the folder name with those above it.
-func (d *Dir) MkdirAll(name string) error {
+func (d *Dir) MkdirAll(name string) (err error) {
+	defer func() { err = Refused(err) }()
 	at, _, err := d.walk(filepath.Join(name, "x"), true)
 	if err != nil {
 		return err
@@ -233,12 +234,13 @@ func (d *Dir) MkdirTemp(parent, prefix string) (string, error) {
 }
 
 // Create makes a new empty file, to be read and written; what was there is taken away, not changed.
-func (d *Dir) Create(name string) (*os.File, error) {
+func (d *Dir) Create(name string) (f *os.File, err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, true)
 	if err != nil {
 		return nil, err
 	}
-	f, err := createFile(at, last)
+	f, err = createFile(at, last)
 	return f, errors.Join(withPath(err, name), at.Close())
 }
 
@@ -263,6 +265,7 @@ func createFile(at *os.Root, name string) (*os.File, error) {
 
 // WriteFile puts data at name, as a whole: a reader finds what was there before, or all of it.
 func (d *Dir) WriteFile(name string, data []byte) (err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, true)
 	if err != nil {
 		return err
@@ -418,7 +421,8 @@ func (d *Dir) Readlink(name string) (string, error) {
 }
 
 // Symlink makes a symbolic link where nothing is.
-func (d *Dir) Symlink(to, name string) error {
+func (d *Dir) Symlink(to, name string) (err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, true)
 	if err != nil {
 		return err
@@ -427,7 +431,8 @@ func (d *Dir) Symlink(to, name string) error {
 }
 
 // Chmod sets the mode of what is at name, which is no link.
-func (d *Dir) Chmod(name string, mode fs.FileMode) error {
+func (d *Dir) Chmod(name string, mode fs.FileMode) (err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, false)
 	if err != nil {
 		return err
@@ -443,7 +448,8 @@ func (d *Dir) Chmod(name string, mode fs.FileMode) error {
 }
 
 // Chtimes sets when what is at name was used and changed last.
-func (d *Dir) Chtimes(name string, used, changed time.Time) error {
+func (d *Dir) Chtimes(name string, used, changed time.Time) (err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, false)
 	if err != nil {
 		return err
@@ -452,7 +458,8 @@ func (d *Dir) Chtimes(name string, used, changed time.Time) error {
 }
 
 // Remove takes one file, link or empty folder away.
-func (d *Dir) Remove(name string) error {
+func (d *Dir) Remove(name string) (err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, false)
 	if err != nil {
 		return err
@@ -462,6 +469,7 @@ func (d *Dir) Remove(name string) error {
 
 // Rename moves what is at from to to, both below the folder. Folders that to needs are made.
 func (d *Dir) Rename(from, to string) (err error) {
+	defer func() { err = Refused(err) }()
 	a, source, err := d.walk(from, false)
 	if err != nil {
 		return err
@@ -490,7 +498,8 @@ func (d *Dir) Rename(from, to string) (err error) {
 
 // Plain makes sure that nothing but a regular file, or nothing at all, is at name, for a
 // library that opens it by its path.
-func (d *Dir) Plain(name string) error {
+func (d *Dir) Plain(name string) (err error) {
+	defer func() { err = Refused(err) }()
 	at, last, err := d.walk(name, true)
 	if err != nil {
 		return err

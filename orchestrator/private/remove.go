@@ -23,7 +23,8 @@ func (e *MountError) Error() string {
 // RemoveAll deletes what is at name and everything below it, folders without permissions
 // too. No link is followed, and nothing is deleted of a tree that something is mounted in: it
 // fails with a [*MountError] then. Nothing there is no error.
-func (d *Dir) RemoveAll(name string) error {
+func (d *Dir) RemoveAll(name string) (err error) {
+	defer func() { err = Refused(err) }()
 	path := name
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(d.path, path)

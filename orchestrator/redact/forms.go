@@ -1,11 +1,11 @@
 package redact
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"html"
 	"net/url"
 	"strconv"
 	"strings"
@@ -37,7 +37,23 @@ func forms(value string) (out [][][]byte) {
 	add(unquote(strconv.QuoteToASCII(value)))
 	add(strings.ReplaceAll(value, "'", `'\''`))
 	add(inShell(value))
-	add(html.EscapeString(value))
+	if strings.ContainsAny(value, "&<>\"'/`=") {
+		for _, entities := range inHTML() {
+			add(strings.NewReplacer(entities...).Replace(value))
+		}
+	}
+	for _, before := range []string{"%", `\x`} {
+		low := eachByte(value, before, 16)
+		add(low)
+		add(strings.ReplaceAll(strings.ToUpper(low), strings.ToUpper(before), before))
+	}
+	add(eachByte(value, `\`, 8))
+	add(eachRune(value, "&#", 10, 0))
+	add(eachRune(value, "&#", 10, 3))
+	inHex := eachRune(value, "&#x", 16, 0)
+	add(inHex)
+	add(strings.ReplaceAll(strings.ToUpper(inHex), "X", "x"))
+	add(strings.TrimRight(base32.StdEncoding.EncodeToString([]byte(value)), "="))
 	add(inUnicodeEscapes(value, false))
 	add(inUnicodeEscapes(value, true))
 	for _, sep := range []string{" ", ":"} { // as od and openssl print bytes
@@ -124,6 +140,57 @@ func inShell(value string) string {
 		b.WriteByte(value[i])
 	}
 	return b.String()
+}
+
+// inHTML are the ways in which libraries write characters that mean something to HTML, as pairs of what is replaced:
+// none, both or one kind of the quotes, and some what could end a tag.
+func inHTML() (all [][]string) {
+	add := func(pairs ...string) {
+		all = append(all, append([]string{"&", "&amp;", "<", "&lt;", ">", "&gt;"}, pairs...))
+	}
+	add()
+	for _, quot := range []string{"&quot;", "&#34;", "&#x22;"} {
+		add(`"`, quot)
+		for _, apos := range []string{"&#39;", "&#039;", "&#x27;", "&apos;"} {
+			add(`"`, quot, "'", apos)
+		}
+	}
+	for _, slash := range []string{"&#x2F;", "&#x2f;", "&#47;"} {
+		for _, apos := range []string{"&#39;", "&#x27;"} {
+			add(`"`, "&quot;", "'", apos, "/", slash)
+			add(`"`, "&quot;", "'", apos, "/", slash, "`", "&#x60;", "=", "&#x3D;")
+			add(`"`, "&quot;", "'", apos, "/", slash, "`", "&#x60;", "=", "&#x3d;")
+		}
+	}
+	return all
+}
+
+// eachByte writes each byte of a value with something before it, in a base: two digits of 16, three of 8.
+func eachByte(value, before string, base int) string {
+	var b []byte
+	for i := range len(value) {
+		b = append(b, before...)
+		if base == 8 {
+			b = append(b, '0'+value[i]>>6, '0'+value[i]>>3&7, '0'+value[i]&7)
+			continue
+		}
+		b = hex.AppendEncode(b, []byte{value[i]})
+	}
+	return string(b)
+}
+
+// eachRune writes each character of a value as an entity, in a base and with so many digits at least.
+func eachRune(value, before string, base, digits int) string {
+	var b []byte
+	for _, r := range value {
+		b = append(b, before...)
+		number := strconv.FormatInt(int64(r), base)
+		for range digits - len(number) {
+			b = append(b, '0')
+		}
+		b = append(append(b, number...), ';')
+	}
+	return string(b)
 }
 
 // lowerHex writes the escapes of a URL in lower case.

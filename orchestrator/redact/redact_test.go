@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"html"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
@@ -303,6 +304,23 @@ func BenchmarkNew(b *testing.B) {
 }
 
 // TestMoreForms: a value as web pages, ASCII-only JSON, dumps of bytes and lenient URLs print it.
+// TestFormsOfTheWeb has what libraries for HTML and for URLs make of a value.
+func TestFormsOfTheWeb(t *testing.T) {
+	t.Parallel()
+	r := New(Options{Env: []string{"MY_SECRET=" + `ca&na<r'y"/9=é`}})
+	for _, text := range []string{
+		html.EscapeString(`ca&na<r'y"/9=é`), `ca&amp;na&lt;r'y"/9=é`, `ca&amp;na&lt;r'y&quot;/9=é`, `ca&amp;na&lt;r&#x27;y&quot;/9=é`, `ca&amp;na&lt;r&#039;y&quot;/9=é`,
+		`ca&amp;na&lt;r&apos;y&quot;/9=é`, `ca&amp;na&lt;r&#39;y&quot;&#x2F;9&#x3D;é`, `ca&amp;na&lt;r&#x27;y&quot;&#x2f;9=é`,
+		"%63%61%26%6e%61%3c%72%27%79%22%2f%39%3d%c3%a9", "%63%61%26%6E%61%3C%72%27%79%22%2F%39%3D%C3%A9",
+		"&#99;&#97;&#38;&#110;&#97;&#60;&#114;&#39;&#121;&#34;&#47;&#57;&#61;&#233;", "&#x63;&#x61;&#x26;&#x6e;&#x61;&#x3c;&#x72;&#x27;&#x79;&#x22;&#x2f;&#x39;&#x3d;&#xe9;",
+		`\x63\x61\x26\x6e\x61\x3c\x72\x27\x79\x22\x2f\x39\x3d\xc3\xa9`, `\143\141\046\156\141\074\162\047\171\042\057\071\075\303\251`, "MNQSM3TBHRZCO6JCF44T3Q5J",
+	} {
+		if got := r.String("a " + text + " b"); got != "a [redacted MY_SECRET] b" {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 func TestMoreForms(t *testing.T) {
 	t.Parallel()
 	const value = "p<l>u/m é&pit 日 stone"

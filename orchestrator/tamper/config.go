@@ -12,8 +12,8 @@ import (
 )
 
 // A person may change settings while a run goes, so of a file of settings only those keys are
-// put back that run a program, or lead git or what it sends elsewhere. A file that git cannot
-// read is put back as a whole.
+// put back that run a program, or lead git or what it sends elsewhere, or that git fails with. A file
+// that git cannot read is put back as a whole.
 
 // checkConfig compares settings: a change of what is put back, and one of what is not.
 func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Change, error) {
@@ -39,15 +39,24 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 		}
 	}
 	risky, others := changedKeys(old, now, func(branch string) bool { return g.unborn(ctx, "refs/heads/"+branch) })
+	bad, err := g.broken(ctx, others, now)
+	if err != nil {
+		return nil, err
+	}
+	others = slices.DeleteFunc(others, func(key string) bool { return slices.Contains(bad, key) })
 	left := Change{Path: c.Path, What: "was changed: " + strings.Join(others, ", "), Fix: "git config --list --show-origin"}
-	if len(risky) == 0 {
+	if len(risky)+len(bad) == 0 {
 		g.was.Files[c.Path] = is
 		if len(others) == 0 {
 			return nil, nil // the mode alone, or what a person's work leaves
 		}
 		return []Change{left}, nil
 	}
-	c.What = "was changed: " + strings.Join(risky, ", ")
+	said := slices.Clone(risky)
+	for _, key := range bad {
+		said = append(said, key+" (with which git fails)")
+	}
+	c.What = "was changed: " + strings.Join(said, ", ")
 	if len(others) == 0 {
 		return changeList(g.restore(c, look{was: was, planted: !known}))
 	}
@@ -57,7 +66,7 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 	if c.Restored = g.dry; g.dry {
 		return []Change{c, left}, nil
 	}
-	if err := g.resetKeys(ctx, c.Path, risky, old); err != nil {
+	if err := g.resetKeys(ctx, c.Path, append(risky, bad...), old); err != nil {
 		return []Change{c, left}, err
 	}
 	c.Restored = true
@@ -80,6 +89,9 @@ func (g *Guard) resetKeys(ctx context.Context, path string, keys []string, old m
 			return err
 		}
 		for _, value := range old[key] {
+			if value == noValue {
+				value = "true" // which it means
+			}
 			if err := g.config(ctx, path, "--add", key, value); err != nil {
 				return err
 			}
@@ -121,7 +133,11 @@ func (g *Guard) parse(ctx context.Context, text []byte) (map[string][]string, er
 	}
 	set := map[string][]string{}
 	for item := range strings.SplitSeq(strings.TrimSuffix(string(res.Stdout), "\x00"), "\x00") {
-		if key, value, _ := strings.Cut(item, "\n"); key != "" {
+		key, value, valued := strings.Cut(item, "\n")
+		if !valued {
+			value = noValue
+		}
+		if key != "" {
 			set[key] = append(set[key], value)
 		}
 	}
@@ -195,8 +211,12 @@ func runsProgram(key string) bool {
 		}
 	case "merge":
 		return name == "driver" || name == "recursive" || name == "tool" || name == "guitool"
+	case "blame":
+		return name == "ignorerevsfile"
+	case "mailmap":
+		return name == "file"
 	case "diff":
-		return name == "external" || name == "command" || name == "textconv" || name == "tool" || name == "guitool"
+		return name == "orderfile" || name == "external" || name == "command" || name == "textconv" || name == "tool" || name == "guitool"
 	case "remote":
 		return name == "uploadpack" || name == "receivepack" || name == "promisor" || name == "partialclonefilter" || name == "vcs" || name == "proxy"
 	case "submodule":

@@ -22,6 +22,8 @@ type record struct {
 	Refs  map[string]git.Commit `json:"refs"`
 	// Folders are those that every git goes through; records of before have none.
 	Folders map[string]identity `json:"folders,omitempty"`
+	// Ongoing is what waits to be gone on with; records of before have none.
+	Ongoing map[string]string `json:"ongoing"`
 }
 
 // entry is a file, a symbolic link, or something else that has no content.

@@ -199,7 +199,7 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 
 // foresee compares, and leaves all as it is.
 func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
-	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders}, maps.Clone(g.sigs), g.refs, g.kept
+	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders, maps.Clone(g.was.Ongoing)}, maps.Clone(g.sigs), g.refs, g.kept
 	g.dry, g.to = true, map[string]string{}
 	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
 	return g.compare(ctx)
@@ -207,8 +207,9 @@ func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
 
 func (g *Guard) compare(ctx context.Context) ([]Change, error) {
 	found, err := g.checkFiles(ctx)
+	ongoing, ongoingErr := g.checkOngoing()
 	refs, refErr := g.checkRefs(ctx)
-	return append(found, refs...), errors.Join(err, refErr)
+	return slices.Concat(found, ongoing, refs), errors.Join(err, ongoingErr, refErr)
 }
 
 // take reads everything anew.
@@ -229,6 +230,9 @@ func (g *Guard) take(ctx context.Context) (record, error) {
 		r.Files[path] = e
 	}
 	g.sigs[fetchHead] = g.signature(fetchHead)
+	if r.Ongoing, err = g.takeOngoing(); err != nil {
+		return r, err
+	}
 	r.Refs, err = g.references(ctx)
 	return r, err
 }
@@ -256,11 +260,18 @@ func (g *Guard) checkFiles(ctx context.Context) (found []Change, err error) {
 		if fileErr != nil {
 			err = errors.Join(err, fmt.Errorf("putting %s back: %w", path, fileErr))
 		}
-		if fault.Of(fileErr) != nil {
+		if Transient(fileErr) {
 			g.sigs[path] = looked // the next look has to see it
 		}
 	}
 	return found, err
+}
+
+// Transient reports whether err is a fault of the machine, after which the next look compares again. That something in
+// the git directory cannot be moved is none: whoever planted it may have seen to that.
+func Transient(err error) bool {
+	var refused *private.RefusedError
+	return fault.Of(err) != nil && !errors.As(err, &refused)
 }
 
 // checkFile compares one file whose looks have changed; most often that is one change, or none.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -248,6 +249,12 @@ func TestSettings(t *testing.T) {
 		{"where all is pushed to", []string{"remote.pushDefault=evil"}, "remote.pushdefault", ""},
 		{"large files", []string{"lfs.url=https://evil/x", "lfs.concurrenttransfers=3"}, "lfs.url", "lfs.concurrenttransfers"},
 		{"another place for all", []string{"url.https://evil/.insteadOf=https://"}, "url.https://evil/.insteadof", ""},
+		{"truths that are none", []string{"branch.autosetupmerge=x", "color.branch=nonsense", "status.short=maybe", "user.name=Another"},
+			"branch.autosetupmerge (with which git fails), color.branch (with which git fails), status.short (with which git fails)", "user.name"},
+		{"values that are unknown", []string{"merge.conflictstyle=q", "push.default=q", "core.abbrev=-3"},
+			"core.abbrev (with which git fails), merge.conflictstyle (with which git fails), push.default (with which git fails)", ""},
+		{"values that are known", []string{"color.branch=always", "merge.conflictstyle=diff3", "pull.rebase=it's! fine"}, "", "color.branch, merge.conflictstyle, pull.rebase"},
+		{"files that do not end", []string{"blame.ignorerevsfile=/dev/zero", "diff.orderfile=/dev/zero"}, "blame.ignorerevsfile, diff.orderfile", ""},
 		{"of an editor", []string{"branch.topic.vscode-merge-base=origin/main"}, "", ""},
 	}
 	for _, tt := range tests {
@@ -263,7 +270,7 @@ func TestSettings(t *testing.T) {
 			require.NoError(t, err)
 			for _, key := range tt.set {
 				name, value, _ := strings.Cut(key, "=")
-				w.Git("config", name, value)
+				w.Git("config", "--file", ".git/config", name, value) // which reads no other setting
 			}
 			var want, got, before []string
 			if tt.back != "" {
@@ -298,6 +305,134 @@ func TestSettings(t *testing.T) {
 			require.Empty(t, found, "each once")
 		})
 	}
+}
+
+// TestValueThatIsMissing: a name alone is true to git, or nothing that it can go by.
+func TestValueThatIsMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	config, err := os.ReadFile(filepath.Join(w.common, "config"))
+	require.NoError(t, err)
+	w.write("config", string(config)+"[core]\n\tignorecase\n", 0o644)
+	g := w.guard()
+	_, _, err = g.Begin(t.Context(), "", nil)
+	require.NoError(t, err)
+	w.write("config", string(config)+"[core]\n\tignorecase =\n[user]\n\tname\n", 0o644)
+	found, err := g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, "was changed: user.name (with which git fails)", found[0].What)
+	require.Equal(t, "was changed: core.ignorecase", found[1].What)
+	require.NotEmpty(t, w.Git("status", "--short", "--branch"))
+}
+
+// TestOngoing: what git would go on with, and nobody has begun, is put aside; a person's own stays.
+func TestOngoing(t *testing.T) {
+	t.Parallel()
+	begin := func(t *testing.T) (world, *tamper.Guard) {
+		w := newWorld(t)
+		w.Git("switch", "-q", "-c", "topic")
+		w.Commit("a", "theirs\n")
+		w.Git("switch", "-q", "main")
+		w.Commit("a", "ours\n")
+		g := w.guard()
+		_, _, err := g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		return w, g
+	}
+	check := func(t *testing.T, g *tamper.Guard) (all []string) {
+		var before []string
+		found, err := g.Check(t.Context(), func(all []tamper.Change) error {
+			for _, c := range all {
+				before = append(before, c.String())
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		for n, c := range found {
+			require.Equal(t, before[n], c.String())
+			all = append(all, c.Path+" "+strconv.FormatBool(c.Restored))
+		}
+		again, err := g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		require.Empty(t, again, "each once")
+		return all
+	}
+	t.Run("planted", func(t *testing.T) {
+		t.Parallel()
+		if runtime.GOOS != "linux" {
+			t.Skip("SKIPPED: it is not known here whether a git works in a folder")
+		}
+		w, g := begin(t)
+		w.write("rebase-merge/git-rebase-todo", "exec evil\n", 0o644)
+		w.write("sequencer/todo", "pick 1\n", 0o644)
+		w.write("MERGE_HEAD", "1\n", 0o644)
+		w.write("BISECT_LOG", "1\n", 0o644)
+		require.Equal(t, []string{"rebase-merge true", "sequencer true", "MERGE_HEAD true", "BISECT_LOG false"}, check(t, g))
+		require.NoDirExists(t, filepath.Join(w.common, "rebase-merge"))
+		require.NotContains(t, w.Git("status"), "rebase")
+		kept, err := filepath.Glob(filepath.Join(w.dir, "tampered", "*rebase-merge", "git-rebase-todo"))
+		require.NoError(t, err)
+		require.Len(t, kept, 1)
+	})
+	t.Run("in a worktree of the person", func(t *testing.T) {
+		t.Parallel()
+		if runtime.GOOS != "linux" {
+			t.Skip("SKIPPED: it is not known here whether a git works in a folder")
+		}
+		w := newWorld(t)
+		w.Git("worktree", "add", "-q", "-b", "side", filepath.Join(t.TempDir(), "side"))
+		g := w.guard()
+		_, _, err := g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		w.write("worktrees/side/rebase-merge/git-rebase-todo", "exec evil\n", 0o644)
+		require.Equal(t, []string{"worktrees/side/rebase-merge true"}, check(t, g))
+	})
+	for _, args := range [][]string{{"merge", "topic"}, {"cherry-pick", "topic"}, {"rebase", "topic"}, {"rebase", "--apply", "topic"}, {"revert", "--no-commit", "HEAD"}, {"bisect", "start"}} {
+		t.Run("a person's "+strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			w, g := begin(t)
+			if _, err := w.Try(args...); err != nil {
+				require.NotContains(t, args, "bisect")
+			}
+			status := w.Git("status")
+			for _, said := range check(t, g) {
+				require.Contains(t, said, " false")
+			}
+			require.Equal(t, status, w.Git("status"))
+		})
+	}
+	t.Run("a rebase whose plan a person edits", func(t *testing.T) {
+		t.Parallel()
+		w, g := begin(t)
+		fifo := filepath.Join(t.TempDir(), "go")
+		require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+		done := make(chan error, 1)
+		go func() {
+			_, err := w.Try("-c", "sequence.editor=cat "+fifo+"; true", "rebase", "-i", "HEAD^")
+			done <- err
+		}()
+		edited, err := os.OpenFile(fifo, os.O_WRONLY, 0) // once the editor reads
+		require.NoError(t, err)
+		said := check(t, g)
+		require.NoError(t, edited.Close())
+		require.NoError(t, <-done)
+		require.Equal(t, []string{"rebase-merge false"}, said)
+	})
+	t.Run("the plan of a person's", func(t *testing.T) {
+		t.Parallel()
+		w, _ := begin(t)
+		_, err := w.Try("rebase", "topic")
+		require.Error(t, err)
+		g := w.guard()
+		_, _, err = g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		w.write("rebase-merge/git-rebase-todo", "exec evil\n", 0o644)
+		require.Equal(t, []string{"rebase-merge/git-rebase-todo false"}, check(t, g))
+		_, err = w.Try("rebase", "--abort")
+		require.NoError(t, err)
+		require.Empty(t, check(t, g))
+	})
 }
 
 // TestDeletedBranch is quiet about settings that go with a branch.

@@ -88,7 +88,7 @@ func Error(err error) *cli.Error {
 	case errors.As(err, &out):
 		return &cli.Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
-			Fix: []string{"git -C " + cli.Quote(out.Path) + " switch --detach"}}
+			Fix: leave(out)}
 	case errors.Is(err, git.ErrNotRepository):
 		return &cli.Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
@@ -126,6 +126,15 @@ func tasksError(e *beads.DamagedError, err error) *cli.Error {
 	}
 	u.Fix = append(u.Fix, "or bring the file back from a backup; where it is committed: git log -p -- "+cli.Quote(e.Path))
 	return u
+}
+
+// leave is how a work tree gives a branch up.
+func leave(out *git.CheckedOutError) []string {
+	detach := "git -C " + cli.Quote(out.Path) + " switch --detach"
+	if out.Reason == "" {
+		return []string{detach}
+	}
+	return []string{"git -C " + cli.Quote(out.Path) + " status   shows what goes on there; end it", "then: " + detach}
 }
 
 // rootError is for a folder that cannot hold worktrees.

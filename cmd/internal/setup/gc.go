@@ -170,7 +170,8 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 	if !p.State.Ended() {
 		return nil, nil, nil
 	}
-	if done, err := inBranch(ctx, p.Workspace.Repo, p.State.Tip); err != nil || !done {
+	holder, done, err := inBranch(ctx, p.Workspace.Repo, p.State.Tip)
+	if err != nil || !done {
 		return nil, nil, err
 	}
 	tip := land.TipRef(string(p.State.Epic))
@@ -183,7 +184,7 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 		if r.Name != tip && !strings.HasPrefix(r.Name, tip+"-") {
 			continue
 		}
-		switch done, err := inBranch(ctx, p.Workspace.Repo, r.Commit); {
+		switch _, done, err := inBranch(ctx, p.Workspace.Repo, r.Commit); {
 		case err != nil:
 			return nil, nil, err
 		case !done:
@@ -196,15 +197,23 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 	if dry || len(changes) == 0 {
 		return dropped, kept, nil
 	}
+	if slices.ContainsFunc(changes, func(c git.RefChange) bool { return c.Old == p.State.Tip }) {
+		// What a squash has taken over is known by that alone once git has collected the tip.
+		note := orchestrator.Deps{Dir: p.Folder, Epic: p.State.Epic, Redact: p.Workspace.App.Redact, Now: p.Workspace.App.Now}
+		f := epic.EpicLandedInto{Branch: git.Short(holder.Name), Tip: p.State.Tip, Commit: holder.Commit}
+		if err := orchestrator.Note(ctx, note, f, "found there by orch gc"); err != nil {
+			return nil, nil, err
+		}
+	}
 	return dropped, kept, p.Workspace.Repo.UpdateRefs(ctx, changes)
 }
 
-// inBranch reports whether a branch that is none of orch's holds all of a commit: it has it among
+// inBranch finds a branch that is none of orch's and holds all of a commit: it has it among
 // its ancestors, or merging it in would change nothing. It fails as git does.
-func inBranch(ctx context.Context, repo *git.Repo, c git.Commit) (bool, error) {
+func inBranch(ctx context.Context, repo *git.Repo, c git.Commit) (holder git.Ref, ok bool, err error) {
 	refs, err := repo.Refs(ctx, "refs/heads/")
 	if err != nil {
-		return false, err
+		return git.Ref{}, false, err
 	}
 	for _, r := range refs {
 		if strings.HasPrefix(r.Name, "refs/heads/epic/") || strings.HasPrefix(r.Name, "refs/heads/orch/") {
@@ -212,8 +221,8 @@ func inBranch(ctx context.Context, repo *git.Repo, c git.Commit) (bool, error) {
 		}
 		lost, err := land.Lost(ctx, repo, r.Commit, map[string]git.Commit{"": c})
 		if err != nil || len(lost) == 0 {
-			return err == nil, err
+			return r, err == nil, err
 		}
 	}
-	return false, nil
+	return git.Ref{}, false, nil
 }

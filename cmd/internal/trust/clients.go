@@ -2,7 +2,6 @@ package trust
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -16,12 +15,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -30,7 +31,7 @@ import (
 func clientFiles() []string {
 	return []string{
 		".claude/settings.json", ".claude/settings.local.json", ".mcp.json",
-		".codex", ".gemini/settings.json", ".gemini/extensions",
+		".codex", ".gemini",
 		".opencode", "opencode.json", "opencode.jsonc",
 		".github/hooks", ".github/copilot", ".copilot", ".vscode/mcp.json",
 	}
@@ -157,83 +158,124 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 	return items, nil
 }
 
-// clientItem is one file: the commands in it, and the hash of what it says.
+// clientItem is one file: what it says, where that is settings, and the hash of it.
 func clientItem(name string, text []byte) plan.Item {
 	i := plan.Item{Part: plan.Settings, Kind: "client file", Name: name}
 	text = bytes.TrimRight(text, "\n") // git's output is taken without them
 	var doc any
-	if err := json.Unmarshal(text, &doc); err == nil && path.Ext(name) == ".json" {
+	switch isJSON := strings.HasPrefix(path.Ext(name), ".json"); {
+	case isJSON && json.Unmarshal(text, &doc) == nil:
 		if canonical, err := json.Marshal(doc); err == nil {
 			text = canonical // neither spaces nor the order of keys matter
 		}
-		i.Text = strings.Join(commandsIn(doc, ""), "\n")
-	}
-	if path.Ext(name) == ".toml" {
-		i.Text = strings.Join(runningLines(text), "\n")
+		i.Text = strings.Join(leaves(doc, ""), "\n")
+	case isJSON, isSettings(name):
+		i.Text = withoutValues(string(text))
 	}
 	sum := sha256.Sum256(text)
 	i.Detail = "sha256 " + hex.EncodeToString(sum[:])
 	return i
 }
 
-// runsText reports whether a client runs, loads or connects to the text of a key in its JSON.
-func runsText(key string) bool {
-	switch strings.ToLower(key) {
-	case "command", "bash", "powershell", "url", "httpurl", "apikeyhelper", "awsauthrefresh", "awscredentialexport", "otelheadershelper", "plugin", "defaultmode":
+// isSettings reports whether a file is settings, and no program: what is in it is shown in full, since any key may
+// settle what a client runs, or with which environment.
+func isSettings(name string) bool {
+	switch path.Ext(name) {
+	case ".toml", ".yaml", ".yml", ".env", ".rules", ".ini", ".conf":
+		return true
+	}
+	return strings.HasPrefix(path.Base(name), ".env")
+}
+
+// withoutValues is a text of settings without the values of names that look secret.
+func withoutValues(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		key, value, set := strings.Cut(line, "=")
+		name := strings.Trim(strings.TrimPrefix(strings.TrimSpace(key), "export "), ` "'`)
+		if _, isWord := strings.CutPrefix(name, "#"); set && !isWord && redact.LooksSecret(name) && !strings.ContainsAny(value, "[{") {
+			line = key + "= " + hidden + "\n"
+		}
+		b.WriteString(line)
+	}
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// hidden stands for the value of a variable that looks secret; the hash of the file settles it.
+const hidden = "[redacted]"
+
+// leaves lists all that a document says, each value with where it stands; a command has its arguments.
+func leaves(doc any, at string) (out []string) {
+	switch v := doc.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			where := strings.TrimPrefix(at+"."+plainKey(key), ".")
+			value, isText := v[key].(string)
+			args, hasArgs := argsOf(v)
+			switch {
+			case key == "command" && isText && hasArgs:
+				out = append(out, where+": "+strings.TrimSpace(value+" "+text.ShellWords(args)))
+			case key == "args" && hasArgs: // said with the command
+			case isText && isEnvironment(at) && redact.LooksSecret(key):
+				out = append(out, where+": "+hidden)
+			default:
+				out = append(out, leaves(v[key], where)...)
+			}
+		}
+	case []any:
+		if words, ok := texts(v); ok {
+			return append(out, at+": "+text.ShellWords(words))
+		}
+		for n, item := range v {
+			out = append(out, leaves(item, fmt.Sprintf("%s[%d]", at, n))...)
+		}
+	case string:
+		out = append(out, strings.TrimPrefix(at+": ", ": ")+v)
+	default:
+		value, err := json.Marshal(v)
+		if err != nil {
+			panic(err) // it came from JSON
+		}
+		out = append(out, strings.TrimPrefix(at+": ", ": ")+string(value))
+	}
+	return out
+}
+
+// plainKey is a key as it is shown: one that could be taken for something else is quoted.
+func plainKey(key string) string {
+	if key == "" || strings.ContainsAny(key, ".:[ \n\r\t") {
+		return strconv.Quote(key)
+	}
+	return key
+}
+
+// isEnvironment reports whether what stands below a place are variables, or the headers of requests.
+func isEnvironment(at string) bool {
+	switch last := at[strings.LastIndex(at, ".")+1:]; strings.ToLower(last) {
+	case "env", "environment", "headers":
 		return true
 	}
 	return false
 }
 
-// commandsIn lists what a document of a client would have run, each with where it stands.
-func commandsIn(doc any, at string) (out []string) {
-	switch v := doc.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			where := strings.TrimPrefix(at+"."+key, ".")
-			program, isText := v[key].(string)
-			switch {
-			case isText && runsText(key):
-				if args, ok := v["args"].([]any); ok {
-					program = cmp.Or(strings.TrimSpace(program+" "+text.ShellWords(stringsOf(args))), program)
-				}
-				out = append(out, where+": "+program)
-			case key == "allow" || key == "command" || key == "plugin":
-				if list, ok := v[key].([]any); ok {
-					out = append(out, where+": "+text.ShellWords(stringsOf(list)))
-					continue
-				}
-				fallthrough
-			default:
-				out = append(out, commandsIn(v[key], where)...)
-			}
-		}
-	case []any:
-		for n, item := range v {
-			out = append(out, commandsIn(item, fmt.Sprintf("%s[%d]", at, n))...)
-		}
+// argsOf are the arguments of an object that has a command.
+func argsOf(v map[string]any) (args []string, ok bool) {
+	_, isText := v["command"].(string)
+	list, isList := v["args"].([]any)
+	if !isText || !isList {
+		return nil, false
 	}
-	return out
+	return texts(list)
 }
 
-func stringsOf(list []any) (out []string) {
+// texts are the items of a list of texts; ok is false where it has others, or none.
+func texts(list []any) (out []string, ok bool) {
 	for _, item := range list {
-		out = append(out, fmt.Sprint(item))
-	}
-	return out
-}
-
-// runningLines are the lines of a TOML file that name what is run.
-func runningLines(text []byte) (out []string) {
-	for line := range bytes.Lines(text) {
-		line := strings.TrimSpace(string(line))
-		key, _, set := strings.Cut(line, "=")
-		key = strings.TrimSpace(key)
-		if set && !strings.HasPrefix(key, "#") && slices.ContainsFunc([]string{"command", "args", "notify", "url", "sandbox_mode", "approval_policy"}, func(word string) bool {
-			return key == word || strings.HasSuffix(key, "."+word)
-		}) {
-			out = append(out, line)
+		word, isText := item.(string)
+		if !isText {
+			return nil, false
 		}
+		out = append(out, word)
 	}
-	return out
+	return out, len(out) > 0
 }

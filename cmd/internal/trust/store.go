@@ -1,6 +1,7 @@
 package trust
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,8 +33,10 @@ type record struct {
 	Repository string `json:"repository"`
 	// Orch is the version that asked.
 	Orch string `json:"orch"`
-	// Plan is what was shown.
+	// Plan is what was shown, without secrets.
 	Plan plan.Plan `json:"plan"`
+	// Kept is the digest of Plan, where secrets were taken out of it.
+	Kept string `json:"kept,omitempty"`
 }
 
 // maxRecord bounds a record, in bytes.
@@ -151,7 +154,7 @@ func (s store) read(root *os.Root, name string) (r record, ok bool) {
 	if err != nil || json.Unmarshal(text, &r) != nil {
 		return r, false
 	}
-	return r, r.Identity == s.name && name == fileOf(r.Digest) && (r.Denied || r.Plan.Digest() == r.Digest)
+	return r, r.Identity == s.name && name == fileOf(r.Digest) && (r.Denied || r.Plan.Digest() == cmp.Or(r.Kept, r.Digest))
 }
 
 // fileOf is the name of the file with the answer about a digest.

@@ -3,6 +3,7 @@ package trust
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
+	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
 func ask(t *testing.T, home, id, command string) *Question {
@@ -120,6 +122,27 @@ func TestThePlaceIsOutside(t *testing.T) {
 	require.Empty(t, project.PersonDir(cli.Process{Env: []string{"HOME=" + repo}}, "XDG_STATE_HOME", ".local/state", repo))
 }
 
+// What is kept has no secrets, and is found again in an environment with them or without.
+func TestSecretsAreNotKept(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	question := func(command string, env ...string) *Question {
+		q := ask(t, home, "one", command)
+		q.app.Redact = redact.New(redact.Options{Env: env})
+		return q
+	}
+	q := question("push hunter2-canary", "DEPLOY_TOKEN=hunter2-canary")
+	require.NoError(t, q.Answer(true))
+	text, err := os.ReadFile(filepath.Join(q.store.dir(), fileOf(q.Plan.Digest())))
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "canary")
+	require.Contains(t, string(text), "[redacted DEPLOY_TOKEN]")
+	require.Equal(t, Trusted, question("push hunter2-canary").State())
+	require.Equal(t, Untrusted, question("push hunter3-canary").State())
+	require.NoError(t, question("push hunter2-canary").Answer(false))
+	require.Equal(t, Denied, question("push hunter2-canary").State())
+}
+
 func TestCommandsInClientFiles(t *testing.T) {
 	t.Parallel()
 	a := clientItem(".mcp.json", []byte(`{"mcpServers": {"x": {"command": "npx", "args": ["-y", "evil it"], "env": {}}, "y": {"url": "http://evil"}}}`))
@@ -127,6 +150,47 @@ func TestCommandsInClientFiles(t *testing.T) {
 	require.Equal(t, a, clientItem(".mcp.json", []byte(`{"mcpServers":{"y":{"url":"http://evil"},"x":{"env":{},"args":["-y","evil it"],"command":"npx"}}}`+"\n")), "neither order nor spaces matter")
 	require.NotEqual(t, a.Detail, clientItem(".mcp.json", []byte(`{"mcpServers":{}}`)).Detail)
 	b := clientItem(".claude/settings.json", []byte(`{"apiKeyHelper": "h", "permissions": {"allow": ["Bash(*)"]}, "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "c"}]}]}}`))
-	require.Equal(t, "apiKeyHelper: h\nhooks.Stop[0].hooks[0].command: c\npermissions.allow: 'Bash(*)'", b.Text)
-	require.Equal(t, `notify = ["x"]`, clientItem(".codex/config.toml", []byte("a = 1\nnotify = [\"x\"]\n# command = 2\n")).Text)
+	require.Equal(t, "apiKeyHelper: h\nhooks.Stop[0].hooks[0].command: c\nhooks.Stop[0].hooks[0].type: command\npermissions.allow: 'Bash(*)'", b.Text)
+}
+
+// Whatever may settle what a client runs is shown, and not only as a hash.
+func TestSettingsOfClientsInFull(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, file, text, want string }{
+		{"the environment", ".claude/settings.json", `{"env": {"LD_PRELOAD": "/evil.so", "API_TOKEN": "canary-1"}}`, "env.API_TOKEN: [redacted]\nenv.LD_PRELOAD: /evil.so"},
+		{"keys of a client's own", ".gemini/settings.json", `{"tools": {"discoveryCommand": "evil 1"}, "toolCallCommand": "evil 2", "tools.sandbox": true}`,
+			"toolCallCommand: evil 2\ntools.discoveryCommand: evil 1\n\"tools.sandbox\": true"},
+		{"a line of status", ".claude/settings.local.json", `{"statusLine": {"type": "command", "command": "evil"}, "enabledPlugins": {"p@x": true}}`,
+			"enabledPlugins.p@x: true\nstatusLine.command: evil\nstatusLine.type: command"},
+		{"a list that is a command", "opencode.json", `{"formatter": {"f": {"command": ["evil", "a b"], "environment": {"PATH": "/evil"}}}, "lsp": {"l": {"command": ["evil"], "extensions": [".x"]}}}`,
+			"formatter.f.command: evil 'a b'\nformatter.f.environment.PATH: /evil\nlsp.l.command: evil\nlsp.l.extensions: .x"},
+		{"arguments that are no texts", ".mcp.json", `{"command": "a", "args": ["b", 1]}`, "args[0]: b\nargs[1]: 1\ncommand: a"},
+		{"a document with comments", "opencode.jsonc", "{\n // why\n \"plugin\": [\"evil\"],\n}\n", "{\n // why\n \"plugin\": [\"evil\"],\n}"},
+		{"JSON that is none", ".claude/settings.json", "{\"env\": {\"PATH\": \"/evil\"},}", "{\"env\": {\"PATH\": \"/evil\"},}"},
+		{"a command over lines", ".codex/config.toml", "notify = [\n  \"evil\",\n]\n[shell_environment_policy.set]\nPATH = \"/evil\"\nAPI_TOKEN = \"canary-1\"\n",
+			"notify = [\n  \"evil\",\n]\n[shell_environment_policy.set]\nPATH = \"/evil\"\nAPI_TOKEN = [redacted]"},
+		{"a file of variables", ".gemini/.env", "LD_PRELOAD=/evil.so\nexport X_PASSWORD='canary-1'\n", "LD_PRELOAD=/evil.so\nexport X_PASSWORD= [redacted]"},
+		{"a program", ".opencode/plugins/p.ts", "evil()", ""},
+		{"no more than a text", ".mcp.json", `"x"`, "x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			i := clientItem(tt.file, []byte(tt.text))
+			require.Equal(t, tt.want, i.Text)
+			require.NotEqual(t, i, clientItem(tt.file, []byte(tt.text+" x")), "the hash settles what is not shown")
+		})
+	}
+}
+
+// FuzzLeaves: no value of a document is left out.
+func FuzzLeaves(f *testing.F) {
+	f.Add("k", "v")
+	f.Add("a.b\n", "x\ny")
+	f.Fuzz(func(t *testing.T, key, value string) {
+		for _, doc := range []any{map[string]any{key: value}, map[string]any{"command": value, "args": []any{"x"}}, []any{map[string]any{key: map[string]any{key: value}}}} {
+			if (key == "" || !redact.LooksSecret(key)) && !strings.Contains(strings.Join(leaves(doc, ""), "\n"), value) {
+				t.Fatalf("%q is not in %q", value, leaves(doc, ""))
+			}
+		}
+	})
 }

@@ -279,13 +279,16 @@ func (q *Question) refusal(state State, word string) error {
 // Answer keeps what a person has said of the plan. It fails where that cannot be written.
 func (q *Question) Answer(yes bool) error {
 	version, _ := cli.Version()
-	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: personName(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan}
+	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: person(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan.Clean(q.app.Redact.String)}
+	if kept := r.Plan.Digest(); kept != r.Digest {
+		r.Kept = kept
+	}
 	if last := len(q.records) - 1; last >= 0 && !r.At.After(q.records[last].At) {
 		r.At = q.records[last].At.Add(time.Nanosecond) // the newest answer is the last one
 	}
 	if !yes { // what it was taken for before is taken back
 		settings := q.Plan.Of(plan.Settings)
-		if _, err := q.store.forget(func(old record) bool { return !old.Denied && old.Plan.Of(plan.Settings).Digest() == settings.Digest() }); err != nil {
+		if _, err := q.store.forget(func(old record) bool { return !old.Denied && old.Plan.Of(plan.Settings).Equal(settings) }); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,8 +38,9 @@ func (w *Workspace) CloseEpic(ctx context.Context, o *orchestrator.Orchestrator)
 	if w.Config.Worktree.Dir != "" {
 		return err
 	}
-	rm := os.Remove(w.Besides())
-	if rm != nil && !errors.Is(rm, os.ErrNotExist) && !errors.Is(rm, syscall.ENOTEMPTY) && !errors.Is(rm, syscall.EEXIST) {
+	switch rm := syscall.Rmdir(w.Besides()); rm { // which takes neither a link nor a file away
+	case nil, syscall.ENOENT, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST:
+	default:
 		w.warnLeft(w.Besides(), rm.Error(), "")
 	}
 	return err
@@ -61,8 +61,8 @@ type Permits struct {
 	Hooks     engine.Hooks             // of tasks; nil for none
 }
 
-// Deps is all that an Orchestrator of the epic works with. It fails as Store does, and when orch's
-// folder cannot be made.
+// Deps is all that an Orchestrator of the epic works with. It fails as Store does, when orch's
+// folder cannot be made, and when it cannot be known who this clone is.
 func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker, p Permits) (orchestrator.Deps, error) {
 	store, err := w.Store(epicID)
 	if err != nil {
@@ -70,6 +70,10 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	}
 	if err := os.MkdirAll(w.Home, 0o700); err != nil {
 		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
+	}
+	me, err := w.clone(ctx)
+	if err != nil {
+		return orchestrator.Deps{}, err
 	}
 	dir := w.EpicDir(epicID)
 	return orchestrator.Deps{
@@ -86,7 +90,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
-		Settings: w.Origins.Values(), Limits: w.limits(epicID), SessionGone: w.SessionGone(epicID), Redact: w.Invocation.Redact, Now: w.Invocation.Now, Hurry: w.Proc.Hurry,
+		Settings: w.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID), Redact: w.App.Redact, Now: w.App.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }
 
@@ -101,7 +105,15 @@ func (w *Workspace) engineKind() engineKind {
 	return all[0]
 }
 
-func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {
+// actor is the name under which a clone claims in the tracker what is of an epic; "" for no clone.
+func actor(epicID epic.TaskID, clone string) string {
+	if clone == "" {
+		return ""
+	}
+	return epic.ActorPrefix + string(epicID) + "/" + clone
+}
+
+func (w *Workspace) limits(epicID epic.TaskID, me identity) epic.Limits {
 	run, cap := w.Config.Run, w.Config.Limits
 	byAgent := agentIterations(w.Config.Agents)
 	return epic.Limits{
@@ -109,7 +121,7 @@ func (w *Workspace) limits(epicID epic.TaskID) epic.Limits {
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
 		Budget: epic.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: epic.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
 		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
-		Actor:       epic.ActorPrefix + string(epicID) + "/" + w.clone(),
+		Actor:       actor(epicID, me.Name),
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}
 }

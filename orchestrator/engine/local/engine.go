@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
@@ -54,15 +55,15 @@ func New(o Options) *Engine { return &Engine{o} }
 func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Progress)) (engine.Work, error) {
 	t, err := e.newTurn(j, progress)
 	if err != nil {
-		return notStarted("preparing the brief", err)
+		return notStarted("preparing the brief", private.Refused(err))
 	}
 	defer t.files.Close()
 	if what, err := t.addWorktree(ctx); err != nil {
-		return notStarted(what, err)
+		return notStarted(what, private.Refused(err))
 	}
 	spec, env, err := t.prepare()
 	if err != nil {
-		return notStarted("preparing the brief", err)
+		return notStarted("preparing the brief", private.Refused(err))
 	}
 	if j.HandOver {
 		return engine.Work{HandOver: true}, nil

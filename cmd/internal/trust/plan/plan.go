@@ -40,6 +40,8 @@ type Item struct {
 	// Own says that the repository does not name it: a default, or the person's own choice.
 	// It is shown and digested, and needs no trust where nothing else does.
 	Own bool `json:"-"`
+	// Sum is the hash of the item as it was shown, where Text or Detail is kept without secrets; else "".
+	Sum string `json:"sum,omitempty"`
 }
 
 // compareItems orders items.
@@ -47,8 +49,33 @@ func compareItems(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Detail, b.Detail))
 }
 
-// sameItem reports whether two items would run the same.
-func sameItem(a, b Item) bool { return compareItems(a, b) == 0 }
+// same reports whether two items would run the same.
+func same(a, b Item) bool {
+	if a.Sum == "" && b.Sum == "" {
+		return compare(a, b) == 0
+	}
+	return a.Part == b.Part && a.Kind == b.Kind && a.Name == b.Name && a.sum() == b.sum()
+}
+
+// sum is the hash of the item as it was shown.
+func (i Item) sum() string {
+	if i.Sum != "" {
+		return i.Sum
+	}
+	return hashed(i)
+}
+
+// Clean is the plan as it is kept: clean takes secrets out of texts. It is equal to the plan that it is of, and its
+// digest is another where there was one.
+func (p Plan) Clean(clean func(string) string) Plan {
+	p = slices.Clone(p)
+	for n, i := range p {
+		if text, detail := clean(i.Text), clean(i.Detail); i.Sum == "" && (text != i.Text || detail != i.Detail) {
+			p[n].Text, p[n].Detail, p[n].Sum = text, detail, i.sum()
+		}
+	}
+	return p
+}
 
 // Plan is a set of items, in order.
 type Plan []Item
@@ -82,7 +109,12 @@ const MaxDigits = 2 * sha256.Size
 
 // Digest is "sha256:" and 64 hexadecimal digits.
 func (p Plan) Digest() string {
-	text, err := json.Marshal(append([]Item{}, p...))
+	return hashed(append([]Item{}, p...))
+}
+
+// hashed is the digest of items, or of one.
+func hashed(items any) string {
+	text, err := json.Marshal(items)
 	if err != nil {
 		panic(err) // text always has JSON
 	}
@@ -130,8 +162,10 @@ func (p Plan) Has(item Item) bool {
 // Named reports whether the repository names any of it.
 func (p Plan) Named() bool { return slices.ContainsFunc(p, func(i Item) bool { return !i.Own }) }
 
-// equal reports whether two plans have the same items.
-func (p Plan) equal(other Plan) bool { return slices.EqualFunc(p, other, sameItem) }
+// Equal reports whether two plans have the same items.
+func (p Plan) Equal(other Plan) bool {
+	return len(p) == len(other) && !slices.ContainsFunc(p, func(i Item) bool { return !other.Has(i) })
+}
 
 // Covered reports whether the parts of p are trusted, by plans that a person has confirmed.
 // Settings have to be as they were in one of these, as a whole; settings of which the
@@ -160,7 +194,7 @@ func (p Plan) settled(confirmed []Plan) bool {
 	some := false
 	for _, c := range confirmed {
 		c = c.Of(Settings)
-		if p.equal(c) {
+		if p.Equal(c) {
 			return true
 		}
 		some = some || len(c) > 0

@@ -58,6 +58,26 @@ func TestCovered(t *testing.T) {
 	require.True(t, more.Covered([]plan.Plan{hooked, plan.New(hook("t-2", "./other"))}, plan.Hooks))
 }
 
+// TestClean: a plan is kept without secrets, and still tells itself from another.
+func TestClean(t *testing.T) {
+	t.Parallel()
+	clean := func(s string) string {
+		return strings.NewReplacer("canary", "[redacted]", "other", "[redacted]").Replace(s)
+	}
+	now, all := plan.New(gate("one", "a"), gate("two", "push canary"), gate("zwei", "z")), []plan.Part{plan.Settings, plan.Hooks}
+	kept := now.Clean(clean)
+	require.NotContains(t, kept.Show(), "canary")
+	require.Contains(t, now.Show(), "canary", "it stays as it was")
+	require.True(t, now.Covered([]plan.Plan{kept}, all...))
+	require.Empty(t, now.Diff(kept))
+	other := plan.New(gate("one", "a"), gate("two", "push other"), gate("zwei", "z"))
+	require.False(t, other.Covered([]plan.Plan{kept}, all...), "another secret is another command")
+	require.Len(t, other.Diff(kept), 2)
+	require.Equal(t, kept, kept.Clean(clean))
+	plain := plan.New(gate("one", "a"))
+	require.Equal(t, plain.Digest(), plain.Clean(clean).Digest())
+}
+
 func TestDiff(t *testing.T) {
 	t.Parallel()
 	old, now := plan.New(gate("one", "a"), gate("two", "b")), plan.New(gate("one", "a"), gate("two", "c"), gate("three", "d"))

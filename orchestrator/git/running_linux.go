@@ -1,17 +1,18 @@
-package worktree
+package git
 
 import (
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// gitsIn finds the processes of git that work in one of dirs: that are there, or name it on
+// Running finds the processes of git that work in one of dirs: that are there, or name it on
 // their command line. One that cannot be inspected counts. known is true: these are all.
-func gitsIn(dirs ...string) (pids []int, known bool, err error) {
+func Running(dirs ...string) (pids []int, known bool, err error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, false, err
@@ -43,9 +44,21 @@ func worksIn(proc string, dirs []string) bool {
 		return errors.Is(err, fs.ErrPermission)
 	}
 	for _, dir := range dirs {
-		if dir != "" && (isInside(cwd, dir) || strings.Contains(string(args), dir)) {
+		if dir != "" && (cwd == dir || strings.HasPrefix(cwd, dir+string(filepath.Separator)) || strings.Contains(string(args), dir)) {
 			return true
 		}
 	}
 	return false
+}
+
+// Busy reports whether a git that is not orch's works in dir; true where that cannot be known.
+func (r *Repo) Busy(dir string) bool {
+	pids, known, err := Running(dir)
+	if err != nil || !known {
+		return true
+	}
+	return slices.ContainsFunc(pids, func(pid int) bool {
+		args, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+		return !errors.Is(err, fs.ErrNotExist) && !strings.Contains(string(args), r.ScratchDir())
+	})
 }
