@@ -119,10 +119,10 @@ func Note(ctx context.Context, deps Deps, f epic.EpicLandedInto, reason string) 
 		return err
 	}
 	defer func() { err = errors.Join(err, l.Unlock()) }()
-	return noteBefore(deps, epic.Event{Fact: f, Reason: reason})
+	return recordBetweenRuns(deps, epic.Event{Fact: f, Reason: reason})
 }
 
-// noteBefore writes an event into the journal of an epic that no run drives, and whose lock this
+// recordBetweenRuns writes an event into the journal of an epic that no run drives, and whose lock this
 // process has.
 func recordBetweenRuns(deps Deps, e epic.Event) error {
 	j, rec, err := journal.Open(deps.Dir, deps.Now)

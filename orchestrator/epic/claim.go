@@ -72,7 +72,7 @@ func (s State) epicFirst() (tracker.Change, bool) {
 func (s State) claiming(t *Task) (tracker.Change, bool) {
 	switch {
 	case t.Status == statusInProgress && strings.HasPrefix(t.Assignee, ActorPrefix) && t.Assignee != s.Run.Limits.Actor:
-		return opening(string(t.ID)), true // a person has said so: take over
+		return openChange(string(t.ID)), true // a person has said so: take over
 	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
 		return tracker.Change{ID: string(t.ID), Kind: tracker.Claim}, true
 	}

@@ -46,7 +46,7 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 		return closeChange(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
 	case t.State == Running, t.State == Queued, t.State == Validating:
 		if t.Status == statusBlocked && t.Written == statusBlocked || s.taking(t) && !now.Before(s.Cooldown) {
-			return opening(id), true // a retried task, or one that is taken over; the claim follows
+			return openChange(id), true // a retried task, or one that is taken over; the claim follows
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && parkedStatus(t.Code) != "":
@@ -57,7 +57,7 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 		return blockChange(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
 	case t.State == Waiting:
 		release := t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && !now.Before(s.Cooldown) || t.Status == statusBlocked && t.Written == statusBlocked
-		return opening(id), release
+		return openChange(id), release
 	}
 	return tracker.Change{}, false
 }

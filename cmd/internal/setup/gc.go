@@ -199,7 +199,7 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 	}
 	if slices.ContainsFunc(changes, func(c git.RefChange) bool { return c.Old == p.State.Tip }) {
 		// What a squash has taken over is known by that alone once git has collected the tip.
-		note := orchestrator.Deps{Dir: p.Folder, Epic: p.State.Epic, Redact: p.Workspace.App.Redact, Now: p.Workspace.App.Now}
+		note := orchestrator.Deps{Dir: p.Folder, Epic: p.State.Epic, Redact: p.Workspace.Invocation.Redact, Now: p.Workspace.Invocation.Now}
 		f := epic.EpicLandedInto{Branch: git.Short(holder.Name), Tip: p.State.Tip, Commit: holder.Commit}
 		if err := orchestrator.Note(ctx, note, f, "found there by orch gc"); err != nil {
 			return nil, nil, err

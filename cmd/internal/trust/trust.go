@@ -279,7 +279,7 @@ func (q *Question) refusal(state State, word string) error {
 // Answer keeps what a person has said of the plan. It fails where that cannot be written.
 func (q *Question) Answer(yes bool) error {
 	version, _ := cli.Version()
-	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: person(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan.Clean(q.app.Redact.String)}
+	r := record{Digest: q.Plan.Digest(), Denied: !yes, At: q.app.Now().UTC().Truncate(time.Second), By: personName(q.app.Process), Identity: q.store.name, Repository: q.where, Orch: version, Plan: q.Plan.Clean(q.app.Redact.String)}
 	if kept := r.Plan.Digest(); kept != r.Digest {
 		r.Kept = kept
 	}

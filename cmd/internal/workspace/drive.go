@@ -90,7 +90,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
-		Settings: w.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID), Redact: w.App.Redact, Now: w.App.Now, Hurry: w.Proc.Hurry,
+		Settings: w.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID), Redact: w.Invocation.Redact, Now: w.Invocation.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }
 

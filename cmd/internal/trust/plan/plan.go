@@ -44,8 +44,8 @@ type Item struct {
 	Sum string `json:"sum,omitempty"`
 }
 
-// compareItems orders items.
-func compareItems(a, b Item) int {
+// compare orders items.
+func compare(a, b Item) int {
 	return cmp.Or(cmp.Compare(a.Part, b.Part), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Text, b.Text), cmp.Compare(a.Detail, b.Detail))
 }
 
@@ -84,7 +84,7 @@ type Plan []Item
 func New(items ...Item) Plan {
 	p := slices.Clone(items)
 	slices.SortFunc(p, func(a, b Item) int {
-		if c := compareItems(a, b); c != 0 || a.Own == b.Own {
+		if c := compare(a, b); c != 0 || a.Own == b.Own {
 			return c
 		}
 		if a.Own {
@@ -92,7 +92,7 @@ func New(items ...Item) Plan {
 		}
 		return -1
 	})
-	return slices.CompactFunc(p, sameItem)
+	return slices.CompactFunc(p, same)
 }
 
 // digestVersion goes into every digest, so that one of another version never matches.
@@ -156,7 +156,7 @@ func (p Plan) Of(parts ...Part) (out Plan) {
 
 // Has reports whether the plan has an item.
 func (p Plan) Has(item Item) bool {
-	return slices.ContainsFunc(p, func(i Item) bool { return sameItem(i, item) })
+	return slices.ContainsFunc(p, func(i Item) bool { return same(i, item) })
 }
 
 // Named reports whether the repository names any of it.
