@@ -207,7 +207,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		return out, err
 	}
 	if err := acceptAllowed(o, s.allowed); err != nil {
-		return out, errors.Join(err, o.GiveUp(), w.workspace.GiveBack(ctx, o))
+		return out, errors.Join(err, o.GiveUp(), w.workspace.CloseEpic(ctx, o))
 	}
 	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.Invocation.TakeSignals()
