@@ -35,7 +35,7 @@ func promiseOf(s State, c Counts) Outlook {
 	case o.Promise == LoopDone && s.untaken > 0:
 		o = Outlook{Promise: LoopContinue, Reason: o.Reason + "; what was asked for is not taken yet"}
 	case o.Promise == LoopDone:
-	case c.Running+c.Landing > 0:
+	case c.Running+c.Landing > 0 && !o.holdsLandings(c):
 		o.Promise = LoopContinue // whatever keeps new work from being begun
 		if o.Code == "" {
 			o.Reason = c.progress()
@@ -52,6 +52,12 @@ func promiseOf(s State, c Counts) Outlook {
 		}
 	}
 	return o
+}
+
+// holdsLandings reports whether only a person can have what waits to land go on: the run has ended
+// for the epic branch, and no agent is at work.
+func (o Outlook) holdsLandings(c Counts) bool {
+	return o.Promise == LoopBlocked && (o.Code == CheckedOut || o.Code == EpicMoved) && c.Running == 0
 }
 
 // stopped says what nothing that is ready can change: that all is done, or that no agent may

@@ -70,8 +70,12 @@ func (s State) vanished() (n int) {
 func Summarize(s State, now time.Time) Summary {
 	c := Count(s, now)
 	o := promiseOf(s, c)
-	took := now.Sub(s.Run.Started)
-	if !s.Run.Ended.IsZero() {
+	var took time.Duration
+	switch {
+	case s.Run.Started.IsZero(): // no run has begun
+	case s.Run.Ended.IsZero():
+		took = now.Sub(s.Run.Started)
+	default:
 		took = s.Run.Ended.Sub(s.Run.Started)
 	}
 	return Summary{Promise: o.Promise, Code: o.Code, Reason: o.Reason, Counts: c, Took: took}

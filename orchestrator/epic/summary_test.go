@@ -32,6 +32,8 @@ func TestSummarize(t *testing.T) {
 		"one asks, one is ready":  {[]Node{open("e.1"), open("e.2")}, parked, LoopContinue, "", "0 of 2 tasks closed; 1 ready"},
 		"one runs":                {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, LoopContinue, "", "0 of 2 tasks closed; 1 running"},
 		"one waits to land":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})}, LoopContinue, "", "0 of 1 tasks closed; 1 waiting to land"},
+		"the branch is held":      {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), {Fact: DrainStarted{}, Code: CheckedOut, Reason: "checked out in /w"}}, LoopBlocked, CheckedOut, "checked out in /w"},
+		"held, and one runs":      {[]Node{open("e.1"), open("e.2")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), startOf("e.2", 1), {Fact: DrainStarted{}, Code: CheckedOut, Reason: "checked out in /w"}}, LoopContinue, CheckedOut, "checked out in /w"},
 		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopContinue, RunIterations, "Maximum iteration limit (1) reached"},
 		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopBlocked, RunIterations, "Maximum iteration limit (1) reached"},
 		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopBlocked, "", "paused; orch continue e"},
@@ -50,6 +52,12 @@ func TestSummarize(t *testing.T) {
 			require.Equal(t, time.Hour, sum.Took)
 		})
 	}
+}
+
+// TestSummarizeBeforeAnyRun: what has not begun has taken no time.
+func TestSummarizeBeforeAnyRun(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, Summarize(NewState(), noon).Took)
 }
 
 // TestCounts: each task is counted once.
