@@ -103,9 +103,9 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		}
 		return nil
 	}))
-	verdicts := constants(t, filepath.Join("..", "stophook"), "Verdict")
-	require.Contains(t, verdicts, "WORK_LEFT")
-	for _, v := range verdicts {
+	causes := constants(t, filepath.Join("..", "stophook"), "Cause")
+	require.Contains(t, causes, "WORK_LEFT")
+	for _, v := range causes {
 		require.True(t, known[epic.Code(v)], "orch explain does not know the stop hook's %s", v)
 		used[v] = true
 	}
