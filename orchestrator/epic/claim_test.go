@@ -40,7 +40,6 @@ func driven(t *testing.T, s State, now time.Time) (State, string) {
 				answer = []Event{{Fact: TipSeen{}}}
 			case Start:
 				said = append(said, "start "+string(d.Task))
-				answer = []Event{{Fact: AttemptHanded{}, Task: d.Task, Attempt: d.Attempt}}
 				require.Equal(t, TaskID("e.1"), d.Task)
 				return s, strings.Join(said, ", ")
 			case Write:
