@@ -10,129 +10,15 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 )
-
-// seat is an orch at a terminal of its own.
-type seat struct {
-	*exec.Cmd
-	t        *testing.T
-	terminal *os.File
-
-	mu    sync.Mutex
-	text  bytes.Buffer
-	heard chan struct{} // told after each piece of output; closed at its end
-}
-
-// sit starts orch at a new terminal, as the session of its own that a terminal's shell is.
-func (f *fixture) sit(extra []string, args ...string) *seat {
-	f.t.Helper()
-	c := exec.CommandContext(f.t.Context(), filepath.Join(f.bin, "orch"), args...)
-	c.Dir, c.Env = f.dir, append(append([]string{"TERM=xterm"}, f.env...), extra...)
-	terminal, err := pty.StartWithSize(c, &pty.Winsize{Rows: 40, Cols: 120})
-	require.NoError(f.t, err)
-	s := &seat{Cmd: c, t: f.t, terminal: terminal, heard: make(chan struct{}, 1)}
-	f.t.Cleanup(func() { _ = terminal.Close() })
-	go s.listen()
-	return s
-}
-
-func (s *seat) listen() {
-	defer close(s.heard)
-	b := make([]byte, 4096)
-	for {
-		n, err := s.terminal.Read(b)
-		s.mu.Lock()
-		s.text.Write(b[:n])
-		s.mu.Unlock()
-		if err != nil {
-			return
-		}
-		select {
-		case s.heard <- struct{}{}:
-		default:
-		}
-	}
-}
-
-func (s *seat) seen() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
-}
-
-// until waits for words on the terminal.
-func (s *seat) until(words string) {
-	s.t.Helper()
-	late := time.After(time.Minute)
-	for !strings.Contains(s.seen(), words) {
-		select {
-		case _, open := <-s.heard:
-			if !open && !strings.Contains(s.seen(), words) {
-				s.t.Fatalf("never said %q:\n%s", words, s.seen())
-			}
-		case <-late:
-			s.t.Fatalf("does not say %q:\n%s", words, s.seen())
-		}
-	}
-}
-
-// types types keys.
-func (s *seat) types(keys string) {
-	s.t.Helper()
-	_, err := s.terminal.WriteString(keys)
-	require.NoError(s.t, err)
-}
-
-// end waits for the end, and gives all that the terminal has shown and the exit code.
-func (s *seat) end() (string, int) {
-	s.t.Helper()
-	ended := make(chan struct{})
-	go func() { _ = s.Wait(); close(ended) }()
-	select {
-	case <-ended:
-	case <-time.After(time.Minute):
-		s.t.Fatalf("does not end:\n%s", s.seen())
-	}
-	for range s.heard {
-	}
-	return s.seen(), s.code()
-}
-
-// code is the exit code, 128+n after signal n.
-func (s *seat) code() int {
-	if status, ok := s.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return s.ProcessState.ExitCode()
-}
-
-// holder is who drives the epic.
-func (f *fixture) holder() epicstore.Holder {
-	f.t.Helper()
-	h, held, err := epicstore.HeldBy(f.epicDir())
-	require.NoError(f.t, err)
-	require.True(f.t, held, "nobody drives the epic")
-	return h
-}
-
-// free waits until nobody drives the epic.
-func (f *fixture) free() {
-	f.t.Helper()
-	require.Eventually(f.t, func() bool {
-		_, held, err := epicstore.HeldBy(f.epicDir())
-		return err == nil && !held
-	}, time.Minute, 10*time.Millisecond, "the epic stays held")
-}
 
 // TestTerminalCloses: the run goes on, and ends before a viewer at another terminal.
 func TestTerminalCloses(t *testing.T) {
@@ -273,80 +159,6 @@ func TestCtrlC(t *testing.T) {
 		f.letGo("e-1.2")
 		f.free()
 	})
-}
-
-// TestWatchOfARunInTheForeground: who drives an epic is no matter to who looks on.
-func TestWatchOfARunInTheForeground(t *testing.T) {
-	t.Parallel()
-	f := patientFixture(t)
-	run := f.start("run", f.epic)
-	run.until("start: first")
-	watch := f.sit(nil, "watch")
-	watch.until("start    e-1.1")
-	f.letGo("e-1.1")
-	f.letGo("e-1.2")
-	out, code := run.end()
-	require.Zero(t, code, out)
-	shown, code := watch.end()
-	require.Zero(t, code, shown)
-	shown = strings.ReplaceAll(shown, "\r\n", "\n")
-	_, summary, found := strings.Cut(out, "\n\n")
-	require.True(t, found, out)
-	require.Contains(t, shown, summary, "the same words")
-}
-
-// TestNextRunIsWatchedToo: a viewer that was late goes on with the run that goes on now.
-func TestNextRunIsWatchedToo(t *testing.T) {
-	t.Parallel()
-	f := patientFixture(t)
-	f.must("orch", "run", "-d", f.epic)
-	watch := f.sit(nil, "watch", f.epic)
-	watch.until("q leaves")
-	require.NoError(t, watch.Process.Signal(syscall.SIGSTOP))
-	f.waits("e-1.1")
-	f.must("orch", "stop", f.epic)
-	f.letGo("e-1.1")
-	f.free()
-	f.must("orch", "run", "-d", f.epic)
-	require.NoError(t, watch.Process.Signal(syscall.SIGCONT))
-	watch.until("start    e-1.2")
-	require.NotContains(t, watch.seen(), "LOOP_CONTINUE")
-	f.letGo("e-1.2")
-	out, code := watch.end()
-	require.Zero(t, code, out)
-	require.Contains(t, out, "<promise>LOOP_DONE</promise>")
-}
-
-// TestWhatAgentsDo: status says it while the run goes on, and no file of orch's has a secret.
-func TestWhatAgentsDo(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, `echo "thinks of $API_TOKEN"`+"\n"+patientAgent, "true")
-	f.settings("agent: {", "agent: {env: [API_TOKEN], ")
-	f.task("first")
-	f.env = append(f.env, "API_TOKEN=hunter2hunter2")
-	run := f.sit(nil, "run", f.epic)
-	run.until("thinks of [redacted API_TOKEN]")
-	require.Contains(t, f.must("orch", "status"), "thinks of [redacted API_TOKEN]")
-	clean := func() {
-		t.Helper()
-		require.NoError(t, filepath.WalkDir(filepath.Join(f.dir, ".git", "orch"), func(path string, d os.DirEntry, err error) error {
-			if err != nil || !d.Type().IsRegular() {
-				return nil // it is gone again
-			}
-			text, err := os.ReadFile(path)
-			require.True(t, err == nil || errors.Is(err, os.ErrNotExist))
-			require.NotContains(t, string(text), "hunter2", path)
-			return nil
-		}))
-	}
-	require.FileExists(t, filepath.Join(f.epicDir(), "activity.json"))
-	clean()
-	f.letGo("e-1.1")
-	out, code := run.end()
-	require.Zero(t, code, out)
-	require.NotContains(t, out, "hunter2")
-	clean()
-	require.NotContains(t, f.must("orch", "status"), "thinks of")
 }
 
 // TestSecondRunAtATerminal: it is refused as ever, and told where to look.

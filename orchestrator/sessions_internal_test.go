@@ -13,17 +13,23 @@ import (
 	"github.com/beadsorch/orch/orchestrator/proc"
 )
 
+// answering is a dispatch that has an epic's folder, dir, to leave answers in.
+func answering(t *testing.T, now *time.Time) (dir string, x *dispatch) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), "epics", "e")
+	require.NoError(t, os.MkdirAll(dir, 0o700))
+	files, err := epicdir.Open(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, files.Close()) })
+	return dir, &dispatch{Deps: Deps{Dir: dir, Now: func() time.Time { return *now }}, files: files}
+}
+
 // TestAnswers are read once by who asked; those that nobody comes for go after a while, and what is
 // no answer is an error.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "epics", "e")
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	files, err := epicdir.Open(dir)
-	require.NoError(t, err)
-	defer files.Close()
 	now := time.Now()
-	x := &dispatch{Deps: Deps{Dir: dir, Now: func() time.Time { return now }}, files: files}
+	dir, x := answering(t, &now)
 	s := epic.NewState()
 	for _, id := range []string{"1", "2"} {
 		s = epic.Apply(s, epic.Event{Fact: epic.RequestRefused{Kind: "land_requested"}, Request: id, Reason: "not now"})
@@ -56,13 +62,8 @@ func TestAnswers(t *testing.T) {
 // when that process has ended; who is there may come still.
 func TestUncollected(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "epics", "e")
-	require.NoError(t, os.MkdirAll(dir, 0o700))
-	files, err := epicdir.Open(dir)
-	require.NoError(t, err)
-	defer files.Close()
 	now := time.Now()
-	x := &dispatch{Deps: Deps{Dir: dir, Now: func() time.Time { return now }}, files: files}
+	dir, x := answering(t, &now)
 	me := epic.Process{PID: os.Getpid(), Born: proc.Born(os.Getpid()), Here: proc.Here()}
 	gone := epic.Process{PID: me.PID, Born: me.Born + 1, Here: me.Here}
 	attempt := func(asker epic.Process, id string) epic.Attempt {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
@@ -30,8 +29,6 @@ type Options struct {
 	Epic string
 	// Lock is a file that orders the making and removing of worktrees of this repository, between processes.
 	Lock string
-	// Run is not used: all processes are the Repo's.
-	Run command.Runner
 	// Now is the clock.
 	Now func() time.Time
 	// Limits bounds what an attempt may leave; it may be zero.

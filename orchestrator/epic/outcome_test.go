@@ -155,19 +155,26 @@ func TestTaskBudget(t *testing.T) {
 				limits := testLimits()
 				limits.Resumes = true
 				set(&limits)
-				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, c.end))
-				d := decisions(s, noon.Add(time.Minute))[0]
-				require.Equal(t, c.park, d.Fact == (TaskParked{}), d.Reason)
-				if !c.park {
-					continue
-				}
-				require.Equal(t, Budget, d.Code)
-				require.Contains(t, d.Reason, "for one task")
-				s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
-				require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
+				endsForBudget(t, limits, endOf("e.1", 1, c.end), c.park)
 			}
 		})
 	}
+}
+
+// endsForBudget holds that the end of an attempt at e.1 parks the task for its budget, or that it does
+// not, and that a person who retries it has it begun again.
+func endsForBudget(t *testing.T, limits Limits, end Event, park bool) {
+	t.Helper()
+	s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), end)
+	d := decisions(s, noon.Add(time.Minute))[0]
+	require.Equal(t, park, d.Fact == (TaskParked{}), d.Reason)
+	if !park {
+		return
+	}
+	require.Equal(t, Budget, d.Code)
+	require.Contains(t, d.Reason, "for one task")
+	s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
+	require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
 }
 
 // TestLimitedMeanwhile: a person lowers or raises what a task's attempts may have while its agent

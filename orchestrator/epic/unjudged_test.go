@@ -131,16 +131,7 @@ func TestUnjudgedTaskBudget(t *testing.T) {
 			for _, set := range []func(*Limits){func(l *Limits) { l.TaskBudget.CostUSD = 3 }, func(l *Limits) { l.TaskBudget.Tokens = 10 }} {
 				limits := testLimits()
 				set(&limits)
-				s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), c.end)
-				d := decisions(s, noon.Add(time.Minute))[0]
-				require.Equal(t, c.park, d.Fact == (TaskParked{}), d.Reason)
-				if !c.park {
-					continue
-				}
-				require.Equal(t, Budget, d.Code)
-				require.Contains(t, d.Reason, "for one task")
-				s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
-				require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
+				endsForBudget(t, limits, c.end, c.park)
 			}
 		})
 	}

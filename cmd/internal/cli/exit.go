@@ -8,7 +8,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
-// The exit codes, as package core has them.
+// The exit codes, as package epic has them.
 const (
 	ExitDone     = int(epic.ExitDone)
 	ExitFailed   = int(epic.ExitFailed)

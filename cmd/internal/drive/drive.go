@@ -96,7 +96,7 @@ func startLog(home, name string) string { return filepath.Join(home, "tmp", "dri
 // started one.
 const forgotten = 24 * time.Hour
 
-// sweep removes logs that were forgotten. One that stays is in nobody's way.
+// sweep removes logs that were forgotten. One that stays does no harm.
 func sweep(files *private.Dir, w *workspace.Workspace) {
 	folder := filepath.Dir(startLog(w.Home, ""))
 	entries, err := files.ReadDir(folder)

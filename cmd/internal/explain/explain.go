@@ -55,7 +55,7 @@ func Error(err error) *cli.Error {
 		return u
 	case errors.As(err, &inWay):
 		return &cli.Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: cli.ExitNotReady, Err: err,
-			Why: "orch needs that name for the work of this epic, and moves nobody's references", Fix: []string{inWay.Fix(cli.Quote[string])}}
+			Why: "orch needs that name for the work of this epic, and does not move references that it has not made", Fix: []string{inWay.Fix(cli.Quote[string])}}
 	}
 	if why, ok := fault.Machine(err); ok {
 		return machineError(why, err)

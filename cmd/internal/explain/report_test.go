@@ -14,7 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 )
 
-// TestReaderGone: a closed pipe on standard output is nobody's failure; on another file it is one.
+// TestReaderGone: a closed pipe on standard output is no failure; on another file it is one.
 func TestReaderGone(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{os.Stdout.Name(), "/another"} {

@@ -173,7 +173,7 @@ func (w doctor) hooksOff() bool {
 	})
 }
 
-// fire runs the hook as the client would, for a session that is nobody's: it has to say
+// fire runs the hook as the client would, for a session that is not bound: it has to say
 // nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Timeout)
@@ -187,7 +187,7 @@ func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, er
 	case res.ExitCode != 0:
 		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, text.Head(string(res.Stderr)))
 	case len(res.Stdout) > 0:
-		return 0, fmt.Errorf("it holds a session that is nobody's: %s", text.Head(string(res.Stdout)))
+		return 0, fmt.Errorf("it holds a session that is not bound: %s", text.Head(string(res.Stdout)))
 	}
 	return w.workspace.Invocation.Now().Sub(began), nil
 }
