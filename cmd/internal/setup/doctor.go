@@ -103,6 +103,10 @@ func (w doctor) checkGit(ctx context.Context) finding {
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
 	}
+	if err := w.workspace.Repo.CheckHead(ctx); err != nil {
+		u := explain.Error(err)
+		return finding{"git", false, u.What, strings.Join(u.Fix, "; ")}
+	}
 	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
 }
 
