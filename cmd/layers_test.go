@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -135,6 +136,25 @@ func TestLayers(t *testing.T) {
 		require.LessOrEqual(t, len(chains[path]), maxChain, "a chain of %d packages: %s", len(chains[path]), strings.Join(chains[path], " > "))
 	}
 	require.Greater(t, len(chains), 30)
+}
+
+// TestTopLevel: what is committed at the top of the repository is what is listed here and nothing
+// else, so that a stray file is noticed.
+func TestTopLevel(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", "..", "-c", "safe.directory=*", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("this is no checkout, so git does not say what is committed")
+	}
+	have := map[string]bool{}
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		name, _, _ := strings.Cut(path, "/")
+		have[name] = true
+	}
+	require.Equal(t, []string{
+		".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "beads", "cmd", "docs",
+		"go.mod", "go.sum", "orchestrator", "stophook", "templates", "worktree",
+	}, slices.Sorted(maps.Keys(have)))
 }
 
 // maxChain is how many packages import each other in a row at most: who reads down from the
