@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
@@ -51,7 +52,7 @@ func questionHere(ctx context.Context, app *cli.Invocation, f flags) (*Question,
 	if f.revoke {
 		open = project.Read
 	}
-	w, err := open(ctx, app)
+	w, err := open(ctx, app, config.Kinds{})
 	if errors.Is(err, git.ErrNotRepository) {
 		return AskFolder(app, app.Dir)
 	}
