@@ -17,6 +17,8 @@ type Client struct {
 	Tools []string
 	// Toolless is the mode in which a list of tools would deny all others; "" for none.
 	Toolless string
+	// Resumes says that it can go on with a conversation whose [Outcome.Session] it told.
+	Resumes bool
 	// New is the adapter.
 	New func(Options) Harness
 }

@@ -51,6 +51,12 @@ func (w *Workspace) client() engine.Client {
 	return engine.Client{Harness: a.Harness, Command: a.Command, Model: a.Model, PermissionMode: a.PermissionMode, AllowedTools: a.AllowedTools}
 }
 
+// resumes reports whether that agent can go on with a conversation.
+func (w *Workspace) resumes() bool {
+	c, known := all.Client(w.Config.Agent.Harness)
+	return known && c.Resumes
+}
+
 // CheckHarness fails when the agent that the settings name is not on PATH.
 func (w *Workspace) CheckHarness() error {
 	_, err := w.harness(w.client())

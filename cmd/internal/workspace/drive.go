@@ -120,7 +120,7 @@ func (w *Workspace) limits(epicID epic.TaskID, me identity) epic.Limits {
 		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[epic.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
 		Budget: epic.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: epic.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
-		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
+		SurveyEvery: 5 * time.Second, Resumes: w.resumes(), Into: run.Into,
 		Actor:       actor(epicID, me.Name),
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}

@@ -1,6 +1,7 @@
 package all_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -23,6 +24,9 @@ func TestClients(t *testing.T) {
 			require.NoError(t, err, c.Name)
 			require.Equal(t, "/bin/"+c.Name, l.Argv[0])
 			require.Contains(t, l.Argv, "m")
+			again, err := c.New(harness.Options{Program: "/bin/" + c.Name, Mode: mode, Model: "m", Tools: c.Tools}).Launch(harness.Spec{Brief: "do", Session: "s-1", Resume: true})
+			require.NoError(t, err, c.Name)
+			require.Equal(t, c.Resumes, strings.Contains(strings.Join(again.Argv, " "), "s-1"), "%s is told which conversation to go on with", c.Name)
 		}
 	}
 	_, ok := all.Client("vi")

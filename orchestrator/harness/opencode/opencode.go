@@ -22,8 +22,8 @@ const Auto = "auto"
 func Client() harness.Client {
 	return harness.Client{
 		Name: "opencode", Title: "opencode", Env: []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"},
-		Modes: []string{Auto},
-		New:   New,
+		Modes:   []string{Auto},
+		Resumes: true, New: New,
 	}
 }
 
