@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 		{"workflow is a list", "workflow: [run]", 1, 11, "workflow", "is not a mapping", ""},
 		{"file is a list", "- workflow\n", 1, 1, "", "is not a mapping", "workflow:"},
 		{"unknown mode", "workflow: {agent: {harness: codex, permission_mode: yolo}}", 1, 36, "workflow.agent.permission_mode", `is "yolo", which codex does not know`, "one of read-only, workspace-write, danger-full-access"},
-		{"unknown harness", "workflow: {agent: {harness: claud}}", 1, 29, "workflow.agent.harness", `is "claud", not one of `+strings.Join(config.Harnesses(), ", "), "did you mean claude?"},
+		{"unknown harness", "workflow: {agent: {harness: claud}}", 1, 29, "workflow.agent.harness", `is "claud", not one of ` + strings.Join(config.Harnesses(), ", "), "did you mean claude?"},
 		{"unknown engine", "workflow: {run: {engine: lcal}}", 1, 26, "workflow.run.engine", `is "lcal", not one of local`, "did you mean local?"},
 		{"unknown tracker", "workflow: {tracker: {kind: jira}}", 1, 28, "workflow.tracker.kind", `is "jira", not one of auto, bd, file`, "known here"},
 		{"unknown exit", "workflow: {stop_hook: {allow_exit_on: [all_completed]}}", 1, 40, "workflow.stop_hook.allow_exit_on[0]", "not one of", "did you mean all_complete?"},

@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
@@ -84,7 +85,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		}),
 		Lander: land.NewLander(land.Options{
 			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: w.Proc.RunGuarded, Env: w.GateEnv(),
-			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
+			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), w.Config.Protect...), AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Agents: orchestrator.Agents{
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),

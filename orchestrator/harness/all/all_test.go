@@ -8,7 +8,21 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/protect"
 )
+
+// TestProtected: what a client runs programs by no task changes by itself.
+func TestProtected(t *testing.T) {
+	t.Parallel()
+	set, err := protect.New(all.Protected(), nil, nil, func([]string) (map[string][]byte, error) { return nil, nil })
+	require.NoError(t, err)
+	require.Contains(t, all.Files(), ".claude/settings.json")
+	for _, file := range all.Files() {
+		touched, err := set.Touched([]protect.Change{{Path: file, OldMode: "000000", NewMode: "100644", New: "1"}}, nil)
+		require.NoError(t, err)
+		require.Equal(t, []string{file}, touched)
+	}
+}
 
 // TestClients: each can be started in each of its modes, and is found by its name.
 func TestClients(t *testing.T) {

@@ -16,6 +16,7 @@ func Client() harness.Client {
 	return harness.Client{
 		Name: "codex", Title: "Codex CLI", Env: []string{"CODEX_*", "OPENAI_*"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Mode: "workspace-write",
+		Files: []string{".codex"}, Protect: []string{".codex/**"},
 		Resumes: true, New: New,
 	}
 }
