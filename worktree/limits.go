@@ -16,14 +16,9 @@ import (
 type Limits struct {
 	// FileBytes is the size of one file.
 	FileBytes int64
-	// Files is how many files it changes.
-	Files int
 	// CommitBytes is the size of all file contents together that its commits add.
 	CommitBytes int64
 }
-
-// MaxFiles is how many files an attempt may change; 0 is no limit.
-func (s *Store) MaxFiles() int { return s.limits.Files }
 
 // withSize is a file with its size, for a message.
 func withSize(path string, bytes int64) string {

@@ -24,7 +24,7 @@ func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
 		Lock: filepath.Join(w.Home, "worktree.lock"), Now: w.Invocation.Now,
-		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
+		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, CommitBytes: w.Config.Limits.CommitSize},
 	})
 }
 
