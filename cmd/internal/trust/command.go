@@ -89,11 +89,11 @@ func runCommand(ctx context.Context, app *cli.Invocation, args []string, f flags
 	case q.State() == Trusted:
 		q.say(q.Text() + "\n" + q.stateText())
 		return nil
-	case !q.Interactive():
+	case !q.interactive():
 		fmt.Fprint(app.Stdout, q.Text())
 		return q.refusal(q.State(), "")
 	}
-	yes, err := q.Confirm()
+	yes, err := q.confirm()
 	if err != nil {
 		return err
 	}
