@@ -15,15 +15,15 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// Defaults are the globs of paths that are always protected.
+// Defaults are the globs of paths that are always protected; those of agents' clients come beside them.
 func Defaults() []string {
 	return []string{
 		"project.yaml",
 		// continuous integration
 		".github/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".circleci/**", ".ci/**", "azure-pipelines*.yml", ".azure-pipelines/**", "Jenkinsfile", ".buildkite/**",
 		".travis.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".forgejo/**", ".gitea/**", ".teamcity/**", "cloudbuild.yaml", "buildspec.yml",
-		// agents and their hooks
-		".claude/**", ".mcp.json", ".codex/**", ".gemini/**", ".opencode/**", "opencode.json", "opencode.jsonc", ".copilot/**", ".cursor/**", ".loop/**",
+		// agents that orch does not start, and its own loop
+		".cursor/**", ".loop/**",
 		// what git, editors and shells run for a person
 		"**/.gitattributes", ".gitmodules", ".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook.yaml", ".envrc", ".vscode/**", ".devcontainer/**",
 	}

@@ -75,7 +75,7 @@ func TestGlobs(t *testing.T) {
 	require.NoError(t, err)
 	for path, want := range map[string]bool{
 		"project.yaml": true, "PROJECT.yaml": true, "project.yaml. ": true, "pro\u200cject.yaml": true, "sub/project.yaml": false,
-		".github/workflows/ci.yml": true, ".GitHub/x": true, ".github": true, ".claude/settings.json": true, ".claude": true, ".mcp.json": true,
+		".github/workflows/ci.yml": true, ".GitHub/x": true, ".github": true, ".cursor/rules": true, ".cursor": true, ".gitmodules": true,
 		"a/b/.gitattributes": true, ".gitattributes": true, "deploy/x": true, "deploy": true, "deployed": false, "main.go": false, "CLAUDE.md": false,
 		".envrc": false, "azure-pipelines-1.yml": true, ".vscode/tasks.json": true, "Jenkinsfile": true, "jenkinsfile": true,
 	} {

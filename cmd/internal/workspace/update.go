@@ -17,7 +17,7 @@ import (
 
 // Update brings the view up to date with the tracker and git. It fails as [EpicView.Standing] does.
 func (p *EpicView) Update(ctx context.Context) (Standing, error) {
-	p.Refresh(ctx)
+	p.refresh(ctx)
 	return p.RefreshBranch(ctx)
 }
 
@@ -53,9 +53,9 @@ func (p *EpicView) Promise(ctx context.Context) epic.Outlook {
 // what the journal knows.
 const statusPatience = 5 * time.Second
 
-// Refresh brings the view up to date with the tracker. When that does not answer, the view
+// refresh brings the view up to date with the tracker. When that does not answer, the view
 // reports it.
-func (p *EpicView) Refresh(ctx context.Context) {
+func (p *EpicView) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
 	t, err := p.Workspace.Tracker(ctx)
