@@ -30,7 +30,7 @@ Without an id it shows the epic that orch worked on last.`,
 		Args: cli.AtMost(1, "at most one epic or task"),
 		RunE: func(c *cobra.Command, args []string) error { return status(c.Context(), a, args, f) },
 	}
-	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit 0 when all is done, 3 when tasks need you, 8 when not finished")
+	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit by the promise: 0 for LOOP_DONE, 8 for LOOP_CONTINUE, 3 when only you can move it")
 	c.Flags().BoolVar(&f.all, "all", false, "list the finished tasks too")
 	return c
 }
@@ -56,12 +56,10 @@ func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags
 	if !f.exitStatus {
 		return nil
 	}
-	switch {
-	case p.branch.NeedsYou(), p.stopped(), sum.Promise == epic.LoopError, p.State.TrackerLost() != "":
-		return cli.ExitWith(cli.ExitNeedsYou)
-	case sum.Promise == epic.LoopDone:
+	switch sum.Promise {
+	case epic.LoopDone:
 		return nil
-	case p.Held || sum.Counts.NeedsYou == 0:
+	case epic.LoopContinue:
 		return cli.ExitWith(cli.ExitNotYet)
 	}
 	return cli.ExitWith(cli.ExitNeedsYou)
