@@ -141,6 +141,9 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
 	a.App.TakeSignals() // what failed because a signal released it is not reported
+	if err != nil {
+		err = workspace.WithPromise(ctx, a.App, string(epicID), err)
+	}
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
 	}
@@ -290,6 +293,9 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 	base, err := w.workspace.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
+	}
+	if err := w.workspace.CheckJournal(ctx, epicID); err != nil {
+		return prepared{}, err
 	}
 	size := journal.Size(w.workspace.EpicDir(epicID))
 	found, err := w.workspace.FindEpic(ctx, epicID)

@@ -27,7 +27,7 @@ func Codes() []epic.Reason {
 		{"EPIC_NOT_FOUND", "the tracker has no such epic", "orch tasks list --type epic, or bd list --type epic", missing},
 		{"RUN_FENCED", "the lock or the journal of this run was taken away, so it has stopped its agents and written nothing since", "orch status; orch run EPIC goes on when no other does", held},
 		{"RUN_CUT_OFF", "the process that drove the epic was killed, and what you see was its view", "orch run EPIC goes on where it was", ExitCutOff},
-		{"JOURNAL_CORRUPT", "the journal is damaged before its end, and orch never guesses what it said", "orch doctor --fix keeps it as it is and cuts it to what is sound", ready},
+		{"JOURNAL_CORRUPT", "the journal is damaged before its end, or was lost, and orch never guesses what it said", "orch doctor --fix keeps it as it is and cuts it to what is sound; the next run finds the rest by git and the tracker", ready},
 		{"JOURNAL_FOREIGN", "the journal in the epic's folder is that of another epic", "orch doctor --fix", ready},
 		{"JOURNAL_NEWER", "a newer orch wrote the journal", "go on with the newer orch", ready},
 		{"JOURNAL_UNSAFE", "the journal is no plain file, or others can write it", "orch doctor --fix", ready},
