@@ -4,7 +4,6 @@ package show
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -36,7 +35,7 @@ Without an id it shows the epic that orch worked on last.`,
 }
 
 func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags) error {
-	seen, task, err := look(ctx, a, args)
+	seen, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err
 	}
@@ -71,24 +70,6 @@ func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
 	var err error
 	p.branch, err = seen.Update(ctx)
 	return p, err
-}
-
-// look opens the view of what is named; of an epic that orch has never driven, as the tracker has it.
-func look(ctx context.Context, a *cli.Invocation, args []string) (*workspace.EpicView, *epic.Task, error) {
-	p, task, err := workspace.LoadEpic(ctx, a, args)
-	var none *cli.Error
-	if len(args) == 0 || !errors.As(err, &none) || none.Code != workspace.NotFoundCode {
-		return p, task, err
-	}
-	w, openErr := workspace.Read(ctx, a)
-	if openErr != nil {
-		return nil, nil, openErr
-	}
-	p, findErr := w.ViewFromTracker(ctx, epic.TaskID(args[0]))
-	if findErr != nil {
-		return nil, nil, err
-	}
-	return p, nil, nil
 }
 
 // print is status of the whole epic for a person.

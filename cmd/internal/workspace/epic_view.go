@@ -58,6 +58,29 @@ func LoadEpic(ctx context.Context, a *cli.Invocation, args []string) (*EpicView,
 	return w.loadEpic(ctx, args)
 }
 
+// Look is LoadEpic for commands that only show an epic: one that orch has never driven is shown as the tracker
+// has it. It fails as LoadEpic does, and where the tracker does not answer that would tell.
+func Look(ctx context.Context, a *cli.Invocation, args []string) (*EpicView, *epic.Task, error) {
+	p, task, err := LoadEpic(ctx, a, args)
+	var none *cli.Error
+	if len(args) == 0 || !errors.As(err, &none) || none.Code != NotFoundCode {
+		return p, task, err
+	}
+	w, openErr := Read(ctx, a)
+	if openErr != nil {
+		return nil, nil, openErr
+	}
+	p, findErr := w.ViewFromTracker(ctx, epic.TaskID(args[0]))
+	var unknown *epic.ErrNotEpic
+	switch {
+	case errors.As(findErr, &unknown):
+		return nil, nil, err
+	case findErr != nil:
+		return nil, nil, findErr
+	}
+	return p, nil, nil
+}
+
 func (w *Workspace) loadEpic(ctx context.Context, args []string) (*EpicView, *epic.Task, error) {
 	dirs, err := w.Epics()
 	if err != nil {
