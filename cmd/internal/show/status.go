@@ -89,13 +89,21 @@ func Page(ctx context.Context, seen *workspace.EpicView) error {
 	return err
 }
 
+// How many requests are listed that nobody has taken, of each kind: for a program, and for a person.
+const (
+	maxRequestsPrinted = 100
+	maxRequestsShown   = 10
+)
+
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
 	doc, age := documentOf(p.Workspace.Invocation, p.State, sum, p.nextFor), int64(0)
 	if read := p.State.ReadAt(); !read.IsZero() {
 		age = p.Workspace.Invocation.Now().Sub(read).Milliseconds()
 	}
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
+	asked, bad := min(len(p.Asked), maxRequestsPrinted), min(len(p.NoRequests), maxRequestsPrinted)
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
+		Asked: document.RecordsOf(p.Asked[:asked]), AskedMore: len(p.Asked) - asked, NoRequests: p.NoRequests[:bad], NoRequestsMore: len(p.NoRequests) - bad}
 	doc.Run.State = document.RunState(p.State, p.Held)
 	if p.Held {
 		holder := document.Holder(p.Holder)
