@@ -254,6 +254,9 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		stop()
 	}
 	s := o.State()
+	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
+		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+	}
 	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
