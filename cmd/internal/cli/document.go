@@ -67,7 +67,7 @@ type ErrorDocument struct {
 	Code string `json:"code"`
 	// Message is what happened.
 	Message string `json:"message"`
-	// Why it did; "" where the message says all.
+	// Why it did, or what the code means where the message says that.
 	Why string `json:"why"`
 	// Fix is commands or advice, one a line.
 	Fix []string `json:"fix"`

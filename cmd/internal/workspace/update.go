@@ -111,13 +111,13 @@ func (p *EpicView) LastRead() time.Time {
 }
 
 // WithPromise is the error of a command with what the epic needs next that the command, or the task of
-// which it is, is about: an epic, or a task, that orch has driven.
+// which it is, is about: an epic, or a task of one that orch has driven.
 func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
 	if _, said := cli.Exited(err); said || ctx.Err() != nil {
 		return err
 	}
 	e := explain.Error(err)
-	p, _, lookErr := LoadEpic(ctx, a, []string{id})
+	p, _, lookErr := Look(ctx, a, []string{id})
 	fault := JournalFault(lookErr)
 	if lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
 		return err
