@@ -77,7 +77,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return err
 	}
 	fresh := map[epic.TaskID]bool{}
-	if p, err := w.ViewOf(epicID); err == nil && p != nil && p.State.AtLimit() {
+	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
 			return a.sayNext(w, p.State, me, fresh, q.Needed(untrusted))
 		}
@@ -149,7 +149,7 @@ const atOnce = 5 * time.Second
 // what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
 // none. It fails as askRun does.
 func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.EpicView, given epic.TaskID, err error) {
-	if p, err = w.workspace.ViewOf(epicID); err != nil {
+	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
 	inHand := 0
@@ -178,7 +178,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if answer.Task != nil {
 		given = answer.Task.ID
 	}
-	p, err = w.workspace.ViewOf(epicID)
+	p, err = w.workspace.ViewOf(ctx, epicID)
 	return p, given, err
 }
 
@@ -254,6 +254,9 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		stop()
 	}
 	s := o.State()
+	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
+		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+	}
 	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
@@ -345,7 +348,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Workspace.ViewOf(p.State.Epic)
+		now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
 		if err != nil {
 			return err
 		}

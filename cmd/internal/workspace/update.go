@@ -33,7 +33,7 @@ func (p *EpicView) RefreshBranch(ctx context.Context) (Standing, error) {
 // CurrentView is an epic as it is now by what the tracker has just said: with its journal, where orch has
 // driven it. It fails as [Workspace.ViewIn] and [EpicView.Standing] do.
 func (w *Workspace) CurrentView(ctx context.Context, id epic.TaskID, issues []tracker.Issue) (*EpicView, error) {
-	p, err := w.ViewOf(id)
+	p, err := w.ViewOf(ctx, id)
 	if err != nil || p == nil {
 		return w.ViewFromIssues(id, issues), err
 	}
@@ -111,18 +111,23 @@ func (p *EpicView) LastRead() time.Time {
 }
 
 // WithPromise is the error of a command with what the epic needs next that the command, or the task of
-// which it is, is about: an epic, or a task, that orch has driven.
+// which it is, is about: an epic, or a task of one that orch has driven.
 func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
-	if _, said := cli.Exited(err); said {
+	if _, said := cli.Exited(err); said || ctx.Err() != nil {
 		return err
 	}
 	e := explain.Error(err)
-	p, _, lookErr := LoadEpic(ctx, a, []string{id})
-	if lookErr != nil || e.Promise != "" || e.Code == usageCode {
+	p, _, lookErr := Look(ctx, a, []string{id})
+	fault := JournalFault(lookErr)
+	if lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
 		return err
 	}
 	with := *e
-	with.Promise, with.Err = p.Promise(ctx).Promise, err
+	if with.Err = err; fault != nil {
+		with.Promise = fault.Promise
+	} else {
+		with.Promise = p.Promise(ctx).Promise
+	}
 	return &with
 }
 
