@@ -87,7 +87,7 @@ func verdicts() (all []epic.Reason) {
 		{"DONE", "the stop hook: every task has landed, or a person has closed it", "orch status"},
 		{"ALL_BLOCKED", "the stop hook: only a person can go on, or a limit was reached", "orch status says with what"},
 		{"LOOP_ERROR", "the stop hook: the tracker, the machine or the agent's client was out of reach when the last run ended", "orch status; then orch run EPIC"},
-		{"ELSEWHERE", "the stop hook: nothing is ready, and what is in progress is in the hands of another session, or of a run", "orch session list, or orch status"},
+		{"ELSEWHERE", "the stop hook: the session has no task in hand, and others, or a person, have to move on before there is one for it", "orch session list, or orch status"},
 		{"CHECKPOINT", "the stop hook: the session says that its context is full, and the client cannot begin it afresh", "/run-tasks EPIC in a new session"},
 		{"MAX_CYCLES", "the stop hook: the session was sent back as often as workflow.stop_hook.max_cycles allows", "orch status; /run-tasks EPIC begins the counts anew"},
 		{"CLIENT_CAP", "the stop hook: the client sends the session back no more for this prompt", "type a prompt"},
