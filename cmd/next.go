@@ -418,9 +418,23 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	})
 	var late *waitError
 	if errors.As(err, &late) {
-		return a.late(late, document.Land{Task: task.ID, State: task.State, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)})
+		return a.lateLand(ctx, p, task, late)
 	}
 	return err
+}
+
+// lateLand tells who waited for a landing that the time for that is over.
+func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Task, late *waitError) error {
+	now, err := p.Workspace.ViewOf(p.State.Epic)
+	if err != nil {
+		return err
+	}
+	doc := document.Land{Task: task.ID, State: task.State, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)}
+	doc.Promise = now.Promise(ctx).Promise
+	if t := now.State.Task(task.ID); t != nil {
+		doc.State = now.State.StateOf(t, a.App.Now())
+	}
+	return a.late(late, doc)
 }
 
 // landHere lands a task in a run of its own.
