@@ -62,6 +62,14 @@ const (
 	HandBack    Code = "HAND_BACK" // a bounded command (next, land) has done its part
 )
 
+// Reasons for which a session that asks for a task is handed none, beside those that concern the run.
+const (
+	Paused       Code = "PAUSED"
+	PlacesTaken  Code = "PLACES_TAKEN"
+	NothingReady Code = "NOTHING_READY"
+	BackOff      Code = "BACK_OFF"
+)
+
 // Exit is the status with which orch ends. The README has the whole list.
 type Exit int
 
@@ -188,5 +196,13 @@ func Reasons() []Reason {
 			"orch run again goes on", uncharged, neutral, untouched, ExitLimit},
 		{HandBack, "a short command has done its part",
 			"orch next, or orch land", uncharged, neutral, untouched, ExitNeedsYou},
+		{Paused, "a person has paused the run, so that no task is handed out",
+			"orch continue EPIC", uncharged, neutral, untouched, ExitNeedsYou},
+		{PlacesTaken, "as many agents and sessions are at work as workflow.run.max_parallel allows",
+			"land what is in hand, or wait: orch status says who has the places", uncharged, neutral, untouched, ExitHeld},
+		{NothingReady, "no task is ready: what is left waits for work that is under way, or for a person",
+			"orch status says for what", uncharged, neutral, untouched, ExitNeedsYou},
+		{BackOff, "what is ready is tried again only after a time",
+			"orch next again then", uncharged, neutral, untouched, ExitNotYet},
 	}
 }

@@ -174,12 +174,8 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	default:
 		return nil, reading{}, err
 	}
-	gone := w.SessionGone(epicID)
-	mine := func(t *epic.Task) bool {
-		a := t.Last()
-		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
-	}
-	standing := stophook.StandingOf(p.State, w.Invocation.Now(), mine, fingerprint(w, p.State))
+	who := p.Asker(func(h epic.SessionHolder) bool { return holds(h, id) }, w.Config.Run.MaxParallel)
+	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
 }
 
