@@ -283,6 +283,8 @@ func nextFor(t *epic.Task) []next {
 	case epic.TooLarge:
 		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"},
 			{"orch retry " + id, "try again, after raising the limit it names in project.yaml"}, skip}
+	case epic.LandedElsewhere:
+		return []next{{"orch retry " + id, "do it again here; the tracker has it open then"}, {"orch skip " + id + " --close", "count it as done without its work"}}
 	case epic.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}
