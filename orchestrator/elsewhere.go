@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -57,4 +58,37 @@ func SeekElsewhere(ctx context.Context, repo *git.Repo, tip epic.Commit, s epic.
 		}
 	}
 	return events, nil
+}
+
+// ErrUnsettled says that the epic branch is not where the last landing left it.
+var ErrUnsettled = errors.New("the epic branch is not where the last landing left it, and that is to be settled first")
+
+// MergeBranch puts a commit of another clone's epic branch, which a person has fetched, onto the epic branch, as
+// the person asks; only between Open and Run. It fails with ErrInPlace where the branch has it,
+// ErrUnsettled, a [*land.ConflictError], and as git and the journal do.
+func (o *Orchestrator) MergeBranch(ctx context.Context, c epic.Commit) (epic.TipMove, error) {
+	s, b := o.loop.State, o.fx.branch()
+	m := epic.TipMove{From: s.Tip, Forward: true}
+	if s.Moved.Pending() && (s.Moved.To == "" || len(s.Moved.Lost) > 0) || s.Tip == "" {
+		return m, ErrUnsettled
+	}
+	if s.Moved.Pending() {
+		m.From = s.Moved.To // moved forward by a person: that is taken along
+	}
+	to, err := land.Join(ctx, o.fx.Repo, m.From, c, fmt.Sprintf("Merge the work of another clone for %s", s.Epic))
+	if err != nil {
+		return m, err
+	}
+	if m.To = to; to == m.From {
+		return m, ErrInPlace
+	}
+	d, err := land.Since(ctx, o.fx.Repo, m.From, to)
+	if err != nil {
+		return m, err
+	}
+	m.Foreign = d
+	if err := land.Move(ctx, o.fx.Repo, land.Step{Branch: b.name, From: m.From, To: to, Lease: *b.lease, Pin: land.TipRef(b.epic)}); err != nil {
+		return m, fmt.Errorf("moving the epic branch: %w", err)
+	}
+	return m, o.loop.record(epic.Event{Fact: epic.BranchAccepted{TipMove: m}, Reason: "by a person: merged with the work of another clone"})
 }

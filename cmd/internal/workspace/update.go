@@ -57,10 +57,7 @@ func (p *EpicView) seekLandings(ctx context.Context) error {
 		}
 	}
 	events, err := orchestrator.SeekElsewhere(ctx, p.Workspace.Repo, tip, p.State)
-	for _, e := range events {
-		e.At = p.Workspace.Invocation.Now()
-		p.State = epic.Apply(p.State, e)
-	}
+	p.State = p.State.WithElsewhere(events, p.Workspace.Invocation.Now())
 	return err
 }
 
