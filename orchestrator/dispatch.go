@@ -101,6 +101,8 @@ func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, t
 		return []epic.Event{x.answer(s, d.Request)}
 	case epic.LookAtSessions:
 		return x.reconcileSessions(ctx, s)
+	case epic.SeekLandings:
+		return x.seekLandings(ctx, s)
 	case epic.PinTip:
 		return x.tip.pin(ctx, s)
 	case epic.RestoreTip:

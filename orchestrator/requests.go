@@ -270,7 +270,8 @@ func replayedEvent(p Pending) epic.Event {
 }
 
 // applyPending applies the requests that were left while no run was going on. A stop that came too late for its
-// run is not meant for this one; a session that wants a task of a run is left to ask again.
+// run is not meant for this one. A session that waits for a task is answered once the run goes on; a
+// request of one that does not wait any more is dropped.
 func (o *Orchestrator) applyPending() error {
 	pending, err := PendingRequests(o.fx.Dir)
 	if err != nil {
@@ -282,13 +283,17 @@ func (o *Orchestrator) applyPending() error {
 			return err
 		}
 	}
+	dropped := 0
 	for _, p := range within {
 		e := p.Event
 		if p.Bad != "" {
 			e = p.refusalEvent()
 		}
-		if _, next := e.Fact.(epic.NextRequested); next {
-			continue
+		if f, next := e.Fact.(epic.NextRequested); next {
+			if !hasEnded(f.Asker) && o.fx.Now().Sub(e.At) <= answerLife {
+				continue
+			}
+			dropped++
 		}
 		_, withdrawn := e.Fact.(epic.NextWithdrawn)
 		if e.Task != "" || p.Bad != "" || withdrawn {
@@ -300,5 +305,8 @@ func (o *Orchestrator) applyPending() error {
 			return fmt.Errorf("taking a request: %w", err)
 		}
 	}
-	return nil
+	if dropped == 0 {
+		return nil
+	}
+	return o.loop.request(Request{Event: epic.Event{Fact: epic.RequestRefused{}, Reason: fmt.Sprintf("requests for a task that nobody waits for any more were dropped: %d", dropped)}})
 }

@@ -31,7 +31,7 @@ func (s State) machineFails(e Event) State {
 	if s.Gate == GateChecking {
 		s.Gate = GateUnknown
 	}
-	s.tip.looking, s.Moved.Restoring = false, false
+	s.tip.looking, s.Moved.Restoring, s.seeking.busy = false, false, false
 	return s
 }
 

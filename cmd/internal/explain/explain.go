@@ -97,6 +97,8 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
 			Fix: leave(out)}
+	case errors.Is(err, tracker.ErrNotFound):
+		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Why: "the tracker has nothing of that id", Fix: []string{"orch tasks list --all, or bd list --all"}}
 	case errors.Is(err, git.ErrNotRepository):
 		return &cli.Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}

@@ -241,12 +241,12 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	emptied, err := w.workspace.EmptiedJournals(ctx)
+	lost, err := w.workspace.LostJournals(ctx)
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	for _, dir := range emptied {
-		u := explain.Error(workspace.EmptiedError(dir))
+	for _, dir := range lost {
+		u := explain.Error(workspace.LostError(dir))
 		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	active := false

@@ -39,11 +39,25 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 			out = append(out, w.mendLoop(loop)...)
 		}
 	}
+	out = append(out, w.setAside(ctx)...)
 	loops, _ := filepath.Glob(filepath.Join(w.workspace.Home, "iterations", "*")) // a constant pattern is never malformed
 	for _, loop := range loops {
 		out = append(out, w.mendLoop(loop)...)
 	}
 	return append(append(out, w.closeFolders()...), w.clearScratch()...)
+}
+
+// setAside has the next run of each epic whose journal was lost begin a new one.
+func (w doctor) setAside(ctx context.Context) (out []finding) {
+	lost, err := w.workspace.LostJournals(ctx)
+	if err != nil {
+		return []finding{{"epics", false, err.Error(), ""}}
+	}
+	for _, dir := range lost {
+		m, err := epicstore.SetAside(ctx, dir, w.workspace.Invocation.Now)
+		out = append(out, mendFindings(filepath.Base(dir), m, err)...)
+	}
+	return out
 }
 
 // mendRelocated settles an epic's worktrees that are not any more where git has them.

@@ -23,20 +23,10 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
-
-// clientFiles are the files, and folders, by which an agent client runs programs, or lets its
-// model run them unasked, below the root of a repository.
-func clientFiles() []string {
-	return []string{
-		".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".mcp.json",
-		".codex", ".gemini",
-		".opencode", "opencode.json", "opencode.jsonc",
-		".github/hooks", ".github/copilot", ".copilot", ".vscode/mcp.json",
-	}
-}
 
 // Bounds of what is looked at of one source.
 const (
@@ -64,7 +54,7 @@ func filesIn(dir string) (items []plan.Item, err error) {
 		return nil, fmt.Errorf("looking for the clients' files: %w", err)
 	}
 	defer root.Close()
-	for _, name := range clientFiles() {
+	for _, name := range all.Files() {
 		err := fs.WalkDir(root.FS(), name, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
@@ -131,7 +121,7 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 	if _, err := w.Repo.Tree(ctx, commit); err != nil {
 		return nil, unreadError(err) // a broken reference; likewise
 	}
-	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, clientFiles()...)...)
+	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, all.Files()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the clients' files: %w", err)
 	}
