@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -61,9 +62,8 @@ func listLandings(ctx context.Context, repo *git.Repo, branch string, base git.C
 	if base != "" {
 		span = string(base) + ".." + branch
 	}
-	trailer := func(key string) string { return "%(trailers:key=" + key + ",valueonly,separator=%x2C)" }
 	out, err := repo.Out(ctx, "log", "-z", "--first-parent", "--no-show-signature",
-		"--format=%H%n"+trailer(trailerEpic)+"%n"+trailer(trailerAttempt), "--end-of-options", span)
+		"--format=%H%n"+trailerFormat(trailerEpic)+"%n"+trailerFormat(trailerAttempt), "--end-of-options", span)
 	if err != nil {
 		return nil, err
 	}
@@ -81,4 +81,38 @@ func parseLandings(out string) (all []landing) {
 		all = append(all, landing{git.Commit(fields[0]), fields[2]})
 	}
 	return all
+}
+
+// Named is the commit which landed a task of an epic and whose id begins with prefix; empty where this
+// repository has none. It fails as git does.
+func Named(ctx context.Context, repo *git.Repo, prefix, epic, task string) (git.Commit, error) {
+	if prefix == "" {
+		return "", nil
+	}
+	out, err := repo.Out(ctx, "rev-parse", "--disambiguate="+prefix) // never a reference of that name
+	if err != nil {
+		return "", err
+	}
+	for id := range strings.FieldsSeq(out) {
+		c, err := repo.Resolve(ctx, id+"^{commit}")
+		if errors.Is(err, git.ErrNoSuchRef) {
+			continue // no commit
+		}
+		if err != nil {
+			return "", err
+		}
+		said, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--format="+trailerFormat(trailerEpic)+"%n"+trailerFormat(trailerTask), "--end-of-options", string(c))
+		if err != nil {
+			return "", err
+		}
+		if said == url.PathEscape(epic)+"\n"+url.PathEscape(task) {
+			return c, nil
+		}
+	}
+	return "", nil
+}
+
+// trailerFormat is git's format for the values of a trailer.
+func trailerFormat(key string) string {
+	return "%(trailers:key=" + key + ",valueonly,separator=%x2C)"
 }

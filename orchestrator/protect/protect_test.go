@@ -237,18 +237,6 @@ func TestTestsThatGo(t *testing.T) {
 	require.Equal(t, "deletes 1 test", note("src/lib.rs", "#[test]\nfn a() {}", "fn a() {}"))
 }
 
-func TestParse(t *testing.T) {
-	t.Parallel()
-	got, err := protect.Parse(":100644 000000 aa 00 D\x00a b\x00:000000 120000 00 bb A\x00c\nd\x00")
-	require.NoError(t, err)
-	require.Equal(t, []protect.Change{{"a b", "100644", "000000", "aa", "00"}, {"c\nd", "000000", "120000", "00", "bb"}}, got)
-	got, err = protect.Parse("")
-	require.NoError(t, err)
-	require.Empty(t, got)
-	_, err = protect.Parse(":100644 000000 aa 00 D\x00")
-	require.Error(t, err)
-}
-
 // Whatever a gate says, and whatever a Makefile has in it: an answer.
 func FuzzNew(f *testing.F) {
 	for _, text := range []string{"make test", "cd x && sh 'a b' | (cd y; z)", "npm run x", "sh -c \"sh -c 'sh x'\"", "`a` $(b) <<E\nE\n", "just"} {

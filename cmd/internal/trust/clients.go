@@ -22,6 +22,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -63,7 +64,7 @@ func filesIn(dir string) (items []plan.Item, err error) {
 			case len(items) > maxClientFiles:
 				return fmt.Errorf("there are more than %d of them", maxClientFiles)
 			case d.IsDir() && d.Name() == "node_modules":
-				items = append(items, clientItem(name, []byte("a folder of programs, which is not looked into")))
+				items = append(items, plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a folder of programs, which is not looked into"})
 				return fs.SkipDir
 			case d.IsDir():
 				return nil
@@ -135,12 +136,12 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 		}
 		item := plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a submodule at " + fields[2]}
 		if fields[1] == "blob" {
-			text, err := w.Repo.Out(ctx, "cat-file", "blob", fields[2])
+			res, err := w.Repo.Do(ctx, git.Call{Args: []string{"cat-file", "blob", fields[2]}})
 			if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", name, err)
 			}
-			if item = clientItem(name, []byte(text)); fields[0] == "120000" {
-				item = plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a link to " + text}
+			if item = clientItem(name, res.Stdout); fields[0] == "120000" {
+				item = plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a link to " + string(res.Stdout)}
 			}
 		}
 		items = append(items, item)
@@ -148,9 +149,10 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 	return items, nil
 }
 
-// clientItem is one file: what it says, where that is settings, and the hash of it.
+// clientItem is one file: what it says where that is settings, else that it is a program and how large, and the hash of it.
 func clientItem(name string, text []byte) plan.Item {
 	i := plan.Item{Part: plan.Settings, Kind: "client file", Name: name}
+	size := len(text)
 	text = bytes.TrimRight(text, "\n") // git's output is taken without them
 	var doc any
 	switch isJSON := strings.HasPrefix(path.Ext(name), ".json"); {
@@ -161,6 +163,8 @@ func clientItem(name string, text []byte) plan.Item {
 		i.Text = strings.Join(leaves(doc, ""), "\n")
 	case isJSON, isSettings(name):
 		i.Text = withoutValues(string(text))
+	default:
+		i.Text = fmt.Sprintf("a file of %d bytes that the client may run; read it before you allow it", size)
 	}
 	sum := sha256.Sum256(text)
 	i.Detail = "sha256 " + hex.EncodeToString(sum[:])
