@@ -25,7 +25,7 @@ const (
 	Done       Cause = "DONE"        // nothing is left
 	AllBlocked Cause = "ALL_BLOCKED" // only a person can go on
 	Failed     Cause = "LOOP_ERROR"  // what the epic depends on cannot be reached
-	Elsewhere  Cause = "ELSEWHERE"   // what is in progress is in other hands
+	Elsewhere  Cause = "ELSEWHERE"   // others, or a person, move what is left
 	Checkpoint Cause = "CHECKPOINT"  // the context is full: a fresh session goes on
 	MaxCycles  Cause = "MAX_CYCLES"  // blocked as often as the settings allow
 	ClientCap  Cause = "CLIENT_CAP"  // the client would not go on working again
@@ -129,8 +129,8 @@ func Decide(f Facts) Decision {
 		return allow(AllBlocked, w.because())
 	case w.Promise == epic.LoopContinue && !busy:
 		return allow(AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
-	case w.Elsewhere:
-		return allow(Elsewhere, "all that is left is in other hands, or waits for them: "+w.Work.String())
+	case w.Promise == epic.LoopContinue && w.Offer.Hopeless():
+		return allow(Elsewhere, fmt.Sprintf("orch next has nothing for it: [%s] %s", w.Offer.Code, w.Offer.Why))
 	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Caps.NewSession:
 		s.NewSession = true
 		return allow(Checkpoint, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)

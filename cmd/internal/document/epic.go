@@ -302,7 +302,7 @@ func (Started) Schema() string { return "orch.started/1" }
 type EpicSettled struct {
 	// Epic is the id of the epic.
 	Epic epic.TaskID `json:"epic"`
-	// Did is restored or accepted.
+	// Did is restored, accepted or merged.
 	Did string `json:"did"`
 	// Move is how the branch had moved.
 	Move epic.TipMove `json:"move"`

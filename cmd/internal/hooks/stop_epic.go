@@ -171,15 +171,12 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 			return nil, reading{}, err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
+		err = a.lookAtBranch(ctx, w, p)
 	default:
 		return nil, reading{}, err
 	}
-	gone := w.SessionGone(epicID)
-	mine := func(t *epic.Task) bool {
-		a := t.Last()
-		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
-	}
-	standing := stophook.StandingOf(p.State, w.Invocation.Now(), mine, fingerprint(w, p.State))
+	who := p.Asker(func(h epic.SessionHolder) bool { return holds(h, id) }, w.Config.Run.MaxParallel)
+	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
 }
 
@@ -200,10 +197,10 @@ func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.
 }
 
 // lookAtBranch brings the state of a view up to date with the epic branch. Git is asked only where the
-// file of the branch does not have what the last landing left there.
+// file of the branch does not have what the last landing left there, or another clone has landed work.
 func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
 	s := p.State
-	if p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip) {
+	if len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip)) {
 		return nil
 	}
 	app := a.app.InDir(w.Root)

@@ -33,6 +33,8 @@ type EpicView struct {
 	Activity watch.Activity
 	// Records are the journal.
 	Records []journal.Record
+	// Events are what the journal says, with its texts, one for each of the Records.
+	Events []epic.Event
 	// Holder is who drives the epic; it counts where Held.
 	Holder epicstore.Holder
 	// Held says that somebody does.
@@ -185,7 +187,7 @@ func (w *Workspace) viewIn(dir string) (*EpicView, error) {
 	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
-			p.Records = append(p.Records, e.Record)
+			p.Records, p.Events = append(p.Records, e.Record), append(p.Events, e.Event)
 		}
 		return nil
 	})
@@ -251,7 +253,7 @@ func (p *EpicView) recall() {
 
 // Tampered are the events that tell what others changed of the repository, as
 // [orchestrator.TamperedIn].
-func (p *EpicView) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
+func (p *EpicView) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Events) }
 
 // Unremoved is something of an epic that could not be removed.
 type Unremoved struct {
@@ -261,7 +263,10 @@ type Unremoved struct {
 
 // Unremoved lists what of the epic could not be removed, and is there still.
 func (p *EpicView) Unremoved() (left []Unremoved) {
-	for _, e := range orchestrator.UnremovedIn(p.Records) {
+	for _, e := range p.Events {
+		if !orchestrator.IsUnremoved(e) {
+			continue
+		}
 		f, _ := e.Fact.(epic.LeftoverFound)
 		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) {
 			left = append(left, Unremoved{Path: f.Path, Why: e.Reason})

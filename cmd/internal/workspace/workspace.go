@@ -24,18 +24,18 @@ type Workspace struct {
 
 // Open is [project.Open]. The tracker is opened when it is asked for.
 func Open(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
-	return fromProject(project.Open(ctx, a))
+	return fromProject(project.Open(ctx, a, Kinds()))
 }
 
 // Read is [project.Read]: Open for a command that runs nothing by the settings.
 func Read(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
-	return fromProject(project.Read(ctx, a))
+	return fromProject(project.Read(ctx, a, Kinds()))
 }
 
 // OpenForHook is [project.OpenForHook], for a hook, which has no time to ask git: only the settings and the
 // tracker can be read.
 func OpenForHook(a *cli.Invocation, root, common string) *Workspace {
-	return &Workspace{project.OpenForHook(a, root, common)}
+	return &Workspace{project.OpenForHook(a, root, common, Kinds())}
 }
 
 func fromProject(p *project.Project, err error) (*Workspace, error) {
