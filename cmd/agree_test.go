@@ -87,6 +87,10 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	works := f.agree(c, "agents at work", epic.LoopContinue)
 	require.Equal(t, "running", works.state)
 	require.EqualValues(t, 1, works.counts.(map[string]any)["running"])
+	for f.snapshot() == nil { // the run does not wait for it
+		time.Sleep(20 * time.Millisecond)
+	}
+	require.Equal(t, string(epic.LoopContinue), f.snapshot()["promise"])
 	f.must("orch", "pause", f.epic)
 	f.seen("run_paused")
 	f.write(at("go-e-1.1"), "")
@@ -169,11 +173,7 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	f.must("orch", "run", f.epic)
 	f.agree(c, "done", epic.LoopDone)
 	f.next("done", epic.LoopDone)
-	var snapshot map[string]any
-	b, err := os.ReadFile(filepath.Join(f.epicDir(), "snapshot", "orchestrator-state.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &snapshot))
-	require.Equal(t, "LOOP_DONE", snapshot["promise"])
+	require.Equal(t, "LOOP_DONE", f.snapshot()["promise"])
 
 	// Without its tracker nothing is done.
 	kept, err = os.ReadFile(issues)
@@ -187,6 +187,18 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.NoError(t, os.MkdirAll(filepath.Dir(issues), 0o700))
 	require.NoError(t, os.WriteFile(issues, kept, 0o600))
 	f.agree(c, "back", epic.LoopDone)
+}
+
+// snapshot is the readable snapshot's state; nil while there is none.
+func (f *fixture) snapshot() (state map[string]any) {
+	f.t.Helper()
+	b, err := os.ReadFile(filepath.Join(f.epicDir(), "snapshot", "orchestrator-state.json"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(f.t, err)
+	require.NoError(f.t, json.Unmarshal(b, &state))
+	return state
 }
 
 // agreeOnce is the promise of status.

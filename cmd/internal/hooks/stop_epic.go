@@ -129,7 +129,7 @@ func (r reading) save() error {
 
 // standing asks the journal, the tracker and git how the epic stands for a session, and says what
 // it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
-// newest reading of a run; without one, and without a journal, the standing is nil.
+// newest reading of a run; without one, and without a journal, the standing has only the promise.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.Invocation.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
@@ -168,16 +168,21 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
 	case unread == nil:
 		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
-			return nil, reading{}, err
+			return unreadTracker(epic.LoopBlocked, epic.TrackerDrift, err), reading{}, err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
 		err = a.lookAtBranch(ctx, w, p)
 	default:
-		return nil, reading{}, err
+		return unreadTracker(epic.LoopError, epic.TrackerDown, err), reading{}, err
 	}
 	who := p.Asker(func(h epic.SessionHolder) bool { return holds(h, id) }, w.Config.Run.MaxParallel)
 	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
+}
+
+// unreadTracker is how an epic stands of which nothing is known, since the tracker does not tell.
+func unreadTracker(p epic.Promise, code epic.Code, why error) *stophook.Standing {
+	return &stophook.Standing{Outlook: epic.Outlook{Promise: p, Code: code, Reason: text.Head(why.Error())}, Unread: text.Head(why.Error())}
 }
 
 // viewOf is [workspace.Workspace.ViewOf]. Git is asked only where there is a folder for a journal, and none in it.
