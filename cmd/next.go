@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,41 +77,65 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if err := keepSession(ctx, w, me); err != nil {
 		return err
 	}
-	fresh := map[epic.TaskID]bool{}
-	if p, err := w.ViewOf(epicID); err == nil && p != nil && p.State.AtLimit() {
+	n := handout{me: me, fresh: map[epic.TaskID]bool{}, trust: q.Needed(untrusted)}
+	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
-			return a.sayNext(w, p.State, me, fresh, q.Needed(untrusted))
+			n.view = p
+			return a.sayNext(n, cmp.Or(f.parallel, w.Config.Run.MaxParallel))
 		}
 	}
-	var s epic.State
 	err = d.inTurn(ctx, epicID, f.wait, func(left time.Duration) error {
 		p, given, err := d.askNext(ctx, epicID, me, f.parallel, left)
 		if err == nil {
 			p.Promise(ctx)
-			s, fresh[given] = p.State, true
+			n.view, n.fresh[given] = p, true
 		}
 		return err
 	}, func(left time.Duration) error {
 		f.wait = left
-		s, _, err = d.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
+		s, _, err := d.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
 			if _, ok := e.Fact.(epic.AttemptHanded); ok {
-				fresh[e.Task] = true
+				n.fresh[e.Task] = true
 			}
 		}, nil)
+		n.view = &workspace.EpicView{Workspace: w, Folder: w.EpicDir(epicID), State: s}
 		return err
 	})
 	var late *waitError
 	if errors.As(err, &late) {
-		return a.late(late, document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()})
+		return a.lateNext(ctx, w, epicID, late)
 	}
 	if err != nil {
 		return err
 	}
-	return a.sayNext(w, s, me, fresh, q.Needed(untrusted))
+	return a.sayNext(n, n.view.State.Run.Limits.MaxParallel)
 }
 
-// sayNext tells a session what it has, those that are fresh being new, and how the epic stands.
-func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool, trust document.TrustNeeded) error {
+// lateNext tells a session that its time to wait for a task is over.
+func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, late *waitError) error {
+	doc := document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()}
+	p, err := w.ViewOf(ctx, epicID)
+	if err != nil {
+		return err
+	}
+	if p != nil { // nil where the other has written nothing yet
+		doc.Promise = p.Promise(ctx).Promise
+	}
+	return a.late(late, doc)
+}
+
+// handout is what a session is told that has asked for tasks.
+type handout struct {
+	view  *workspace.EpicView
+	me    epic.SessionHolder
+	fresh map[epic.TaskID]bool // which of its tasks are new
+	trust document.TrustNeeded
+}
+
+// sayNext tells a session what it has and how the epic stands; parallel is how many tasks it lets be
+// under way where no run drives the epic.
+func (a *app) sayNext(n handout, parallel int) error {
+	w, s, me, fresh, trust := n.view.Workspace, n.view.State, n.me, n.fresh, n.trust
 	sum := epic.Summarize(s, w.Invocation.Now())
 	if err := collect(w.EpicDir(s.Epic), s, me, fresh); err != nil {
 		return err
@@ -118,6 +143,9 @@ func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolde
 	tasks, others := a.handedOut(w, s, me, fresh)
 	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
+	if !doc.Done && !slices.ContainsFunc(tasks, func(h document.Handed) bool { return h.New }) {
+		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(me.Same, parallel), w.Invocation.Now()), tasks)
+	}
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
 		return nil
@@ -139,7 +167,41 @@ func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolde
 	case len(tasks) == 0:
 		fmt.Fprintf(a.App.Stdout, "nothing to hand out now: %s\n", doc.Reason)
 	}
+	if why := doc.Withheld; why != nil {
+		fmt.Fprintf(a.App.Stdout, "  why    %s  [%s]\n", why.Why, why.Code)
+		for _, fix := range why.Fix {
+			fmt.Fprintf(a.App.Stdout, "  try    %s\n", fix)
+		}
+	}
 	return nil
+}
+
+// withheld says why a session is handed nothing new, and what it or a person can do; nil where it would
+// be handed something if it asked again.
+func withheld(s epic.State, sum epic.Summary, o epic.Offer, has []document.Handed) *document.Withheld {
+	if o.Code == "" {
+		return nil
+	}
+	id := cli.Quote(s.Epic)
+	doc := &document.Withheld{Code: o.Code, Why: o.Why, Fix: []string{}}
+	for _, h := range has {
+		doc.Fix = append(doc.Fix, "orch land "+cli.Quote(h.Task))
+	}
+	switch {
+	case o.Code == epic.Paused:
+		doc.Fix = append(doc.Fix, "a person: orch continue "+id)
+	case o.Code == epic.BackOff:
+		doc.Fix = append(doc.Fix, "orch next "+id+", then")
+	case o.Code == epic.Interrupted:
+		doc.Fix = append(doc.Fix, "orch next "+id+", when the run has ended")
+	case s.AtLimit():
+		doc.Fix = append(doc.Fix, "a person: orch run "+id)
+	case show.Ways(s, sum) != nil:
+		doc.Fix = append(doc.Fix, show.Ways(s, sum)...)
+	default:
+		doc.Fix = append(doc.Fix, "orch status "+id)
+	}
+	return doc
 }
 
 // atOnce is how long a session that has something in hand waits for the answer of a run.
@@ -149,7 +211,7 @@ const atOnce = 5 * time.Second
 // what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
 // none. It fails as askRun does.
 func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.EpicView, given epic.TaskID, err error) {
-	if p, err = w.workspace.ViewOf(epicID); err != nil {
+	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
 	inHand := 0
@@ -178,7 +240,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if answer.Task != nil {
 		given = answer.Task.ID
 	}
-	p, err = w.workspace.ViewOf(epicID)
+	p, err = w.workspace.ViewOf(ctx, epicID)
 	return p, given, err
 }
 
@@ -254,6 +316,9 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		stop()
 	}
 	s := o.State()
+	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
+		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+	}
 	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
@@ -345,7 +410,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Workspace.ViewOf(p.State.Epic)
+		now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
 		if err != nil {
 			return err
 		}
@@ -356,9 +421,23 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	})
 	var late *waitError
 	if errors.As(err, &late) {
-		return a.late(late, document.Land{Task: task.ID, State: task.State, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)})
+		return a.lateLand(ctx, p, task, late)
 	}
 	return err
+}
+
+// lateLand tells who waited for a landing that the time for that is over.
+func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Task, late *waitError) error {
+	now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
+	if err != nil {
+		return err
+	}
+	doc := document.Land{Task: task.ID, State: task.State, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)}
+	doc.Promise = now.Promise(ctx).Promise
+	if t := now.State.Task(task.ID); t != nil {
+		doc.State = now.State.StateOf(t, a.App.Now())
+	}
+	return a.late(late, doc)
 }
 
 // landHere lands a task in a run of its own.

@@ -207,7 +207,7 @@ func TestJournalOfBothShapes(t *testing.T) {
 	j, _, err := journal.Open(dir, time.Now)
 	require.NoError(t, err)
 	for _, e := range more {
-		_, err := j.Append(e)
+		_, err := j.AppendAll(e)
 		require.NoError(t, err)
 	}
 	require.NoError(t, j.Close())
@@ -233,7 +233,7 @@ func writeJournal(t *testing.T, file string, events []Event) {
 	j, _, err := journal.Open(dir, func() time.Time { clock = clock.Add(time.Second); return clock })
 	require.NoError(t, err)
 	for _, e := range events {
-		_, err := j.Append(e)
+		_, err := j.AppendAll(e)
 		require.NoError(t, err)
 	}
 	require.NoError(t, j.Close())

@@ -12,9 +12,18 @@ const (
 )
 
 // MachineFailed says that the machine kept something from being done, which is tried again later.
-type MachineFailed struct{ anyTime }
+type MachineFailed struct {
+	anyTime
+	Lasting bool `json:"lasting,omitempty"` // it does not pass by itself, so that the run ends
+}
 
-func (MachineFailed) apply(s State, e Event) State { return s.machineFails(e) }
+func (f MachineFailed) apply(s State, e Event) State {
+	s = s.machineFails(e)
+	if f.Lasting {
+		s.Run.Faults = max(s.Run.Faults, machineFaults)
+	}
+	return s
+}
 
 func (s State) machineFails(e Event) State {
 	s.Run.Faults++

@@ -237,7 +237,7 @@ func (s State) slots() int {
 // starts gives ready tasks to agents.
 func starts(s State, now *clock) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || !s.Run.Mode.starts() || s.tracker.read.IsZero() || s.tracker.failures >= maxTrackerFailures ||
-		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() || s.seeks() {
+		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() || s.seeks() || s.Run.Mode == ModeNext && s.AtLimit() {
 		return nil
 	}
 	free := min(s.slots(), s.iterationLimit()-s.Run.Iterations)

@@ -70,7 +70,14 @@ func (s State) WithElsewhere(events []Event, now time.Time) State {
 func (s State) Driven() bool { return s.Run.Number > 0 || s.Run.Mode != "" }
 
 // AtLimit reports whether the newest run ended at a limit that was set: only a person has the epic go on.
-func (s State) AtLimit() bool { return !s.Run.Ended.IsZero() && atLimit(s.Run.Drain) }
+// A short command is no run, and goes by the one before it.
+func (s State) AtLimit() bool {
+	run := s.Run
+	if s.before != nil {
+		run = *s.before
+	}
+	return !run.Ended.IsZero() && atLimit(run.Drain)
+}
 
 // atLimit reports whether a run that ends for the code has reached a limit.
 func atLimit(c Code) bool {

@@ -15,18 +15,6 @@ const (
 	trailerAttempt = "Orch-Attempt"
 )
 
-// Landed finds the commit on branch, after base, that landed the epic's attempt that m
-// names; an empty base means the whole history. It fails as git does.
-func Landed(ctx context.Context, repo *git.Repo, branch string, base git.Commit, m Message) (git.Commit, bool, error) {
-	all, err := listLandings(ctx, repo, branch, base)
-	for _, l := range all {
-		if l.epic == url.PathEscape(m.Epic) && l.attempt == m.key() {
-			return l.commit, true, nil
-		}
-	}
-	return "", false, err
-}
-
 // LandedAll maps "<task>/<attempt>", with the task's id as the tracker has it, to the
 // commit on branch, after base, that landed it; an empty base means the whole history. It
 // fails as git does.
@@ -64,8 +52,8 @@ func Genuine(ctx context.Context, repo *git.Repo, c git.Commit) (bool, error) {
 
 // landing is a commit that carries the trailers.
 type landing struct {
-	commit        git.Commit
-	epic, attempt string
+	commit  git.Commit
+	attempt string // "<task>/<attempt>", the task's id escaped
 }
 
 // listLandings reads the first parents from branch back to base, newest first.
@@ -90,7 +78,7 @@ func parseLandings(out string) (all []landing) {
 		if len(fields) != 3 || fields[1] == "" || fields[2] == "" || strings.Contains(fields[1]+fields[2], ",") {
 			continue
 		}
-		all = append(all, landing{commit: git.Commit(fields[0]), epic: fields[1], attempt: fields[2]})
+		all = append(all, landing{git.Commit(fields[0]), fields[2]})
 	}
 	return all
 }

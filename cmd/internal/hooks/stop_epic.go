@@ -26,6 +26,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -134,9 +135,13 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
-	p, journalErr := w.ViewOf(epicID)
-	if journalErr != nil {
-		return nil, reading{}, journalErr
+	p, err := a.viewOf(ctx, w, epicID)
+	if e := workspace.JournalFault(err); e != nil {
+		refused := stophook.Standing{Outlook: epic.Outlook{Promise: e.Promise, Code: epic.Code(e.Code), Reason: e.What}}
+		return &refused, now, err
+	}
+	if err != nil {
+		return nil, reading{}, err
 	}
 	issues, err := w.Survey(read)
 	late := read.Err() != nil
@@ -170,13 +175,25 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	default:
 		return nil, reading{}, err
 	}
-	gone := w.SessionGone(epicID)
-	mine := func(t *epic.Task) bool {
-		a := t.Last()
-		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
-	}
-	standing := stophook.StandingOf(p.State, w.Invocation.Now(), mine, fingerprint(w, p.State))
+	who := p.Asker(func(h epic.SessionHolder) bool { return holds(h, id) }, w.Config.Run.MaxParallel)
+	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
+}
+
+// viewOf is [workspace.Workspace.ViewOf]. Git is asked only where there is a folder for a journal, and none in it.
+func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.TaskID) (*workspace.EpicView, error) {
+	if dir := w.EpicDir(id); journal.Begun(dir) {
+		return w.ViewIn(dir)
+	} else if !cli.Exists(dir) {
+		return nil, nil
+	}
+	app := a.app.InDir(w.Root)
+	defer app.End()
+	whole, err := workspace.Read(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	return nil, whole.CheckJournal(ctx, id)
 }
 
 // lookAtBranch brings the state of a view up to date with the epic branch. Git is asked only where the

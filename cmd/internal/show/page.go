@@ -45,17 +45,29 @@ func (p page) text(now time.Time, all bool) string {
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
-	for _, e := range p.Asked {
-		if _, refused := e.Fact.(epic.RequestRefused); refused {
-			continue // word of an agent's for the journal
-		}
-		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind(), e.Task)
-	}
-	for _, line := range p.NoRequests {
-		fmt.Fprintf(&b, "\nNot a request, and not taken: %s\n", line)
-	}
+	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
+}
+
+// requestsText lists the first of the requests that nobody has taken, and of the files that are none.
+func (p page) requestsText(b *strings.Builder) {
+	var asked []string
+	for _, e := range p.Asked {
+		if _, refused := e.Fact.(epic.RequestRefused); !refused { // word of an agent's for the journal
+			asked = append(asked, strings.TrimSpace(fmt.Sprintf("%s %s", e.Kind(), e.Task)))
+		}
+	}
+	list := func(what string, lines []string) {
+		for _, line := range lines[:min(len(lines), maxRequestsShown)] {
+			fmt.Fprintf(b, "\n%s: %s\n", what, line)
+		}
+		if more := len(lines) - maxRequestsShown; more > 0 {
+			fmt.Fprintf(b, "\n%s: %d more\n", what, more)
+		}
+	}
+	list("Asked, not yet taken", asked)
+	list("Not a request, and not taken", p.NoRequests)
 }
 
 // drainText is why no more work is taken: a limit, or what only a person can mend.

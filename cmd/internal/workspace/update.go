@@ -20,7 +20,7 @@ import (
 
 // Update brings the view up to date with the tracker and git. It fails as [EpicView.Standing] does.
 func (p *EpicView) Update(ctx context.Context) (Standing, error) {
-	p.Refresh(ctx)
+	p.refresh(ctx)
 	return p.RefreshBranch(ctx)
 }
 
@@ -64,7 +64,7 @@ func (p *EpicView) seekLandings(ctx context.Context) error {
 // CurrentView is an epic as it is now by what the tracker has just said: with its journal, where orch has
 // driven it. It fails as [Workspace.ViewIn] and [EpicView.Standing] do.
 func (w *Workspace) CurrentView(ctx context.Context, id epic.TaskID, issues []tracker.Issue) (*EpicView, error) {
-	p, err := w.ViewOf(id)
+	p, err := w.ViewOf(ctx, id)
 	if err != nil || p == nil {
 		if err == nil {
 			p = w.ViewFromIssues(id, issues)
@@ -88,9 +88,9 @@ func (p *EpicView) Promise(ctx context.Context) epic.Outlook {
 // what the journal knows.
 const statusPatience = 5 * time.Second
 
-// Refresh brings the view up to date with the tracker. When that does not answer, the view
+// refresh brings the view up to date with the tracker. When that does not answer, the view
 // reports it.
-func (p *EpicView) Refresh(ctx context.Context) {
+func (p *EpicView) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
 	t, err := p.Workspace.Tracker(ctx)
@@ -146,18 +146,23 @@ func (p *EpicView) LastRead() time.Time {
 }
 
 // WithPromise is the error of a command with what the epic needs next that the command, or the task of
-// which it is, is about: an epic, or a task, that orch has driven.
+// which it is, is about: an epic, or a task of one that orch has driven.
 func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
-	if _, said := cli.Exited(err); said {
+	if _, said := cli.Exited(err); said || ctx.Err() != nil {
 		return err
 	}
 	e := explain.Error(err)
-	p, _, lookErr := LoadEpic(ctx, a, []string{id})
-	if lookErr != nil || e.Promise != "" || e.Code == usageCode {
+	p, _, lookErr := Look(ctx, a, []string{id})
+	fault := JournalFault(lookErr)
+	if lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
 		return err
 	}
 	with := *e
-	with.Promise, with.Err = p.Promise(ctx).Promise, err
+	if with.Err = err; fault != nil {
+		with.Promise = fault.Promise
+	} else {
+		with.Promise = p.Promise(ctx).Promise
+	}
 	return &with
 }
 
