@@ -201,6 +201,51 @@ func (f *fixture) snapshot() (state map[string]any) {
 	return state
 }
 
+// TestAllAgreeOnWorkOfAnotherClone asks them of an epic with a task that another clone has landed, before orch has
+// driven it here and then.
+func TestAllAgreeOnWorkOfAnotherClone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "echo x >\"$ORCH_TASK\" && git add -A && git commit -q -m x\n", "true")
+	f.must("orch", "session", "bind", f.epic, "--session", "s-1")
+	c := connect(t, f)
+	f.task("one")
+	f.closeAs("orch/e-1/h:0123456789ab", "e-1.1", "landed in 0123456789ab")
+	f.agree(c, "not driven", epic.LoopBlocked)
+	f.next("not driven", epic.LoopBlocked)
+	f.agree(c, "after next", epic.LoopBlocked)
+	f.task("two")
+	f.agree(c, "with another ready", epic.LoopContinue)
+	_, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code)
+	blocked := f.agree(c, "one of two", epic.LoopBlocked)
+	require.Contains(t, blocked.reason, "another clone has closed 1")
+	f.next("one of two", epic.LoopBlocked)
+
+	// A person closes it under their own name: that is a person's close, whoever closed it before.
+	f.closeAs("ann", "e-1.1", "as good as done")
+	f.agree(c, "closed by a person", epic.LoopDone)
+	f.must("orch", "run", f.epic)
+	f.agree(c, "run", epic.LoopDone)
+
+	// The orch of another clone has closed it, and nobody knows why: its agent may have.
+	f.task("three")
+	f.closeAs("orch/e-1/h:0123456789ab", "e-1.3", "done")
+	f.agree(c, "an agent's word", epic.LoopBlocked)
+	_, code = f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code)
+	f.must("orch", "retry", "e-1.3")
+	f.agree(c, "retried", epic.LoopContinue)
+	f.must("orch", "run", f.epic)
+	f.agree(c, "done again", epic.LoopDone)
+}
+
+// closeAs has somebody close a task.
+func (f *fixture) closeAs(who, id, reason string) {
+	f.t.Helper()
+	out, code := f.run([]string{"BD_ACTOR=" + who}, "orch", "tasks", "close", id, "--reason", reason)
+	require.Zero(f.t, code, out)
+}
+
 // agreeOnce is the promise of status.
 func (f *fixture) agreeOnce(c tools) any {
 	status, _ := f.document("", "status", f.epic)
