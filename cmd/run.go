@@ -205,7 +205,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	first := firstSnapshot{keep: w.keepSnapshot}
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: func(e epic.Event, s epic.State) { told.Observe(e, s); first.seen(s) }, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
+		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err

@@ -27,7 +27,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -175,7 +174,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	default:
 		return unreadTracker(epic.LoopError, epic.TrackerDown, err), reading{}, err
 	}
-	who := p.Asker(func(h epic.SessionHolder) bool { return holds(h, id) }, w.Config.Run.MaxParallel)
+	who := p.Asker(workspace.IsStopping(id), w.Config.Run.MaxParallel)
 	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
 }
@@ -219,15 +218,6 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 	_, err = at.RefreshBranch(ctx)
 	p.State = at.State
 	return err
-}
-
-// holds reports whether a session that stops is the one that an attempt was handed to, as far as
-// is known: by its id, or by a process above the hook.
-func holds(h epic.SessionHolder, id string) bool {
-	if h.Session != "" {
-		return h.Session == id
-	}
-	return h.PID == 0 || h.Here != proc.Here() || slices.Contains(proc.Ancestors(), h.PID) && proc.Born(h.PID) == h.Born
 }
 
 // fingerprint is the same as long as nothing of an epic has moved: the states of its tasks, its
