@@ -78,7 +78,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return err
 	}
 	n := handout{is: is, fresh: map[epic.TaskID]bool{}, trust: q.Needed(untrusted)}
-	if p, err := w.ViewOf(epicID); err == nil && p != nil && p.State.AtLimit() {
+	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
 			n.view = p
 			return a.sayNext(n, cmp.Or(f.parallel, w.Config.Run.MaxParallel))
@@ -114,7 +114,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 // lateNext tells a session that its time to wait for a task is over.
 func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, late *waitError) error {
 	doc := document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()}
-	p, err := w.ViewOf(epicID)
+	p, err := w.ViewOf(ctx, epicID)
 	if err != nil {
 		return err
 	}
@@ -211,7 +211,7 @@ const atOnce = 5 * time.Second
 // what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
 // none. It fails as askRun does.
 func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.EpicView, given epic.TaskID, err error) {
-	if p, err = w.workspace.ViewOf(epicID); err != nil {
+	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
 	inHand, is := 0, workspace.IsCaller(w.workspace.Invocation)
@@ -240,7 +240,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if answer.Task != nil {
 		given = answer.Task.ID
 	}
-	p, err = w.workspace.ViewOf(epicID)
+	p, err = w.workspace.ViewOf(ctx, epicID)
 	return p, given, err
 }
 
@@ -316,6 +316,9 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		stop()
 	}
 	s := o.State()
+	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
+		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+	}
 	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
@@ -407,7 +410,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Workspace.ViewOf(p.State.Epic)
+		now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
 		if err != nil {
 			return err
 		}
@@ -425,7 +428,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 
 // lateLand tells who waited for a landing that the time for that is over.
 func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Task, late *waitError) error {
-	now, err := p.Workspace.ViewOf(p.State.Epic)
+	now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
 	if err != nil {
 		return err
 	}

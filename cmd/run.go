@@ -141,6 +141,9 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
 	a.App.TakeSignals() // what failed because a signal released it is not reported
+	if err != nil {
+		err = workspace.WithPromise(ctx, a.App, string(epicID), err)
+	}
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
 	}
@@ -212,7 +215,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.Invocation.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
-	remark := w.viewer.Held(w.workspace, dir, held)
+	remark := errors.Join(w.viewer.Held(w.workspace, dir, held), w.keepSnapshot(o.State()))
 	told.Start(o.Activity)
 	shown := w.show(ctx, dir, held)
 	out, err = w.runTo(ctx, o, requests, stop)
@@ -270,7 +273,7 @@ const stopFoot = "ctrl-c stops after what runs now, twice stops at once"
 // keep leaves what tells how the run ended, while the epic is still held. It fails where that
 // cannot be written.
 func (w driver) keep(dir string, s epic.State, out drive.Outcome) error {
-	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.workspace.Invocation.Now())), drive.Keep(dir, out))
+	return errors.Join(w.keepSnapshot(s), drive.Keep(dir, out))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -290,6 +293,9 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 	base, err := w.workspace.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
+	}
+	if err := w.workspace.CheckJournal(ctx, epicID); err != nil {
+		return prepared{}, err
 	}
 	size := journal.Size(w.workspace.EpicDir(epicID))
 	found, err := w.workspace.FindEpic(ctx, epicID)
@@ -459,12 +465,13 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
-func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary) error {
-	files, err := snapshot.Files(s, sum, w.workspace.Invocation.Now())
+func (w driver) keepSnapshot(s epic.State) error {
+	now := w.workspace.Invocation.Now()
+	files, err := snapshot.Files(s, epic.Summarize(s, now), now)
 	if err != nil {
 		return err
 	}
-	return snapshot.Write(filepath.Join(w.workspace.EpicDir(epicID), "snapshot"), files)
+	return snapshot.Write(filepath.Join(w.workspace.EpicDir(s.Epic), "snapshot"), files)
 }
 
 // outcome is how the run ended: a summary for people, then exactly one promise with its context;

@@ -207,6 +207,9 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 	if err != nil {
 		return err
 	}
+	if err := fx.checkWritable(); err != nil {
+		return err
+	}
 	leftovers, err := fx.Store.Repair(ctx)
 	if err != nil {
 		return fmt.Errorf("mending what a killed run left: %w", err)

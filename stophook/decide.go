@@ -118,13 +118,13 @@ func Decide(f Facts) Decision {
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	said, _ := promise.Find(f.Input.LastMessage, set.Promises...)
 	switch {
+	case w.Promise == epic.LoopError:
+		return allow(Failed, w.because())
 	case w.Left() == 0 && w.Done == 0:
 		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Promise == epic.LoopDone:
 		s.Blocks, s.NoProgress = 0, 0
 		return allow(Done, "all tasks are closed")
-	case w.Promise == epic.LoopError:
-		return allow(Failed, w.because())
 	case w.Promise == epic.LoopBlocked && set.allows("all_blocked"):
 		return allow(AllBlocked, w.because())
 	case w.Promise == epic.LoopContinue && !busy:
@@ -146,6 +146,9 @@ func Decide(f Facts) Decision {
 func (s Standing) because() string {
 	if s.Code == "" {
 		return "only a person can go on: " + s.Work.String()
+	}
+	if s.Work == (epic.Work{}) { // nothing is known of it
+		return fmt.Sprintf("[%s] %s", s.Code, s.Reason)
 	}
 	return fmt.Sprintf("[%s] %s; %s", s.Code, s.Reason, s.Work)
 }

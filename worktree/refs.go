@@ -86,18 +86,9 @@ func (s *Store) readAdmin(ctx context.Context, l linked, names engine.Names, v v
 // onlyReadable takes out of v what is no commit that can be read: an object may be gone, or be empty after a crash of
 // the machine. What it was is in lost, as far as it was work.
 func (s *Store) onlyReadable(ctx context.Context, v view) (view, error) {
-	ids := idLines(append(append(v.tips(), v.merging...), v.lost...))
-	if ids == "" {
-		return v, nil
-	}
-	res, err := s.repo.Do(ctx, git.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, Stdin: []byte(ids)})
+	readable, err := s.repo.Readable(ctx, slices.Concat(v.tips(), v.merging, v.lost))
 	if err != nil {
 		return v, fmt.Errorf("asking what can be read: %w", err)
-	}
-	readable := map[git.Commit]bool{}
-	for line := range strings.Lines(string(res.Stdout)) {
-		id, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
-		readable[git.Commit(id)] = kind == "commit"
 	}
 	for _, c := range []*git.Commit{&v.branch, &v.head} {
 		if *c != "" && !readable[*c] {
@@ -110,17 +101,6 @@ func (s *Store) onlyReadable(ctx context.Context, v view) (view, error) {
 	slices.Sort(v.lost)
 	v.lost = slices.Compact(v.lost)
 	return v, nil
-}
-
-// idLines are ids, one a line, without those that are empty.
-func idLines(ids []git.Commit) string {
-	var b strings.Builder
-	for _, id := range ids {
-		if id != "" {
-			b.WriteString(string(id) + "\n")
-		}
-	}
-	return b.String()
 }
 
 // parseReflog are the commits that a reflog names, "old new who when TAB what" a line.

@@ -28,8 +28,11 @@ const (
 	TrackerDrift  Code = "TRACKER_DRIFT"
 	TrackerDown   Code = "TRACKER_DOWN"
 	Orphaned      Code = "ORPHANED"
-	Machine       Code = "MACHINE"
-	Disk          Code = "DISK" // only in journals of version 1; MACHINE since
+
+	LandedElsewhere Code = "LANDED_ELSEWHERE"
+
+	Machine Code = "MACHINE"
+	Disk    Code = "DISK" // only in journals of version 1; MACHINE since
 )
 
 // The guards of an attempt, as package iteration names them.
@@ -164,12 +167,14 @@ func Reasons() []Reason {
 			"close or release that in the tracker, then orch run again", uncharged, neutral, untouched, ExitNeedsYou},
 		{Permission, "the agent needed a permission that the settings do not give",
 			"workflow.agent.allowed_tools in project.yaml", uncharged, neutral, blocked, ExitNeedsYou},
-		{TrackerDrift, "a person or another program changed the task in the tracker meanwhile",
-			"look at it in the tracker; orch retry TASK gives it back to orch", uncharged, neutral, untouched, ExitNeedsYou},
+		{TrackerDrift, "a person or another program changed the task in the tracker meanwhile, or the tracker does not have the epic any more",
+			"look at it in the tracker; orch retry TASK gives it back to orch; where the epic is missing, orch doctor", uncharged, neutral, untouched, ExitNeedsYou},
 		{TrackerDown, "the tracker does not answer",
 			"orch doctor", uncharged, neutral, untouched, ExitFailed},
 		{Orphaned, "an attempt whose orch is gone",
 			"orch run EPIC picks it up", uncharged, neutral, blocked, ExitFailed},
+		{LandedElsewhere, "another clone with this tracker has closed the task, and the epic branch here does not have its work",
+			"git fetch CLONE epic/EPIC, then orch epic merge EPIC FETCH_HEAD; or orch retry TASK does it again here; or orch skip TASK --close counts it as done without the work", uncharged, neutral, untouched, ExitNeedsYou},
 		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, a git that was killed, a file that git cannot read, a folder of objects that cannot be written, or a reference that could not be locked",
 			"mend what the reason names, then orch run again: it charges no attempt", uncharged, neutral, untouched, ExitMachine},
 		{Disk, "the disk is full or cannot be written",

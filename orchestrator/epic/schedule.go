@@ -77,6 +77,8 @@ func (s State) trackerHold(t *Task, now *clock) string {
 		return "in progress in the tracker, without an agent"
 	case t.Status == t.Written && t.Written == statusBlocked:
 		return "" // by us, and released since
+	case t.Elsewhere:
+		return t.elsewhere()
 	case t.Status != statusOpen:
 		return t.Status + " in the tracker"
 	case now.Before(t.DeferTill):
@@ -233,7 +235,7 @@ func (s State) slots() int {
 // starts gives ready tasks to agents.
 func starts(s State, now *clock) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || !s.Run.Mode.starts() || s.tracker.read.IsZero() || s.tracker.failures >= maxTrackerFailures ||
-		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() || s.Run.Mode == ModeNext && s.AtLimit() {
+		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() || s.seeks() || s.Run.Mode == ModeNext && s.AtLimit() {
 		return nil
 	}
 	free := min(s.slots(), s.iterationLimit()-s.Run.Iterations)

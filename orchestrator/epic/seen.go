@@ -53,6 +53,19 @@ func (s State) WithBranch(m TipMove) State {
 	return s
 }
 
+// WithElsewhere is s with what was found, and not found, of the work that other clones have landed. What a
+// run has not seen on the branch, its gate has not judged there.
+func (s State) WithElsewhere(events []Event, now time.Time) State {
+	for _, e := range events {
+		e.At = now
+		if _, found := e.Fact.(TaskFound); found {
+			s.Gate = GateUnknown
+		}
+		s = Apply(s, e)
+	}
+	return s
+}
+
 // Driven reports whether orch has ever driven the epic, or handed tasks of it out.
 func (s State) Driven() bool { return s.Run.Number > 0 || s.Run.Mode != "" }
 

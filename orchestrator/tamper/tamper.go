@@ -186,22 +186,29 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 		return cleared, err
 	}
 	if say != nil {
-		found, _ := g.foresee(ctx) // what cannot be read is found again, and reported then
+		found, err := g.foresee(ctx)
+		if err == nil && len(found) == 0 {
+			return cleared, nil
+		}
 		if len(found) > 0 {
 			if err := say(found); err != nil {
 				return cleared, err
 			}
-		}
+		} // what cannot be read is found again, and reported then
 	}
 	found, err := g.compare(ctx)
 	return append(cleared, found...), err
 }
 
-// foresee compares, and leaves all as it is.
-func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
+// foresee compares, and leaves all as it is. Where nothing was found that holds as a comparison.
+func (g *Guard) foresee(ctx context.Context) (found []Change, err error) {
 	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders, maps.Clone(g.was.Ongoing)}, maps.Clone(g.sigs), g.refs, g.kept
 	g.dry, g.to = true, map[string]string{}
-	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
+	defer func() {
+		if g.dry = false; err != nil || len(found) > 0 {
+			g.was, g.sigs, g.refs, g.kept = was, sigs, refs, kept
+		}
+	}()
 	return g.compare(ctx)
 }
 

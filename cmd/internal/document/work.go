@@ -89,7 +89,7 @@ type Land struct {
 	Reason epic.Code `json:"reason"`
 	// Feedback is what the next try must mend; "" for nothing.
 	Feedback string `json:"feedback"`
-	// Files are those in conflict; null for none.
+	// Files are those in conflict.
 	Files []string `json:"files"`
 	// Next is what to do now: a command, or advice with one in it.
 	Next string `json:"next"`
@@ -242,7 +242,7 @@ type RuleRecord struct {
 
 // Explain is what reason codes mean.
 type Explain struct {
-	// Codes are the codes that were asked about.
+	// Codes are the codes that were asked about; one that means several things is there once for each.
 	Codes []ReasonCode `json:"codes"`
 }
 
@@ -263,7 +263,7 @@ type ReasonCode struct {
 	Failure bool `json:"Failure"`
 	// Status is the tracker's status of a task parked for it; "" leaves it as it is.
 	Status string `json:"Status"`
-	// Exit is the exit code of a run that ends for it.
+	// Exit is the exit code of a run that ends for it; of a promise, that of orch status --exit-status.
 	Exit int `json:"Exit"`
 }
 

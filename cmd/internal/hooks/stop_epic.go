@@ -26,6 +26,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -133,9 +134,13 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
-	p, journalErr := w.ViewOf(epicID)
-	if journalErr != nil {
-		return nil, reading{}, journalErr
+	p, err := a.viewOf(ctx, w, epicID)
+	if e := workspace.JournalFault(err); e != nil {
+		refused := stophook.Standing{Outlook: epic.Outlook{Promise: e.Promise, Code: epic.Code(e.Code), Reason: e.What}}
+		return &refused, now, err
+	}
+	if err != nil {
+		return nil, reading{}, err
 	}
 	issues, err := w.Survey(read)
 	late := read.Err() != nil
@@ -165,6 +170,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 			return nil, reading{}, err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
+		err = a.lookAtBranch(ctx, w, p)
 	default:
 		return nil, reading{}, err
 	}
@@ -173,11 +179,27 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	return &standing, now, err
 }
 
+// viewOf is [workspace.Workspace.ViewOf]. Git is asked only where there is a folder for a journal, and none in it.
+func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.TaskID) (*workspace.EpicView, error) {
+	if dir := w.EpicDir(id); journal.Begun(dir) {
+		return w.ViewIn(dir)
+	} else if !cli.Exists(dir) {
+		return nil, nil
+	}
+	app := a.app.InDir(w.Root)
+	defer app.End()
+	whole, err := workspace.Read(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	return nil, whole.CheckJournal(ctx, id)
+}
+
 // lookAtBranch brings the state of a view up to date with the epic branch. Git is asked only where the
-// file of the branch does not have what the last landing left there.
+// file of the branch does not have what the last landing left there, or another clone has landed work.
 func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
 	s := p.State
-	if p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip) {
+	if len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip)) {
 		return nil
 	}
 	app := a.app.InDir(w.Root)

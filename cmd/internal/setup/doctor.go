@@ -48,7 +48,7 @@ what is missing then. It says what it did, and leaves an epic alone that a run h
 		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a, fix) },
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals and old scratch files, each kept before it is changed")
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, and entries of worktrees that were moved; what is changed is kept before")
 	return c
 }
 
@@ -102,6 +102,10 @@ func (w doctor) checkGit(ctx context.Context) finding {
 	v, err := w.workspace.Repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
+	}
+	if err := w.workspace.Repo.CheckHead(ctx); err != nil {
+		u := explain.Error(err)
+		return finding{"git", false, u.What, strings.Join(u.Fix, "; ")}
 	}
 	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
 }
@@ -237,12 +241,12 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	emptied, err := w.workspace.EmptiedJournals(ctx)
+	lost, err := w.workspace.LostJournals(ctx)
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	for _, dir := range emptied {
-		u := explain.Error(workspace.EmptiedError(dir))
+	for _, dir := range lost {
+		u := explain.Error(workspace.LostError(dir))
 		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	active := false
@@ -260,6 +264,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 		}
 		out = append(out, checkKnown(p, issues)...)
 		out = append(out, checkBranch(ctx, p)...)
+		out = append(out, w.checkRelocated(ctx, dir)...)
 		for _, left := range p.Unremoved() {
 			out = append(out, finding{"left", false, left.Path + ": " + left.Why, ""})
 		}

@@ -133,15 +133,20 @@ func sweepOnly(ctx context.Context, a *cli.Invocation, dry bool) error {
 		return err
 	}
 	var said []string
+	var kept []document.KeptPath
 	if dry {
 		said, err = w.Repo.Abandoned(w.Invocation.Now())
 	} else {
-		said, err = w.Repo.Sweep(w.Invocation.Now())
+		var left []git.Unremoved
+		said, left, err = w.Repo.Sweep(w.Invocation.Now())
+		for _, u := range left {
+			kept = append(kept, document.KeptPath{Path: u.Path, Why: u.Err.Error()})
+		}
 	}
 	if err != nil {
 		return err
 	}
-	printReport(a, "", dry, said, nil)
+	printReport(a, "", dry, said, kept)
 	return nil
 }
 

@@ -178,7 +178,7 @@ func Events(a *cli.Invocation) *cobra.Command {
 }
 
 func events(ctx context.Context, a *cli.Invocation, args []string, since int64, follow bool) error {
-	p, task, err := workspace.LoadEpic(ctx, a, args)
+	p, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err
 	}
