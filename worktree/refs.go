@@ -53,21 +53,19 @@ func (s *Store) readAdmin(ctx context.Context, l linked, names engine.Names, v v
 		}
 		return string(content)
 	}
-	has := func(name string) bool {
-		_, err := l.common.Lstat(filepath.Join(l.admin, name))
-		return err == nil
-	}
 	v.attached = strings.TrimSpace(file("HEAD")) == "ref: "+names.Branch
-	v.picking = has("CHERRY_PICK_HEAD") || has("REVERT_HEAD")
-	v.rebasing = has("rebase-merge") || has("rebase-apply")
+	v.picking = l.isOperation("CHERRY_PICK_HEAD") || l.isOperation("REVERT_HEAD")
+	v.rebasing = l.isOperation("rebase-merge") || l.isOperation("rebase-apply")
 	for _, id := range strings.Fields(file("MERGE_HEAD")) {
 		if isID(id) {
 			v.merging = append(v.merging, git.Commit(id))
 		}
 	}
 	v.log = parseReflog(file("logs/HEAD"))
-	if stash := strings.TrimSpace(file("MERGE_AUTOSTASH")); isID(stash) {
-		v.log = append(v.log, git.Commit(stash))
+	for _, name := range []string{"MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash"} {
+		if stash := strings.TrimSpace(file(name)); isID(stash) {
+			v.log = append(v.log, git.Commit(stash))
+		}
 	}
 	if v.attached {
 		v.head = v.branch

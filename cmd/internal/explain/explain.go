@@ -74,6 +74,11 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: cli.ExitHeld, Err: err, Why: "one orch at a time may drive an epic", Fix: fix}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
+	case errors.As(err, &fenced) && fenced.Was != "":
+		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
+			Why: "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since",
+			Fix: []string{"mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was) + "   puts it back",
+				"orch run " + cli.Quote(fenced.Epic) + " goes on then"}}
 	case errors.As(err, &fenced):
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
