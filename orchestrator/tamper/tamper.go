@@ -1,5 +1,6 @@
 // Package tamper remembers the files and references of a repository that have one right value
-// while a run goes, finds those that have changed since, and puts them back. Agents and gates have the rights of the person who started them, and a repository's settings, hooks and
+// while a run goes, finds those that have changed since, and puts them back. Agents and gates
+// have the rights of the person who started them, and a repository's settings, hooks and
 // references are shared by all of its worktrees.
 package tamper
 
