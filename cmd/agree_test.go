@@ -87,6 +87,10 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	works := f.agree(c, "agents at work", epic.LoopContinue)
 	require.Equal(t, "running", works.state)
 	require.EqualValues(t, 1, works.counts.(map[string]any)["running"])
+	for f.snapshot() == nil { // the run does not wait for it
+		time.Sleep(20 * time.Millisecond)
+	}
+	require.Equal(t, string(epic.LoopContinue), f.snapshot()["promise"])
 	f.must("orch", "pause", f.epic)
 	f.seen("run_paused")
 	f.write(at("go-e-1.1"), "")
@@ -169,11 +173,7 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	f.must("orch", "run", f.epic)
 	f.agree(c, "done", epic.LoopDone)
 	f.next("done", epic.LoopDone)
-	var snapshot map[string]any
-	b, err := os.ReadFile(filepath.Join(f.epicDir(), "snapshot", "orchestrator-state.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &snapshot))
-	require.Equal(t, "LOOP_DONE", snapshot["promise"])
+	require.Equal(t, "LOOP_DONE", f.snapshot()["promise"])
 
 	// Without its tracker nothing is done.
 	kept, err = os.ReadFile(issues)
@@ -187,6 +187,63 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.NoError(t, os.MkdirAll(filepath.Dir(issues), 0o700))
 	require.NoError(t, os.WriteFile(issues, kept, 0o600))
 	f.agree(c, "back", epic.LoopDone)
+}
+
+// snapshot is the readable snapshot's state; nil while there is none.
+func (f *fixture) snapshot() (state map[string]any) {
+	f.t.Helper()
+	b, err := os.ReadFile(filepath.Join(f.epicDir(), "snapshot", "orchestrator-state.json"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(f.t, err)
+	require.NoError(f.t, json.Unmarshal(b, &state))
+	return state
+}
+
+// TestAllAgreeOnWorkOfAnotherClone asks them of an epic with a task that another clone has landed, before orch has
+// driven it here and then.
+func TestAllAgreeOnWorkOfAnotherClone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "echo x >\"$ORCH_TASK\" && git add -A && git commit -q -m x\n", "true")
+	f.must("orch", "session", "bind", f.epic, "--session", "s-1")
+	c := connect(t, f)
+	f.task("one")
+	f.closeAs("orch/e-1/h:0123456789ab", "e-1.1", "landed in 0123456789ab")
+	f.agree(c, "not driven", epic.LoopBlocked)
+	f.next("not driven", epic.LoopBlocked)
+	f.agree(c, "after next", epic.LoopBlocked)
+	f.task("two")
+	f.agree(c, "with another ready", epic.LoopContinue)
+	_, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code)
+	blocked := f.agree(c, "one of two", epic.LoopBlocked)
+	require.Contains(t, blocked.reason, "another clone has closed 1")
+	f.next("one of two", epic.LoopBlocked)
+
+	// A person closes it under their own name: that is a person's close, whoever closed it before.
+	f.closeAs("ann", "e-1.1", "as good as done")
+	f.agree(c, "closed by a person", epic.LoopDone)
+	f.must("orch", "run", f.epic)
+	f.agree(c, "run", epic.LoopDone)
+
+	// The orch of another clone has closed it, and nobody knows why: its agent may have.
+	f.task("three")
+	f.closeAs("orch/e-1/h:0123456789ab", "e-1.3", "done")
+	f.agree(c, "an agent's word", epic.LoopBlocked)
+	_, code = f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code)
+	f.must("orch", "retry", "e-1.3")
+	f.agree(c, "retried", epic.LoopContinue)
+	f.must("orch", "run", f.epic)
+	f.agree(c, "done again", epic.LoopDone)
+}
+
+// closeAs has somebody close a task.
+func (f *fixture) closeAs(who, id, reason string) {
+	f.t.Helper()
+	out, code := f.run([]string{"BD_ACTOR=" + who}, "orch", "tasks", "close", id, "--reason", reason)
+	require.Zero(f.t, code, out)
 }
 
 // agreeOnce is the promise of status.

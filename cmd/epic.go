@@ -61,7 +61,8 @@ branch back, or take it as it is.`,
 					if err != nil {
 						return epic.TipMove{}, err
 					}
-					return o.MergeBranch(ctx, commit)
+					m, err := o.MergeBranch(ctx, commit)
+					return m, mergeError(epic.TaskID(args[0]), commit, err)
 				})
 			},
 		})
@@ -93,7 +94,7 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 			Fix: []string{"orch epic accept " + cli.Quote(epicID) + "   begins from what you have checked out; what that has stays landed"}}
 	}
 	if err != nil {
-		return mergeError(epicID, err)
+		return err
 	}
 	text := fmt.Sprintf("%s: the epic branch is at %.12s\n", word, m.From)
 	if word != "restored" {
@@ -138,7 +139,7 @@ func (a *app) commitNamed(ctx context.Context, name string) (epic.Commit, error)
 const maxFetchHead = 1 << 20
 
 // mergeError says what a person can do where a commit was not merged into the epic branch.
-func mergeError(epicID epic.TaskID, err error) error {
+func mergeError(epicID epic.TaskID, commit epic.Commit, err error) error {
 	var conflict *land.ConflictError
 	id, branch := cli.Quote(epicID), "epic/"+slug.Of(string(epicID))
 	switch {
@@ -146,7 +147,7 @@ func mergeError(epicID epic.TaskID, err error) error {
 		return &cli.Error{Code: string(epic.EpicMoved), What: err.Error(), Exit: cli.ExitNeedsYou, Err: err, Fix: []string{"orch status " + id}}
 	case errors.As(err, &conflict):
 		return &cli.Error{Code: string(epic.MergeConflict), What: "it does not merge into the epic branch: " + conflict.Error(), Exit: cli.ExitNeedsYou, Err: err,
-			Fix: []string{"git worktree add ../merge " + branch + " && git -C ../merge merge COMMIT", "git worktree remove ../merge   when it is committed, then orch run " + id}}
+			Fix: []string{"git worktree add ../merge " + branch + " && git -C ../merge merge " + string(commit), "git worktree remove ../merge   when it is committed, then orch run " + id}}
 	}
 	return err
 }

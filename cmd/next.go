@@ -73,11 +73,11 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if untrusted != nil {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
-	me, d := a.caller(), driver{workspace: w, faults: a.faults}
+	me, is, d := a.caller(), workspace.IsCaller(a.App), driver{workspace: w, faults: a.faults}
 	if err := keepSession(ctx, w, me); err != nil {
 		return err
 	}
-	n := handout{me: me, fresh: map[epic.TaskID]bool{}, trust: q.Needed(untrusted)}
+	n := handout{is: is, fresh: map[epic.TaskID]bool{}, trust: q.Needed(untrusted)}
 	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
 			n.view = p
@@ -127,7 +127,7 @@ func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.
 // handout is what a session is told that has asked for tasks.
 type handout struct {
 	view  *workspace.EpicView
-	me    epic.SessionHolder
+	is    epic.IsSession
 	fresh map[epic.TaskID]bool // which of its tasks are new
 	trust document.TrustNeeded
 }
@@ -135,16 +135,16 @@ type handout struct {
 // sayNext tells a session what it has and how the epic stands; parallel is how many tasks it lets be
 // under way where no run drives the epic.
 func (a *app) sayNext(n handout, parallel int) error {
-	w, s, me, fresh, trust := n.view.Workspace, n.view.State, n.me, n.fresh, n.trust
+	w, s, is, fresh, trust := n.view.Workspace, n.view.State, n.is, n.fresh, n.trust
 	sum := epic.Summarize(s, w.Invocation.Now())
-	if err := collect(w.EpicDir(s.Epic), s, me, fresh); err != nil {
+	if err := collect(w.EpicDir(s.Epic), s, is, fresh); err != nil {
 		return err
 	}
-	tasks, others := a.handedOut(w, s, me, fresh)
+	tasks, others := a.handedOut(w, s, is, fresh)
 	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
 	if !doc.Done && !slices.ContainsFunc(tasks, func(h document.Handed) bool { return h.New }) {
-		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(me.Same, parallel), w.Invocation.Now()), tasks)
+		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(is, parallel), w.Invocation.Now()), tasks)
 	}
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
@@ -214,10 +214,10 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
-	inHand := 0
+	inHand, is := 0, workspace.IsCaller(w.workspace.Invocation)
 	if p != nil {
 		for _, t := range p.State.Tasks {
-			if at := t.Last(); !inHandOf(t, me) {
+			if at := t.Last(); !inHandOf(t, is) {
 				continue
 			} else if at.Request != "" && orchestrator.UnreadAnswer(p.Folder, at.Request) {
 				return p, "", nil
@@ -245,16 +245,16 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 }
 
 // inHandOf reports whether a session has a task to work on.
-func inHandOf(t *epic.Task, me epic.SessionHolder) bool {
+func inHandOf(t *epic.Task, is epic.IsSession) bool {
 	at := t.Last()
-	return t.State == epic.Running && at.Phase == epic.HandedOver && !at.Unwanted && at.HeldBy(me)
+	return t.State == epic.Running && at.Phase == epic.HandedOver && !at.Unwanted && at.HeldBy(is)
 }
 
 // collect has a session know of the tasks that a run has given it since it asked, and notes them.
-func collect(dir string, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool) error {
+func collect(dir string, s epic.State, is epic.IsSession, fresh map[epic.TaskID]bool) error {
 	for _, t := range s.Tasks {
 		at := t.Last()
-		if at.Request == "" || !inHandOf(t, me) {
+		if at.Request == "" || !inHandOf(t, is) {
 			continue
 		}
 		ok, err := orchestrator.CollectAnswer(dir, at.Request, workspace.Self())
@@ -267,14 +267,14 @@ func collect(dir string, s epic.State, me epic.SessionHolder, fresh map[epic.Tas
 }
 
 // handedOut lists the tasks that a session works on, and those that others do.
-func (a *app) handedOut(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool) (tasks []document.Handed, others []document.Elsewhere) {
+func (a *app) handedOut(w *workspace.Workspace, s epic.State, is epic.IsSession, fresh map[epic.TaskID]bool) (tasks []document.Handed, others []document.Elsewhere) {
 	tasks, others = []document.Handed{}, []document.Elsewhere{}
 	for _, t := range s.Tasks {
 		at := t.Last()
 		if !at.InSession || !at.Open() || t.State != epic.Running || at.Unwanted {
 			continue
 		}
-		if !at.HeldBy(me) {
+		if !at.HeldBy(is) {
 			others = append(others, document.Elsewhere{Task: t.ID, Holder: at.Holder.String()})
 			continue
 		}
@@ -300,7 +300,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -383,7 +383,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
 	}
-	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || at.Holder.Same(a.caller())) && task.State != epic.Skipped {
+	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || workspace.IsCaller(a.App)(at.Holder)) && task.State != epic.Skipped {
 		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
 	}
 	if err := a.mayLand(p, task, parked, f); err != nil {
@@ -463,7 +463,7 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, tas
 
 // mayLand says why the caller cannot land a task now; nil when it can.
 func (a *app) mayLand(p *workspace.EpicView, t *epic.Task, accept bool, f runFlags) error {
-	me, at := a.caller(), t.Last()
+	me, at := workspace.IsCaller(a.App), t.Last()
 	if lost := t.LostBy(me); lost.Number > 0 && !accept {
 		return lostAttempt(p, t, lost)
 	}

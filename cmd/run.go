@@ -202,9 +202,10 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	}
 	dir := w.workspace.EpicDir(epicID)
 	told := watch.NewPublisher(dir, w.workspace.Invocation.Redact, w.workspace.Invocation.Now)
+	first := firstSnapshot{keep: w.keepSnapshot}
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
+		Mode: epic.ModeRun, Base: s.base, Observe: func(e epic.Event, s epic.State) { told.Observe(e, s); first.seen(s) }, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
@@ -212,14 +213,16 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err := acceptAllowed(o, s.allowed); err != nil {
 		return out, errors.Join(err, o.GiveUp(), w.workspace.CloseEpic(ctx, o))
 	}
+	first.opened = true
+	first.seen(o.State())
 	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.Invocation.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
-	remark := errors.Join(w.viewer.Held(w.workspace, dir, held), w.keepSnapshot(o.State()))
+	remark := w.viewer.Held(w.workspace, dir, held)
 	told.Start(o.Activity)
 	shown := w.show(ctx, dir, held)
 	out, err = w.runTo(ctx, o, requests, stop)
-	remark = errors.Join(remark, told.Close())
+	remark = errors.Join(remark, told.Close(), first.wait())
 	if err == nil {
 		remark = errors.Join(remark, w.keep(dir, o.State(), out))
 	} else {
@@ -461,6 +464,30 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 		return int(r.Exit)
 	}
 	return cli.ExitNeedsYou
+}
+
+// firstSnapshot writes the readable files once in a run, as soon as that is opened and knows the tasks. The
+// loop does not wait for it.
+type firstSnapshot struct {
+	keep          func(epic.State) error
+	opened, begun bool
+	ended         sync.WaitGroup
+	err           error
+}
+
+// seen takes the state after each event of the run.
+func (f *firstSnapshot) seen(s epic.State) {
+	if f.begun || !f.opened || s.ReadAt().IsZero() {
+		return
+	}
+	f.begun = true
+	f.ended.Go(func() { f.err = f.keep(s) })
+}
+
+// wait waits until they are written. It fails as keep does.
+func (f *firstSnapshot) wait() error {
+	f.ended.Wait()
+	return f.err
 }
 
 // keepSnapshot writes the readable files that tell how the epic stands; they are there

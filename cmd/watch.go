@@ -44,6 +44,7 @@ type viewer struct {
 }
 
 func (a *app) watch(ctx context.Context, args []string) error {
+	a.App.Lines = true
 	p, task, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err

@@ -145,7 +145,7 @@ func Decide(f Facts) Decision {
 // because says why only a person can go on.
 func (s Standing) because() string {
 	if s.Code == "" {
-		return "only a person can go on: " + s.Work.String()
+		return "only a person can go on: " + s.Work.String() + "; " + s.Reason
 	}
 	if s.Work == (epic.Work{}) { // nothing is known of it
 		return fmt.Sprintf("[%s] %s", s.Code, s.Reason)

@@ -10,7 +10,7 @@ import (
 // Asker is a session that may ask for a task, and of whom it would.
 type Asker struct {
 	// Is reports whether the holder of an attempt is the session, as far as is known.
-	Is func(SessionHolder) bool
+	Is IsSession
 	// Gone reports whether the session that is at work on a task is gone: who hands out next makes
 	// the task free first.
 	Gone func(*Task) bool

@@ -54,7 +54,7 @@ func (s State) waves(now *clock) (waves [][]Step, tasks int) {
 	for {
 		var wave []*Task
 		for _, t := range s.Tasks {
-			if s.isReady(t, now) || len(waves) == 0 && t.Dispatchable() && !t.Deleted && s.underWay(t) {
+			if s.IsReady(t, now.now) || len(waves) == 0 && t.Dispatchable() && !t.Deleted && s.underWay(t) {
 				wave = append(wave, t)
 			}
 		}
@@ -133,7 +133,7 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", DepCycle, cycle))
 	}
 	for _, t := range s.Tasks {
-		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) {
+		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) || t.Status == statusClosed && s.IsReady(t, now.now) {
 			continue
 		}
 		if t.State == Parked || t.State == Skipped {

@@ -87,8 +87,8 @@ func stopped(s State, c Counts) Outlook {
 	case s.Run.Drain == RunActive:
 		o.Promise = LoopBlocked
 	case s.Moved.Pending():
-		o.Promise = LoopBlocked
-		if s.Run.Drain == "" {
+		o.Promise = LoopBlocked // whatever else has ended the run: no other can go on before it is settled
+		if s.Run.Drain != EpicMoved && s.Run.Drain != CheckedOut {
 			o.Code, o.Reason = EpicMoved, s.Moved.String()
 		}
 	case c.Total == 0 && s.vanished() > 0:

@@ -88,8 +88,10 @@ func (s State) trackerHold(t *Task, now *clock) string {
 }
 
 // IsReady reports whether nothing but a free place, a back-off or a limit keeps
-// an agent from the task.
-func (s State) IsReady(t *Task, now time.Time) bool { return s.isReady(t, at(now)) }
+// an agent from the task, or that orch has yet to open it in the tracker.
+func (s State) IsReady(t *Task, now time.Time) bool {
+	return s.isReady(t, at(now)) || t.State == Waiting && t.Dispatchable() && !t.Deleted && t.Status == statusClosed && t.ClosedByAgent && s.satisfied(t.Needs)
+}
 
 func (s State) isReady(t *Task, now *clock) bool {
 	return t.State == Waiting && t.Dispatchable() && s.trackerHold(t, now) == "" && s.satisfied(t.Needs)

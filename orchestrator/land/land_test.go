@@ -60,7 +60,7 @@ func TestBuildMoveLanded(t *testing.T) {
 }
 
 // Asked with git log --grep "Task: id\n", every task had landed: the pattern's second line
-// is empty. 11 of 40 tasks were lost that way in a prototype.
+// is empty.
 func TestLandedComparesWholeValues(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

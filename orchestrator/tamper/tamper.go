@@ -1,6 +1,6 @@
-// Package tamper knows how those files and references of a repository were that have one
-// right value while a run goes, finds what has changed of them, and puts it back. Agents and
-// gates have the rights of the person who started them, and a repository's settings, hooks and
+// Package tamper remembers the files and references of a repository that have one right value
+// while a run goes, finds those that have changed since, and puts them back. Agents and gates
+// have the rights of the person who started them, and a repository's settings, hooks and
 // references are shared by all of its worktrees.
 package tamper
 
@@ -275,7 +275,7 @@ func (g *Guard) checkFiles(ctx context.Context) (found []Change, err error) {
 }
 
 // Transient reports whether err is a fault of the machine, after which the next look compares again. That something in
-// the git directory cannot be moved is none: whoever planted it may have seen to that.
+// the git directory cannot be moved is no such fault: whoever put it there may have caused that.
 func Transient(err error) bool {
 	var refused *private.RefusedError
 	return fault.Of(err) != nil && !errors.As(err, &refused)

@@ -55,7 +55,12 @@ func (a *Invocation) ShowError(e *Error) {
 		e = &whole
 	}
 	if a.JSON {
-		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise})
+		doc := ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise}
+		if a.Lines {
+			_ = WriteLine(a.Stdout, doc) // nobody reads on where it cannot be written
+		} else {
+			WriteJSON(a.Stdout, doc)
+		}
 		return
 	}
 	a.showText(e)

@@ -48,6 +48,8 @@ type Invocation struct {
 	Process
 	// JSON asks for one JSON document instead of text.
 	JSON bool
+	// Lines says that the command prints a document a line, so that an error is one line as well.
+	Lines bool
 	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
 	Redact *redact.Redactor
 

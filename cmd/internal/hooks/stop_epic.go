@@ -27,7 +27,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -129,7 +128,7 @@ func (r reading) save() error {
 
 // standing asks the journal, the tracker and git how the epic stands for a session, and says what
 // it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
-// newest reading of a run; without one, and without a journal, the standing is nil.
+// newest reading of a run; without one, and without a journal, the standing has only the promise.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.Invocation.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
@@ -168,16 +167,21 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
 	case unread == nil:
 		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
-			return nil, reading{}, err
+			return unreadTracker(epic.LoopBlocked, epic.TrackerDrift, err), reading{}, err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
 		err = a.lookAtBranch(ctx, w, p)
 	default:
-		return nil, reading{}, err
+		return unreadTracker(epic.LoopError, epic.TrackerDown, err), reading{}, err
 	}
-	who := p.Asker(func(h epic.SessionHolder) bool { return holds(h, id) }, w.Config.Run.MaxParallel)
+	who := p.Asker(workspace.IsStopping(id), w.Config.Run.MaxParallel)
 	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
+}
+
+// unreadTracker is how an epic stands of which nothing is known, since the tracker does not tell.
+func unreadTracker(p epic.Promise, code epic.Code, why error) *stophook.Standing {
+	return &stophook.Standing{Outlook: epic.Outlook{Promise: p, Code: code, Reason: text.Head(why.Error())}, Unread: text.Head(why.Error())}
 }
 
 // viewOf is [workspace.Workspace.ViewOf]. Git is asked only where there is a folder for a journal, and none in it.
@@ -214,15 +218,6 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 	_, err = at.RefreshBranch(ctx)
 	p.State = at.State
 	return err
-}
-
-// holds reports whether a session that stops is the one that an attempt was handed to, as far as
-// is known: by its id, or by a process above the hook.
-func holds(h epic.SessionHolder, id string) bool {
-	if h.Session != "" {
-		return h.Session == id
-	}
-	return h.PID == 0 || h.Here != proc.Here() || slices.Contains(proc.Ancestors(), h.PID) && proc.Born(h.PID) == h.Born
 }
 
 // fingerprint is the same as long as nothing of an epic has moved: the states of its tasks, its

@@ -227,7 +227,7 @@ func checkKnown(p *workspace.EpicView, issues []tracker.Issue) (out []finding) {
 		}
 	}
 	if len(lost) > 0 {
-		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, text.Cut(strings.Join(lost, ", "), 100)),
+		out = append(out, finding{"tracker", false, fmt.Sprintf("the tracker no longer has %s of %s, which landed nowhere yet", text.Cut(strings.Join(lost, ", "), 100), p.State.Epic),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
 	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Invocation.Now())

@@ -126,7 +126,7 @@ func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
 		return
 	case errors.As(err, &missing):
 		p.State = p.State.WithoutTracker(epic.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
-	case MayUseEarlierReading(err) && now.Sub(p.LastRead()) <= MaxReadingAge && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
+	case MayUseEarlierReading(err) && !p.State.ReadAt().IsZero() && now.Sub(p.LastRead()) <= MaxReadingAge && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
 	default:
 		p.State = p.State.WithoutTracker(epic.TrackerDown, text.Head(err.Error()))
 	}
