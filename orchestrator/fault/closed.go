@@ -48,8 +48,11 @@ func ClosedObjects(objects string) error {
 	return nil
 }
 
-// closed fails with a [*ClosedError] where a folder cannot be written to.
+// closed fails with a [*ClosedError] where a folder cannot be written to. What is no folder is not closed.
 func closed(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil
+	}
 	err := unix.Access(dir, unix.W_OK|unix.X_OK)
 	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
 		return &ClosedError{Path: dir, Err: err}

@@ -73,20 +73,14 @@ func Caller(a *cli.Invocation) epic.SessionHolder {
 }
 
 // IsCaller tells whether the session that a command is called from is who holds an attempt. Where
-// one of the two tells no id, that is so when the command comes from the holder's process, or from
+// neither tells an id, that is so when the command comes from the holder's process, or from
 // below it: a client is the same whatever process session it gives a command, and two clients that
 // a shell has started are two.
 func IsCaller(a *cli.Invocation) epic.IsSession {
 	me, above := Caller(a), processes(proc.Ancestors())
-	if me.Session != "" {
-		above = []epic.Process{{PID: me.PID, Born: me.Born, Here: me.Here}}
-	}
 	return func(h epic.SessionHolder) bool {
-		if h.Session != "" && me.Session != "" {
-			return h.Session == me.Session
-		}
 		p, there := nearest(h)
-		if !there {
+		if !there || h.Session != "" || me.Session != "" {
 			return h.Same(me)
 		}
 		return slices.Contains(above, p)
