@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Promise is the word that says what an epic needs next.
@@ -21,8 +23,8 @@ const (
 // Outlook is what an epic needs next, and why.
 type Outlook struct {
 	Promise Promise
-	Code    Code   // why the newest run took no more work; "" when it did
-	Reason  string // one clause
+	Code    reason.Code // why the newest run took no more work; "" when it did
+	Reason  string      // one clause
 }
 
 // PromiseOf says what the epic needs next. It is a function of the state alone, so that all who
@@ -50,7 +52,7 @@ func promiseOf(s State, c Counts) Outlook {
 		if o.Code == "" {
 			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
 			if n := len(s.Sought()); n > 0 {
-				o.Code, o.Reason = LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
+				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
 			}
 		}
 	}
@@ -60,7 +62,7 @@ func promiseOf(s State, c Counts) Outlook {
 // holdsLandings reports whether only a person can have what waits to land go on: the run has ended
 // for the epic branch, and no agent is at work.
 func (o Outlook) holdsLandings(c Counts) bool {
-	return o.Promise == LoopBlocked && (o.Code == CheckedOut || o.Code == EpicMoved) && c.Running == 0
+	return o.Promise == LoopBlocked && (o.Code == reason.CheckedOut || o.Code == reason.EpicMoved) && c.Running == 0
 }
 
 // stopped says what nothing that is ready can change: that all is done, or that no agent may
@@ -69,31 +71,31 @@ func stopped(s State, c Counts) Outlook {
 	o := Outlook{Code: s.Run.Drain, Reason: s.Run.DrainWhy}
 	unanswered := Promise(s.Run.Promise) == LoopError && s.Run.Drain == "" && !s.tracker.read.After(s.Run.Ended)
 	switch {
-	case s.tracker.lost.Code == TrackerDrift:
+	case s.tracker.lost.Code == reason.TrackerDrift:
 		o = s.tracker.lost
 		o.Promise = LoopBlocked
 	case s.tracker.lost.Code != "":
 		o = s.tracker.lost
 		o.Promise = LoopError
 	case s.trackerGivenUp() && !s.Run.Interrupt:
-		o = Outlook{LoopError, TrackerDown, "the tracker does not answer: " + s.tracker.why}
+		o = Outlook{LoopError, reason.TrackerDown, "the tracker does not answer: " + s.tracker.why}
 		if s.tracker.code != "" {
 			o.Code, o.Reason = s.tracker.code, s.tracker.why
 		}
 	case unanswered:
-		o = Outlook{LoopError, TrackerDown, "the tracker did not answer, and run " + fmt.Sprint(s.Run.Number) + " ended for it"}
-	case s.Run.Drain == Machine:
+		o = Outlook{LoopError, reason.TrackerDown, "the tracker did not answer, and run " + fmt.Sprint(s.Run.Number) + " ended for it"}
+	case s.Run.Drain == reason.Machine:
 		o.Promise = LoopError
-	case s.Run.Drain == RunActive:
+	case s.Run.Drain == reason.RunActive:
 		o.Promise = LoopBlocked
 	case s.Moved.Pending():
 		o.Promise = LoopBlocked // whatever else has ended the run: no other can go on before it is settled
-		if s.Run.Drain != EpicMoved && s.Run.Drain != CheckedOut {
-			o.Code, o.Reason = EpicMoved, s.Moved.String()
+		if s.Run.Drain != reason.EpicMoved && s.Run.Drain != reason.CheckedOut {
+			o.Code, o.Reason = reason.EpicMoved, s.Moved.String()
 		}
 	case c.Total == 0 && s.vanished() > 0:
-		o = Outlook{LoopBlocked, TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())}
-	case c.Done == c.Total && c.Total > 0 && s.unjudged() && s.Run.Drain == BaseRed:
+		o = Outlook{LoopBlocked, reason.TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())}
+	case c.Done == c.Total && c.Total > 0 && s.unjudged() && s.Run.Drain == reason.BaseRed:
 		o.Promise = LoopBlocked
 	case c.Done == c.Total && c.Total > 0 && s.unjudged() && !s.tip.gone && !s.Ended():
 		o = Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the gate has yet to judge the epic branch as it is", c.Total)}
@@ -104,9 +106,9 @@ func stopped(s State, c Counts) Outlook {
 		}
 	case s.Run.Paused && s.Run.Drain == "" && s.Run.Ended.IsZero():
 		o = Outlook{LoopBlocked, "", "paused; orch continue " + s.Epic.String()}
-	case s.Run.Drain == AgentCrashed, s.Run.Drain == Disk:
+	case s.Run.Drain == reason.AgentCrashed, s.Run.Drain == reason.Disk:
 		o.Promise = LoopError
-	case s.Run.Drain == Interrupted, s.Run.Drain == HandBack, s.Run.Drain == "":
+	case s.Run.Drain == reason.Interrupted, s.Run.Drain == reason.HandBack, s.Run.Drain == "":
 	default:
 		o.Promise = LoopBlocked // at a limit, or for what every task would meet
 	}

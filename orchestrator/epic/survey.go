@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -20,8 +21,8 @@ type trackerState struct {
 	stale    bool          // something was written, landed or ended since
 	failures int           // in a row
 	notYet   time.Time
-	code     Code // of the newest failure, where it is known
-	claimed  bool // the epic was ours in this run
+	code     reason.Code // of the newest failure, where it is known
+	claimed  bool        // the epic was ours in this run
 	why      string
 	lost     Outlook            // why its word is not known, for somebody who only looks; its Reason is "" where it is
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
@@ -169,7 +170,7 @@ func (t *Task) reconcile(was Node, actor string, at time.Time) {
 		t.resetForRetry(at) // no person closed it after all
 	case t.State == Waiting || t.State == Parked && t.closed():
 		t.abandon(at)
-	case t.State == Parked && t.Code == LandedElsewhere && t.Status != statusClosed:
+	case t.State == Parked && t.Code == reason.LandedElsewhere && t.Status != statusClosed:
 		t.resetForRetry(at) // reopened
 	case t.State == Skipped && open && was.Status != statusOpen:
 		t.resetForRetry(at)

@@ -1,128 +1,37 @@
-package epic
+package reason
 
-import (
-	"github.com/beadsorch/orch/orchestrator/tracker"
-)
-
-// Code is a reason code: one closed list, the same in the journal, in status
-// and in the exit of a run.
-type Code string
-
-// The reason codes.
-const (
-	Question      Code = "QUESTION"
-	GateFailed    Code = "GATE_FAILED"
-	BaseRed       Code = "BASE_RED"
-	MergeConflict Code = "MERGE_CONFLICT"
-	NoChange      Code = "NO_CHANGE"
-	NoProgress    Code = "NO_PROGRESS"
-	AgentCrashed  Code = "AGENT_CRASHED"
-	AgentAuth     Code = "AGENT_AUTH"
-	UsageLimit    Code = "USAGE_LIMIT"
-	Protected     Code = "PROTECTED"
-	TooLarge      Code = "TOO_LARGE"
-	DepFailed     Code = "DEP_FAILED"
-	DepCycle      Code = "DEP_CYCLE"
-	DepExternal   Code = "DEP_EXTERNAL"
-	Permission    Code = "PERMISSION"
-	TrackerDrift  Code = "TRACKER_DRIFT"
-	TrackerDown   Code = "TRACKER_DOWN"
-	Orphaned      Code = "ORPHANED"
-
-	LandedElsewhere Code = "LANDED_ELSEWHERE"
-
-	Machine Code = "MACHINE"
-	Disk    Code = "DISK" // only in journals of version 1; MACHINE since
-)
-
-// The guards of an attempt, as package iteration names them.
-const (
-	MaxIterations     Code = "MAX_ITERATIONS"
-	CircuitBreaker    Code = "CIRCUIT_BREAKER"
-	QualityRegression Code = "QUALITY_REGRESSION"
-	Stuck             Code = "STUCK"
-	Budget            Code = "BUDGET"
-	Regression        Code = "REGRESSION" // only in older journals; QUALITY_REGRESSION since
-	Looping           Code = "LOOPING"    // only in older journals; STUCK since
-)
-
-// The limits of a run. In older journals they have the names of the guards.
-const (
-	RunIterations Code = "RUN_ITERATIONS"
-	RunFailures   Code = "RUN_FAILURES"
-	RunBudget     Code = "RUN_BUDGET"
-	TimeUp        Code = "MAX_DURATION"
-)
-
-// Reasons that concern the epic or the run, never a single task.
-const (
-	EpicMoved   Code = "EPIC_MOVED"
-	CheckedOut  Code = "CHECKED_OUT"
-	Tampered    Code = "TAMPERED"
-	RunActive   Code = "RUN_ACTIVE"
-	Untrusted   Code = "UNTRUSTED"
-	Interrupted Code = "INTERRUPTED"
-	HandBack    Code = "HAND_BACK" // a bounded command (next, land) has done its part
-)
-
-// Reasons for which a session that asks for a task is handed none, beside those that concern the run.
-const (
-	Paused       Code = "PAUSED"
-	PlacesTaken  Code = "PLACES_TAKEN"
-	NothingReady Code = "NOTHING_READY"
-	BackOff      Code = "BACK_OFF"
-)
-
-// Exit is the status with which orch ends. The README has the whole list.
-type Exit int
-
-// The exit codes. Beyond them orch ends with 128 and the number of the signal that stopped it.
-const (
-	ExitDone     Exit = 0 // done
-	ExitFailed   Exit = 1 // unexpected, or the tracker is out of reach
-	ExitUsage    Exit = 2 // usage or settings
-	ExitNeedsYou Exit = 3 // finished, but a person is needed
-	ExitNotReady Exit = 4 // something has to be set up or allowed first
-	ExitNotFound Exit = 5 // no such epic or task
-	ExitHeld     Exit = 6 // another orch is at it
-	ExitLimit    Exit = 7 // a limit was reached; the next run goes on
-	ExitNotYet   Exit = 8 // status --exit-status: not finished
-	ExitMachine  Exit = 9 // the machine failed; run again when it is mended
-)
-
-// Reason is what orch knows of a code. The table of [Reasons] is the only place that says
+// Row is what orch knows of a code. The table of [All] is the only place that says
 // how a code is treated.
-type Reason struct {
+type Row struct {
 	Code    Code
-	Means   string         // in a clause
-	Do      string         // what a person can do
-	Charges bool           // an attempt that ends for it counts against the task's attempts
-	Failure bool           // a task parked for it counts for max_consecutive_failures
-	Status  tracker.Status // the tracker's status of a task parked for it; "" leaves it as it is
-	Exit    Exit           // of a run that ends for it
+	Means   string // in a clause
+	Do      string // what a person can do
+	Charges bool   // an attempt that ends for it counts against the task's attempts
+	Failure bool   // a task parked for it counts for max_consecutive_failures
+	Blocks  bool   // a task parked for it is blocked in the tracker; else its status there stays as it is
+	Exit    Exit   // of a run that ends for it
 }
 
-// ReasonOf returns what is known of a code; ok is false for a word that is none.
-func ReasonOf(c Code) (r Reason, ok bool) {
-	for _, r := range Reasons() {
+// Of returns what is known of a code; ok is false for a word that is none.
+func Of(c Code) (r Row, ok bool) {
+	for _, r := range All() {
 		if r.Code == c {
 			return r, true
 		}
 	}
-	return Reason{}, false
+	return Row{}, false
 }
 
-// Why says what a code means, in a clause.
-func Why(c Code) string {
-	r, _ := ReasonOf(c)
+// Means says what the code means, in a clause; "" of a word that is none.
+func (c Code) Means() string {
+	r, _ := Of(c)
 	return r.Means
 }
 
-// Reasons is the table of all codes, in the order of the manual.
-func Reasons() []Reason {
-	const charges, uncharged, failure, neutral = true, false, true, false
-	const blocked, untouched = tracker.StatusBlocked, tracker.Status("")
-	return []Reason{
+// All is the table of all codes, in the order of the manual.
+func All() []Row {
+	const charges, uncharged, failure, neutral, blocked, untouched = true, false, true, false, true, false
+	return []Row{
 		{Question, "the agent asks something that only a person can answer",
 			`orch answer TASK "..."`, uncharged, neutral, blocked, ExitNeedsYou},
 		{GateFailed, "the gate was red on the task's tree in every attempt that it had",
