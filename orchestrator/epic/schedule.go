@@ -290,7 +290,7 @@ func (s State) start(t *Task) Decision {
 	if f.InSession {
 		f.Holder = s.Run.Holder
 	}
-	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != reason.MergeConflict && last.Failure != reason.AgentCrashed && last.Failure != reason.TooLarge {
+	if failed, _ := reason.Of(last.Failure); s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && !failed.Anew {
 		f.Base, f.Session, f.Resume = last.Head, last.Session, true
 	}
 	why := "ready"
