@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/git"
 )
@@ -35,12 +36,28 @@ func (g *Guard) clear(say Say) (found []Change, err error) {
 		}
 	}
 	for i, c := range found {
-		if rmErr := g.Files.Remove(g.at(c.Path)); rmErr != nil && !errors.Is(rmErr, fs.ErrNotExist) {
+		woken := wake(g.at(c.Path))
+		rmErr := g.Files.Remove(g.at(c.Path))
+		woken()
+		if rmErr != nil && !errors.Is(rmErr, fs.ErrNotExist) {
 			found[i].Restored = false
 			err = errors.Join(err, rmErr)
 		}
 	}
 	return found, err
+}
+
+// wake opens a pipe for writing, so that a git which waits to open it goes on, and finds the end of it once what is
+// returned is called. Nothing is done to what is no pipe.
+func wake(path string) (done func()) {
+	if info, err := os.Stat(path); err != nil || info.Mode()&fs.ModeNamedPipe == 0 {
+		return func() {}
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return func() {}
+	}
+	return func() { f.Close() }
 }
 
 // blocking are the paths below the git directory that git would wait for, with what stands there. Orch's own folder is
