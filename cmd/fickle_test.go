@@ -37,7 +37,7 @@ esac
 func TestFickleAgents(t *testing.T) {
 	t.Parallel()
 	const tasks = 8
-	for seed := range uint64(4) {
+	for seed := range uint64(thorough(1, 4, 4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t, fickleAgent, "! cat *.txt 2>/dev/null | grep -v right")

@@ -68,13 +68,7 @@ func TestKilledAnywhere(t *testing.T) {
 	tree := ref.must("git", "rev-parse", "epic/"+ref.epic+"^{tree}")
 	events := countEvents(t, ref)
 	require.Greater(t, events, 30)
-	step := 4
-	switch {
-	case testing.Short():
-		step = 7
-	case os.Getenv("ORCH_TEST_LONG") != "":
-		step = 1
-	}
+	step := thorough(12, 4, 1)
 	for n := 1; n <= events; n += step {
 		for _, side := range []string{"before", "after"} {
 			t.Run(fmt.Sprintf("%s %d", side, n), func(t *testing.T) {
@@ -100,10 +94,7 @@ func TestDriverKilledAnywhere(t *testing.T) {
 	require.Equal(t, 0, code, out)
 	tree := ref.must("git", "rev-parse", "epic/"+ref.epic+"^{tree}")
 	events := countEvents(t, ref)
-	step := 13
-	if os.Getenv("ORCH_TEST_LONG") != "" {
-		step = 1
-	}
+	step := thorough(30, 13, 1)
 	for n := 1; n <= events; n += step {
 		for _, side := range []string{"before", "after"} {
 			t.Run(fmt.Sprintf("%s %d", side, n), func(t *testing.T) {
@@ -151,7 +142,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 	require.Equal(t, 0, code, out)
 	tree := ref.must("git", "rev-parse", "epic/"+ref.epic+"^{tree}")
 	f := killFixture(t)
-	for n := 1; ; n++ {
+	for n := 1; ; n += thorough(5, 1, 1) {
 		require.Less(t, n, 60, "never ends")
 		out, code = f.run([]string{fmt.Sprintf("ORCH_TEST_KILL=after %d", n)}, "orch", "run", f.epic)
 		if code == 0 {

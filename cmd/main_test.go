@@ -45,6 +45,18 @@ func asOrch() {
 	}, testFaults()))
 }
 
+// thorough is how much of something a test tries, or the step from one to the next: an ordinary run has a few minutes on
+// two cores; under ORCH_TEST_STRICT there is more time, and under ORCH_TEST_LONG all there is.
+func thorough(ordinary, strict, long int) int {
+	switch {
+	case os.Getenv("ORCH_TEST_LONG") != "":
+		return long
+	case os.Getenv("ORCH_TEST_STRICT") != "":
+		return strict
+	}
+	return ordinary
+}
+
 // testFaults are what the environment asks for.
 func testFaults() faults {
 	if f := pauseAt(os.Getenv("ORCH_TEST_PAUSE")); f != nil {

