@@ -23,6 +23,7 @@ type trackerState struct {
 	notYet   time.Time
 	code     reason.Code // of the newest failure, where it is known
 	claimed  bool        // the epic was ours in this run
+	reopened bool        // the epic was opened to be claimed, and not read since it was
 	why      string
 	lost     Outlook            // why its word is not known, for somebody who only looks; its Reason is "" where it is
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
@@ -76,7 +77,7 @@ func (f TrackerWritten) apply(s State, e Event) State {
 	s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
 	s.tip.fresh = false
 	for _, w := range f.Wrote {
-		if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
+		if w.ID == s.Epic && w.Refused == "" && w.Kind == string(tracker.SetStatus) && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
 			s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
 		}
 		s = applyWrite(s, w)
@@ -97,6 +98,7 @@ func applyWrite(s State, w WriteResult) State {
 		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
 	}
 	if w.ID == s.Epic && w.Refused == "" {
+		s.tracker.reopened = w.Kind == string(tracker.Reopen) || s.tracker.reopened && w.Status == statusInProgress
 		s.tookOver = w.Status == statusInProgress && (s.Run.Limits.TakeOver || s.tookOver)
 		s.tracker.claimed = s.tracker.claimed || w.Status == statusInProgress
 	}
@@ -150,6 +152,8 @@ func (f TrackerRead) apply(s State, e Event) State {
 	for i, t := range s.Tasks {
 		s.index[t.ID] = i
 	}
+	s.tracker.claimed = s.tracker.claimed || s.holdsEpic()
+	s.tracker.reopened = s.tracker.reopened && !s.holdsEpic()
 	return s
 }
 
