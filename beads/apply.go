@@ -22,6 +22,7 @@ type applying struct {
 	changes  []tracker.Change
 	outcomes []tracker.Outcome
 	claims   []int
+	reopens  []int
 	batch    []int
 	notes    []int // of those in the batch that have one
 	single   []int
@@ -91,6 +92,33 @@ func claimError(id, why string) error {
 	return fmt.Errorf("%s: %s: %w", id, why, tracker.ErrRefused)
 }
 
+// reopen looks which issues are closed now, and has those opened. bd itself opens an issue whatever its status is, also
+// one that somebody has claimed meanwhile: so it is asked right before, and whoever reopens has to look afterwards.
+func (a *applying) reopen(ctx context.Context) error {
+	if len(a.reopens) == 0 {
+		return nil
+	}
+	issues, err := a.bd.Survey(ctx)
+	if err != nil {
+		return err
+	}
+	x := tracker.NewIndex(issues)
+	for _, n := range a.reopens {
+		i, ok := x.Issue(a.changes[n].ID)
+		switch {
+		case !ok:
+			a.outcomes[n].Err = fmt.Errorf("%s: %w", a.changes[n].ID, tracker.ErrNotFound)
+		case i.Status != tracker.StatusClosed:
+			a.outcomes[n].Err = mayReopen(i)
+		case a.bd.version.before(batchSince) || !isPlainID(i.ID):
+			a.single = append(a.single, n)
+		default:
+			a.batch = append(a.batch, n)
+		}
+	}
+	return nil
+}
+
 // inBatch makes closes and bare statuses in one transaction. bd's batch checks
 // nothing but that the issues exist; a transaction that fails is taken apart, so
 // that one bad id holds nothing else up.
@@ -104,6 +132,9 @@ func (a *applying) inBatch(ctx context.Context) error {
 		if c.Kind == tracker.Close {
 			fmt.Fprintf(&lines, "close %s %s\n", c.ID, batchWord(c.Reason))
 			continue
+		}
+		if c.Kind == tracker.Reopen {
+			c.Status = tracker.StatusOpen
 		}
 		fmt.Fprintf(&lines, "update %s status=%s", c.ID, c.Status)
 		if c.Status == tracker.StatusOpen {
@@ -166,6 +197,8 @@ func hasChange(x *tracker.Index, c tracker.Change) bool {
 	switch c.Kind {
 	case tracker.Close:
 		return ok && i.Status == tracker.StatusClosed
+	case tracker.Reopen:
+		return ok && i.Status == tracker.StatusOpen
 	case tracker.SetStatus:
 		return ok && i.Status == c.Status && (c.Note == "" || strings.Contains(i.Notes, c.Note))
 	}
@@ -218,6 +251,9 @@ const maxNote = 8 << 10
 
 func (a *applying) alone(ctx context.Context, n int) error {
 	c := a.changes[n]
+	if c.Kind == tracker.Reopen {
+		c.Status = tracker.StatusOpen
+	}
 	args := []string{"--actor", a.actor}
 	switch c.Kind {
 	case tracker.Close:

@@ -248,6 +248,8 @@ func (b *BD) Apply(ctx context.Context, actor string, changes []tracker.Change) 
 		switch {
 		case c.Kind == tracker.Claim:
 			a.claims = append(a.claims, n)
+		case c.Kind == tracker.Reopen:
+			a.reopens = append(a.reopens, n)
 		case c.Kind == tracker.Create || !isPlainID(c.ID) || b.version.before(batchSince):
 			a.single = append(a.single, n)
 		default:
@@ -257,7 +259,7 @@ func (b *BD) Apply(ctx context.Context, actor string, changes []tracker.Change) 
 			}
 		}
 	}
-	for _, step := range []func(context.Context) error{a.claim, a.inBatch, a.oneByOne} {
+	for _, step := range []func(context.Context) error{a.claim, a.reopen, a.inBatch, a.oneByOne} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}

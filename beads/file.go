@@ -274,6 +274,10 @@ func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 	switch c.Kind {
 	case tracker.Claim:
 		err = tx.claim(i, actor)
+	case tracker.Reopen:
+		if err = mayReopen(*i); err == nil && i.Status == tracker.StatusClosed {
+			tx.status(i, tracker.StatusOpen)
+		}
 	case tracker.SetStatus:
 		tx.status(i, c.Status)
 		if c.Note != "" {
@@ -316,6 +320,17 @@ func (tx *transaction) claim(i *tracker.Issue, actor string) error {
 		i.Keep("started_at", tx.now)
 	}
 	return nil
+}
+
+// mayReopen fails where an issue is neither closed nor open already: with a [tracker.ClaimedError] where somebody is at it.
+func mayReopen(i tracker.Issue) error {
+	switch {
+	case i.Status == tracker.StatusClosed, i.Status == tracker.StatusOpen:
+		return nil
+	case i.Status == tracker.StatusInProgress && i.Assignee != "":
+		return &tracker.ClaimedError{ID: i.ID, By: i.Assignee}
+	}
+	return fmt.Errorf("%s is %s: %w", i.ID, i.Status, tracker.ErrRefused)
 }
 
 func (tx *transaction) status(i *tracker.Issue, s tracker.Status) {

@@ -100,6 +100,8 @@ func (x *dispatch) writeResult(s epic.State, c tracker.Change, err error) epic.W
 		w.Status, w.By = string(tracker.StatusInProgress), s.Run.Limits.Actor
 	case c.Kind == tracker.Close:
 		w.Status, w.By = string(tracker.StatusClosed), s.Run.Limits.Actor
+	case c.Kind == tracker.Reopen:
+		w.Status = string(tracker.StatusOpen)
 	default:
 		w.Status = string(c.Status)
 	}

@@ -11,6 +11,10 @@ import (
 // another clone with the same tracker does nothing twice. It is asked for once a run, beside
 // the gate's check of the base; agents start when it is answered. While another clone has it,
 // this one writes nothing to the tracker, and concludes nothing from what is in progress there.
+//
+// A closed epic is opened before it is claimed, where something is to be done after all. A tracker
+// may open it also when another clone has claimed it a moment ago: so what was opened and claimed
+// is read once more before anything rests on it.
 
 // Holder is the orch of another clone that has the epic, as the tracker names it; "" for none.
 // A run that was told to take over counts only who takes it later.
@@ -41,13 +45,23 @@ func (s State) epicOurs() bool {
 	switch {
 	case t == nil || t.Deleted || s.tracker.refused[refusal{s.Epic, string(tracker.Claim)}] != "":
 		return true
-	case s.Holder() != "":
+	case s.Holder() != "", s.confirming(), s.reopensEpic(t):
 		return false
 	case t.Status == statusInProgress:
 		return !strings.HasPrefix(t.Assignee, ActorPrefix) || t.Assignee == s.Run.Limits.Actor
 	}
 	return t.Status != statusOpen || t.Assignee != "" && t.Assignee != s.Run.Limits.Actor
 }
+
+// reopensEpic reports whether the epic is to be opened again before it can be claimed: it is closed, the tracker does
+// not refuse, and nobody closed it while this run had it, which a person may, and has what is under way go on.
+func (s State) reopensEpic(t *Task) bool {
+	underUs := s.tracker.claimed && t.Written == statusInProgress
+	return t.Status == statusClosed && !underUs && s.tracker.refused[refusal{t.ID, string(tracker.Reopen)}] == ""
+}
+
+// confirming reports whether the claim of an epic that was opened for it has yet to be read back.
+func (s State) confirming() bool { return s.tracker.reopened && s.holdsEpic() && s.Run.Drain == "" }
 
 // holdsEpic reports whether the tracker says that the epic is this clone's. Then the orch of no
 // other clone is at a task of it: each would have claimed the epic first.
@@ -75,6 +89,8 @@ func (s State) claiming(t *Task) (tracker.Change, bool) {
 		return openChange(string(t.ID)), true // a person has said so: take over
 	case t.Status == statusOpen && (t.Assignee == "" || t.Assignee == s.Run.Limits.Actor):
 		return tracker.Change{ID: string(t.ID), Kind: tracker.Claim}, true
+	case s.reopensEpic(t):
+		return tracker.Change{ID: string(t.ID), Kind: tracker.Reopen}, true
 	}
 	return tracker.Change{}, false
 }
@@ -85,7 +101,8 @@ func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() && !s.unjudged() {
 		return closeChange(id, "all tasks landed"), true
 	}
-	if t.ID != s.Epic || s.epicIsOver(now) {
+	closedAndIdle := t.Status == statusClosed && !s.workLeft(now) && !s.queueWaits() && !slices.ContainsFunc(s.Tasks, s.leftByAnother)
+	if t.ID != s.Epic || s.epicIsOver(now) || closedAndIdle {
 		return tracker.Change{}, false
 	}
 	return s.claiming(t)

@@ -25,6 +25,7 @@ func epicOf(status, assignee string) Node {
 func driven(t *testing.T, s State, now time.Time) (State, string) {
 	t.Helper()
 	var said []string
+	reopened := false // and not read since
 	for end := now.Add(time.Hour); ; {
 		ds := decisions(s, now)
 		for _, d := range ds {
@@ -35,6 +36,9 @@ func driven(t *testing.T, s State, now time.Time) (State, string) {
 			case Finish:
 				return s, strings.Join(said, ", ")
 			case Survey:
+				if reopened && said[len(said)-1] == "e in_progress" {
+					said, reopened = append(said, "survey"), false
+				}
 				answer = []Event{{Fact: TrackerRead{}}}
 			case LookAtTip:
 				answer = []Event{{Fact: TipSeen{}}}
@@ -51,6 +55,8 @@ func driven(t *testing.T, s State, now time.Time) (State, string) {
 						r.Status, r.By = "in_progress", s.Run.Limits.Actor
 					case "close":
 						r.Status = "closed"
+					case "reopen":
+						r.Status, reopened = "open", true
 					}
 					said = append(said, c.ID+" "+r.Status)
 					w.Wrote = append(w.Wrote, r)
@@ -87,6 +93,10 @@ func TestAnotherClone(t *testing.T) {
 		"it has given the epic back":            {false, epicOf("open", ""), []Node{theirs("e.1")}, "e in_progress, task_parked, e.1 blocked, e open"},
 		"the epic is a person's":                {false, epicOf("in_progress", "bob"), []Node{theirs("e.1")}, ""},
 		"the epic is held here":                 {false, epicOf("in_progress", "orch/e"), []Node{theirs("e.1")}, "task_parked, e.1 blocked, e open"},
+		"it is closed":                          {false, epicOf("closed", "orch/e/other:1"), []Node{open("e.1")}, "e open, e in_progress, survey, start e.1"},
+		"it is closed, and so is all":           {false, epicOf("closed", "orch/e/other:1"), []Node{{ID: "e.1", Parent: "e", Status: "closed"}}, ""},
+		"it is closed, a task has no name":      {false, epicOf("closed", ""), []Node{{ID: "e.1", Parent: "e", Status: "in_progress"}}, "task_parked, e open, e in_progress, survey, e.1 blocked, e open"},
+		"it is closed, a task is another's":     {false, epicOf("closed", "orch/e/other:1"), []Node{theirs("e.1")}, "e open, e in_progress, survey, task_parked, e.1 blocked, e open"},
 		"a person takes over":                   {true, epicOf("in_progress", "orch/e/other:1"), []Node{theirs("e.1"), open("e.2", "e.1")}, "e open, e in_progress, e.1 open, start e.1"},
 		"a person takes over what it gave back": {true, epicOf("open", ""), []Node{theirs("e.1")}, "e in_progress, e.1 open, start e.1"},
 		"or what is a person's":                 {true, epicOf("in_progress", "bob"), []Node{theirs("e.1")}, "e.1 open, start e.1"},

@@ -110,3 +110,38 @@ func FuzzClosedAs(f *testing.F) {
 		require.NotEmpty(t, one.Missing())
 	})
 }
+
+// TestElsewhereWhileOpen: a close that says the task has landed, by nobody whom the tracker names, is another
+// clone's also where an attempt was open here when it was made; unless this clone had the epic all the while.
+func TestElsewhereWhileOpen(t *testing.T) {
+	t.Parallel()
+	const actor = "orch/e/h:ba9876543210"
+	limits := testLimits()
+	limits.Actor = actor
+	one := Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Minute), LandedIn: "0123456789ab"}
+	mine, back, over := epicOf("in_progress", actor), epicOf("open", ""), epicOf("closed", otherClone)
+	for name, tt := range map[string]struct {
+		epic   Node
+		closed Node
+		sought bool
+	}{
+		"the other has closed the epic":     {over, one, true},
+		"the other has given the epic back": {back, one, true},
+		"the epic was here all the while":   {mine, one, false},
+		"it says nothing of a landing":      {over, Node{ID: "e.1", Parent: "e", Status: "closed", ClosedAt: noon.Add(time.Minute)}, false},
+	} {
+		s := after(t, NewState(), Event{At: noon, Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeRun, Tip: "tip", Limits: limits}},
+			Event{At: noon, Fact: TrackerRead{Nodes: []Node{mine, open("e.1", "e")}}}, Event{At: noon, Fact: BaseCheckStarted{}}, green,
+			Event{At: noon, Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip"}}, Task: "e.1", Attempt: 1},
+			Event{At: noon.Add(time.Hour), Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Tip: "tip", Limits: limits}})
+		seen := Apply(s, Event{At: noon.Add(time.Hour), Fact: TrackerRead{Nodes: []Node{tt.epic, tt.closed}}}).Left(noon.Add(time.Hour))
+		require.Equal(t, tt.sought, len(seen.Sought()) == 1, name+", for who looks")
+		s = after(t, s, Event{At: noon.Add(time.Hour), Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: reason.Orphaned, Reason: "r"},
+			Event{At: noon.Add(time.Hour), Fact: TrackerRead{Nodes: []Node{tt.epic, tt.closed}}})
+		require.Equal(t, tt.sought, len(s.Sought()) == 1, name)
+		renamed := tt.closed
+		renamed.Title = "another title"
+		s = after(t, s, Event{At: noon.Add(time.Hour), Fact: TrackerRead{Nodes: []Node{epicOf("in_progress", actor), renamed}}})
+		require.Equal(t, tt.sought, len(s.Sought()) == 1, name+", read again")
+	}
+}

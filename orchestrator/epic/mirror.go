@@ -14,7 +14,7 @@ import (
 
 // changes lists what the tracker has to be told by now.
 func (s State) changes(now *clock) []tracker.Change {
-	if s.Holder() != "" {
+	if s.Holder() != "" || s.confirming() {
 		return nil // what the tracker says of the epic is another clone's to say
 	}
 	var out []tracker.Change
@@ -149,7 +149,7 @@ func trackerCalls(s State, now *clock) []Decision {
 	}
 	changes := s.changes(now)
 	switch {
-	case s.tracker.read.IsZero(), !now.Before(s.surveyDue()) && s.Run.Drain == "":
+	case s.tracker.read.IsZero(), s.confirming(), !now.Before(s.surveyDue()) && s.Run.Drain == "":
 		return decideOne(Survey, Event{Fact: TrackerBusy{}})
 	case len(changes) > 0 && (quiet || !now.Before(s.writeDue())):
 		return []Decision{{Event: Event{Fact: TrackerBusy{}}, Act: Write, Changes: changes}}

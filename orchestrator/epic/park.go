@@ -46,7 +46,7 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 		return reason.Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
-	case a.Number == 0 && s.abandonedByNobody(t), a.Number == 0 && s.leftByAnother(t) && s.holdsEpic():
+	case a.Number == 0 && s.abandonedByNobody(t), a.Number == 0 && s.leftByAnother(t) && s.holdsEpic() && !s.confirming():
 		return reason.Orphaned, exitedWithoutCompleting
 	}
 	return "", ""
@@ -87,7 +87,13 @@ func (s State) takesOver() bool { return s.Run.Limits.TakeOver || s.tookOver && 
 
 // abandonedByNobody reports whether a waiting task is in progress in the tracker without anybody's name.
 func (s State) abandonedByNobody(t *Task) bool {
-	return t.State == Waiting && t.Dispatchable() && t.Status == statusInProgress && t.Assignee == "" && s.epicOurs()
+	return t.State == Waiting && t.Dispatchable() && t.Status == statusInProgress && t.Assignee == "" && (s.epicOurs() || s.closedEpic())
+}
+
+// closedEpic reports whether the tracker has the epic as closed.
+func (s State) closedEpic() bool {
+	t := s.Task(s.Epic)
+	return t != nil && !t.Deleted && t.Status == statusClosed
 }
 
 // anothers reports whether the tracker says that a task is in the hands of an orch that is not this one.

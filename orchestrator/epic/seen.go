@@ -70,6 +70,17 @@ func (s State) WithElsewhere(events []Event, now time.Time) State {
 	return s
 }
 
+// Left is s where nobody holds the epic, for who looks for what other clones have landed: an attempt that was
+// cut off is over where another clone has closed its task, as the next run will find.
+func (s State) Left(now time.Time) State {
+	for _, t := range s.Tasks {
+		if a := t.Last(); t.Elsewhere && t.State == Running && a.Open() && !a.InSession {
+			s = s.edit(t.ID, func(t *Task) { t.end(reason.Orphaned, "", now) })
+		}
+	}
+	return s
+}
+
 // Driven reports whether orch has ever driven the epic, or handed tasks of it out.
 func (s State) Driven() bool { return s.Run.Number > 0 || s.Run.Mode != "" }
 

@@ -23,6 +23,7 @@ type trackerState struct {
 	notYet   time.Time
 	code     reason.Code // of the newest failure, where it is known
 	claimed  bool        // the epic was ours in this run
+	reopened bool        // the epic was opened to be claimed, and not read since it was
 	why      string
 	lost     Outlook            // why its word is not known, for somebody who only looks; its Reason is "" where it is
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
@@ -76,7 +77,7 @@ func (f TrackerWritten) apply(s State, e Event) State {
 	s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
 	s.tip.fresh = false
 	for _, w := range f.Wrote {
-		if w.ID == s.Epic && w.Refused == "" && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
+		if w.ID == s.Epic && w.Refused == "" && w.Kind == string(tracker.SetStatus) && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
 			s.Cooldown, s.Cooling = e.At.Add(2*s.Run.Limits.SurveyEvery), "the clone that had the epic may be there still: it has time to see that it was taken over"
 		}
 		s = applyWrite(s, w)
@@ -97,6 +98,7 @@ func applyWrite(s State, w WriteResult) State {
 		s.tracker.refused[refusal{w.ID, w.Kind}] = w.Refused
 	}
 	if w.ID == s.Epic && w.Refused == "" {
+		s.tracker.reopened = w.Kind == string(tracker.Reopen) || s.tracker.reopened && w.Status == statusInProgress
 		s.tookOver = w.Status == statusInProgress && (s.Run.Limits.TakeOver || s.tookOver)
 		s.tracker.claimed = s.tracker.claimed || w.Status == statusInProgress
 	}
@@ -122,12 +124,13 @@ func (f TrackerRead) apply(s State, e Event) State {
 	s.tracker.read, s.tracker.cost, s.tracker.lost = e.At, f.Took, Outlook{}
 	s.Tasks, s.index = slices.Clone(s.Tasks), maps.Clone(s.index)
 	s.tracker.refused = maps.Clone(s.tracker.refused)
+	alone := s.holdsEpic() && f.leavesEpic(s.Epic, s.Run.Limits.Actor)
 	for _, n := range f.Nodes {
 		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
 		i, known := s.index[n.ID]
 		if !known {
 			t := &Task{Node: n, State: Waiting, Since: e.At}
-			t.reconcile(Node{}, s.Run.Limits.Actor, e.At)
+			t.reconcile(Node{}, s.Run.Limits.Actor, alone, e.At)
 			s.index[n.ID] = len(s.Tasks)
 			s.Tasks = append(s.Tasks, t)
 			continue
@@ -135,7 +138,7 @@ func (f TrackerRead) apply(s State, e Event) State {
 		t := *s.Tasks[i]
 		was := t.Node
 		t.Node, t.Deleted = n, false
-		t.reconcile(was, s.Run.Limits.Actor, e.At)
+		t.reconcile(was, s.Run.Limits.Actor, alone, e.At)
 		s.Tasks[i] = &t
 	}
 	for _, id := range f.Removed {
@@ -149,18 +152,26 @@ func (f TrackerRead) apply(s State, e Event) State {
 	for i, t := range s.Tasks {
 		s.index[t.ID] = i
 	}
+	s.tracker.claimed = s.tracker.claimed || s.holdsEpic()
+	s.tracker.reopened = s.tracker.reopened && !s.holdsEpic()
 	return s
 }
 
+// leavesEpic reports whether an epic that actor held before the reading is held by it still.
+func (f TrackerRead) leavesEpic(epic TaskID, actor string) bool {
+	i := slices.IndexFunc(f.Nodes, func(n Node) bool { return n.ID == epic })
+	return i < 0 || f.Nodes[i].Status == statusInProgress && f.Nodes[i].Assignee == actor
+}
+
 // reconcile brings a task's state in line with what a person did in the tracker, which said was before.
-// What the tracker has from us (Written) is no news.
-func (t *Task) reconcile(was Node, actor string, at time.Time) {
+// What the tracker has from us (Written) is no news. With alone no other clone can have written any of it.
+func (t *Task) reconcile(was Node, actor string, alone bool, at time.Time) {
 	if !t.Dispatchable() || t.Status == t.Written && t.Written != "" {
 		return
 	}
 	told := t.Written
 	t.Written = ""
-	t.ClosedByAgent = t.doubted(was, actor)
+	t.ClosedByAgent = t.doubted(was, actor, alone)
 	t.Elsewhere = t.State != Landed && !t.ClosedByAgent && t.SkipStatus != giveClosed && t.closedElsewhere(actor)
 	switch {
 	case t.State == Waiting, t.State == Parked && t.closed():
@@ -171,14 +182,21 @@ func (t *Task) reconcile(was Node, actor string, at time.Time) {
 }
 
 // doubted reports whether the task is closed in the tracker by an agent, which is only its word. A close that
-// was taken for a person's is looked at again only when the tracker names later who made it.
-func (t *Task) doubted(was Node, actor string) bool {
+// was taken for a person's is looked at again only when the tracker names later who made it. One that says
+// the task has landed, of which no maker is told, is another clone's unless none can have made it.
+func (t *Task) doubted(was Node, actor string, alone bool) bool {
 	namedLater := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == ""
 	if t.Status != statusClosed || t.State == Landed || t.State == Skipped && !namedLater {
 		return false
 	}
 	noNews := t.Status == was.Status && t.ClosedBy == was.ClosedBy && t.LandedIn == was.LandedIn
-	return t.ClosedByAgent && noNews || t.closedByAgent(actor)
+	switch landing := t.ClosedBy == "" && t.LandedIn != ""; {
+	case noNews && t.ClosedByAgent:
+		return true
+	case landing && (!alone || noNews && t.Elsewhere):
+		return false
+	}
+	return t.closedByAgent(actor)
 }
 
 // reopened reports whether a task that was over is to be done after all. The tracker said was before, and

@@ -37,6 +37,9 @@ func (p *EpicView) RefreshBranch(ctx context.Context) (Standing, error) {
 // seekLandings brings the view up to date with what the epic branch has of the work that other clones
 // have landed: where there is none, and none was, with what is checked out, from which it would be made.
 func (p *EpicView) seekLandings(ctx context.Context) error {
+	if !p.Held {
+		p.State = p.State.Left(p.Workspace.Invocation.Now())
+	}
 	if len(p.State.Sought()) == 0 {
 		return nil
 	}

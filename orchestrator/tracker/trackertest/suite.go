@@ -34,6 +34,7 @@ func Run(t *testing.T, open func(t testing.TB) Subject) {
 	t.Run("reads the whole epic", func(t *testing.T) { suiteSurvey(t, p, epic, []string{a, b, c}) })
 	t.Run("claims once", func(t *testing.T) { suiteClaim(t, p, a, c) })
 	t.Run("writes statuses, notes and closes", func(t *testing.T) { suiteStatus(t, p, a, b, c) })
+	t.Run("reopens only what is closed", func(t *testing.T) { suiteReopen(t, p, p.Add(t, "f", epic)) })
 	t.Run("one bad id holds nothing up", func(t *testing.T) { suiteBadID(t, p, b) })
 	t.Run("never creates twice", func(t *testing.T) { suiteCreate(t, p) })
 	t.Run("takes the same again", func(t *testing.T) { suiteAgain(t, p, p.Add(t, "d", epic)) })
@@ -52,7 +53,7 @@ func issueOf(t testing.TB, p orchestrator.Tracker, id string) tracker.Issue {
 // suiteAgain: an answer may be lost, and then the same changes are asked for again.
 func suiteAgain(t testing.TB, p Subject, id string) {
 	for _, change := range []tracker.Change{{ID: id, Kind: tracker.Claim}, {ID: id, Kind: tracker.SetStatus, Status: tracker.StatusBlocked},
-		{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusOpen}, {ID: id, Kind: tracker.Close, Reason: "landed"}} {
+		{ID: id, Kind: tracker.SetStatus, Status: tracker.StatusOpen}, {ID: id, Kind: tracker.Close, Reason: "landed"}, {ID: id, Kind: tracker.Reopen}, {ID: id, Kind: tracker.Close, Reason: "landed"}} {
 		for range 2 {
 			out, err := p.Tracker.Apply(t.Context(), "orch/one", []tracker.Change{change})
 			require.NoError(t, err, change.Kind)
@@ -102,6 +103,30 @@ func suiteClaim(t testing.TB, p Subject, a, c string) {
 	require.NoError(t, out[0].Err, "the same actor again")
 	require.Equal(t, "orch/two", issueOf(t, p.Tracker, c).Assignee)
 	require.Equal(t, tracker.StatusInProgress, issueOf(t, p.Tracker, c).Status)
+}
+
+// suiteReopen: what is closed is opened for whoever claims it first; nobody loses it to a reopening that comes late.
+func suiteReopen(t testing.TB, p Subject, a string) {
+	apply := func(actor string, kind tracker.ChangeKind) error {
+		out, err := p.Tracker.Apply(t.Context(), actor, []tracker.Change{{ID: a, Kind: kind, Reason: "done"}})
+		require.NoError(t, err)
+		require.Len(t, out, 1)
+		return out[0].Err
+	}
+	require.NoError(t, apply("orch/one", tracker.Claim))
+	require.NoError(t, apply("orch/one", tracker.Close))
+	require.ErrorIs(t, apply("orch/two", tracker.Claim), tracker.ErrRefused)
+	require.NoError(t, apply("orch/two", tracker.Reopen))
+	require.Equal(t, tracker.StatusOpen, issueOf(t, p.Tracker, a).Status)
+	require.NoError(t, apply("orch/two", tracker.Claim))
+	var held *tracker.ClaimedError
+	require.ErrorAs(t, apply("orch/one", tracker.Reopen), &held)
+	require.Equal(t, "orch/two", held.By)
+	require.Equal(t, "orch/two", issueOf(t, p.Tracker, a).Assignee)
+	require.Equal(t, tracker.StatusInProgress, issueOf(t, p.Tracker, a).Status)
+	out, err := p.Tracker.Apply(t.Context(), "orch/two", []tracker.Change{{ID: "t-none", Kind: tracker.Reopen}})
+	require.NoError(t, err)
+	require.ErrorIs(t, out[0].Err, tracker.ErrNotFound)
 }
 
 func suiteStatus(t testing.TB, p Subject, a, b, c string) {
