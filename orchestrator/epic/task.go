@@ -135,6 +135,7 @@ func checkMovable(s State, e Event) error {
 }
 
 func (f TaskFound) apply(s State, e Event) State {
+	s.taken = TipMove{} // what others put on the branch is landed work
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		if t.Last().Open() {
 			t.last().close(e.At)

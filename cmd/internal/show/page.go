@@ -89,8 +89,14 @@ func (p page) drainText() string {
 	case !p.stopped():
 		return ""
 	}
+	said := fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	r, _ = reason.Of(p.State.Run.Drain)
-	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
+	return said + nextText(cmp.Or(strings.Join(Ways(p.State, epic.Summary{Code: p.State.Run.Drain}), "\n"), r.Do))
+}
+
+// nextText lists commands, a line each, below what needs a person.
+func nextText(lines string) string {
+	return "      next  " + strings.ReplaceAll(lines, "\n", "\n            ") + "\n"
 }
 
 // stopped reports whether the newest run ended for something that no task is to blame for, and
