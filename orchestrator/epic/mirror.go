@@ -51,7 +51,7 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case t.State == Parked && blocksParked(t.Code):
-		return blockChange(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
+		return blockChange(id, parkedNote(t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
 	case t.State == Skipped && t.SkipStatus == giveClosed:
 		return closeChange(id, t.Why), t.Status != statusClosed
 	case t.State == Skipped && t.SkipStatus == giveBlocked:
