@@ -88,6 +88,10 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 	if errors.Is(err, orchestrator.ErrInPlace) {
 		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", cmp.Or(map[string]string{"merged": "the epic branch has that commit"}[word], err.Error())), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epicID)}}
 	}
+	if errors.Is(err, orchestrator.ErrTaken) {
+		return &cli.Error{Code: "NOT_NOW", What: "nothing to settle: " + err.Error(), Exit: cli.ExitUsage, Err: err,
+			Fix: []string{"orch run " + cli.Quote(epicID) + " --allow-red-base   goes on although the gate is red", "orch epic restore " + cli.Quote(epicID) + "   puts the branch back where the last landing left it"}}
+	}
 	var gone *orchestrator.CollectedError
 	if errors.As(err, &gone) {
 		return &cli.Error{Code: "NOT_NOW", What: "the branch cannot be put back: " + gone.Error(), Exit: cli.ExitUsage, Err: err,

@@ -247,7 +247,7 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 	if err := o.reconcileAttempts(ctx, opt.Mode); err != nil {
 		return err
 	}
-	return o.applyPending()
+	return o.applyPending(ctx)
 }
 
 func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {

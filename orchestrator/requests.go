@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -269,15 +270,28 @@ func replayedEvent(p Pending) epic.Event {
 	return epic.Event{Fact: epic.LeftoverFound{Path: p.file}, Reason: fmt.Sprintf("the request %s was taken before; somebody has put its file back, which asks for nothing and is removed", p.ID)}
 }
 
+// knowTasks reads the tracker where somebody asks for a task of a journal that knows none yet: what was asked
+// before it was lost counts still.
+func (o *Orchestrator) knowTasks(ctx context.Context, pending []Pending) error {
+	s := o.loop.State
+	if len(s.Tasks) > 0 || !slices.ContainsFunc(pending, func(p Pending) bool { return p.Bad == "" && p.Event.Task != "" }) {
+		return nil
+	}
+	return o.loop.record(o.fx.survey(ctx, s)...)
+}
+
 // applyPending applies the requests that were left while no run was going on. A stop that came too late for its
 // run is not meant for this one. A session that waits for a task is answered once the run goes on; a
 // request of one that does not wait any more is dropped.
-func (o *Orchestrator) applyPending() error {
+func (o *Orchestrator) applyPending(ctx context.Context) error {
 	pending, err := PendingRequests(o.fx.Dir)
 	if err != nil {
 		return err
 	}
 	within, told := limitPending(o.fx.Dir, pending)
+	if err := o.knowTasks(ctx, within); err != nil {
+		return err
+	}
 	for _, e := range told {
 		if err := o.loop.request(Request{Event: e}); err != nil {
 			return err

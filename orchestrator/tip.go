@@ -283,14 +283,20 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic
 	return last, nil
 }
 
-// RestoreBranch puts the epic branch back where the last landing left it, as a person asks; only
+// RestoreBranch puts the epic branch back where the last landing left it, as a person asks, also where
+// a run has taken what others put on it; only
 // between Open and Run. It fails when it is there, with a [*CollectedError], as [worktree.Store.CheckRefs] does, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
 	if err := o.fx.Store.CheckRefs(false); err != nil {
 		return epic.TipMove{}, err
 	}
-	m := o.loop.State.Moved.TipMove
-	if !o.loop.State.Moved.Pending() {
+	m, foreign := o.loop.State.Moved.TipMove, o.loop.State.Foreign()
+	switch pending := o.loop.State.Moved.Pending(); {
+	case pending && foreign.From != "":
+		m.From = foreign.From
+	case foreign.From != "":
+		m = foreign
+	case !pending:
 		at, err := o.fx.branch().at(ctx, o.fx.Store.EpicBranch())
 		if err != nil || at != "" {
 			return epic.TipMove{}, errors.Join(err, ErrInPlace)
@@ -312,10 +318,13 @@ func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) 
 
 // AcceptBranch takes the epic branch as it is, or where it is gone makes it at the base, as a person
 // asks; only between Open and Run. What has landed and is not held there is open again. It
-// fails when the branch is where the last landing left it, and as git and the journal do.
+// fails with ErrInPlace, with ErrTaken, and as git and the journal do.
 func (o *Orchestrator) AcceptBranch(ctx context.Context) (epic.TipMove, error) {
 	m := o.loop.State.Moved.TipMove
-	if !o.loop.State.Moved.Pending() {
+	switch pending := o.loop.State.Moved.Pending(); {
+	case !pending && o.loop.State.Foreign().From != "":
+		return m, ErrTaken
+	case !pending:
 		return m, ErrInPlace
 	}
 	if m.To == "" {
@@ -350,3 +359,6 @@ func (e *CollectedError) Error() string {
 
 // ErrInPlace says that the epic branch is where the last landing left it.
 var ErrInPlace = errors.New("the epic branch is where the last landing left it")
+
+// ErrTaken says that the epic branch is taken as it is already, with what others put on it.
+var ErrTaken = errors.New("the epic branch is taken as it is already, with what others put on it")

@@ -100,7 +100,7 @@ func reached(s State, now *clock) (reason.Code, string) {
 	l := s.Run.Limits
 	switch {
 	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
-		return reason.BaseRed, "the gate is red on the epic branch before any agent has touched it"
+		return reason.BaseRed, s.gateRed()
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
 		return reason.TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))
 	case s.Run.over(l.Budget) != "":

@@ -289,7 +289,7 @@ func (f TaskLanded) apply(s State, e Event) State {
 	}
 	s = s.machineWorks()
 	s.Tip = f.Commits[len(f.Commits)-1]
-	s.tip = tipState{seen: e.At}
+	s.tip, s.taken = tipState{seen: e.At}, TipMove{}
 	s.Moved = Moved{} // the gate has judged all of what was accepted, and where else the branch was found is over
 	for _, id := range f.Tasks {
 		s = s.unstack(id)

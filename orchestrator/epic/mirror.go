@@ -53,7 +53,7 @@ func (s State) change(t *Task, now *clock) (c tracker.Change, want bool) {
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
 	case Parked:
-		return blockChange(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), blocksParked(t.Code) && (inWork || t.ClosedByAgent)
+		return blockChange(id, parkedNote(t.Code, t.Why)), blocksParked(t.Code) && (inWork || t.ClosedByAgent)
 	case Skipped:
 		if t.SkipStatus == giveClosed {
 			return closeChange(id, t.Why), t.Status != statusClosed

@@ -36,6 +36,8 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 		return reason.LandedElsewhere, t.Missing() + "; what was done here is kept"
 	case t.State == Queued && s.mustStop(t) != "":
 		return reason.TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
+	case t.parkedBefore():
+		return parkedFor(t.Parked)
 	case unseen && a.Failure == reason.Question:
 		return reason.Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
 	case unseen && a.Failure == reason.Protected:
@@ -50,6 +52,34 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 		return reason.Orphaned, exitedWithoutCompleting
 	}
 	return "", ""
+}
+
+// parkedNote is what the tracker is told of a task that is parked.
+func parkedNote(code reason.Code, why string) string { return fmt.Sprintf("[%s] %s", code, why) }
+
+// parkedBy is the last line of an issue's notes, where that is a parkedNote; else "".
+func parkedBy(notes string) string {
+	notes = strings.TrimSpace(notes)
+	note := text.Clause(notes[strings.LastIndex(notes, "\n")+1:], 1000)
+	if code, _ := parkedFor(note); code == "" {
+		return ""
+	}
+	return note
+}
+
+// parkedFor is the code and the reason of a parkedNote; the code is "" for what is none.
+func parkedFor(note string) (code reason.Code, why string) {
+	word, why, _ := strings.Cut(strings.TrimPrefix(note, "["), "]")
+	if r, known := reason.Of(reason.Code(word)); !strings.HasPrefix(note, "[") || !known || !r.Blocks {
+		return "", ""
+	}
+	return reason.Code(word), strings.TrimSpace(why)
+}
+
+// parkedBefore reports whether the tracker alone knows that an orch has parked the task: the journal which
+// knew is lost.
+func (t *Task) parkedBefore() bool {
+	return t.State == Waiting && len(t.Attempts) == 0 && t.Status == statusBlocked && t.Written == "" && t.Parked != "" && t.Dispatchable()
 }
 
 // guards reports whether an attempt that ended for a code was ended by a guard, and is not tried again.

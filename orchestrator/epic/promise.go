@@ -110,7 +110,7 @@ func stoppedFromOutside(s State, _ Counts) Outlook {
 		return s.drained(LoopBlocked)
 	case s.Moved.Pending() && (drain == reason.EpicMoved || drain == reason.CheckedOut):
 		return s.drained(LoopBlocked)
-	case s.Moved.Pending(): // whatever else has ended the run: no other can go on before it is settled
+	case s.Moved.Pending() && !s.Moved.Accepted: // whatever else has ended the run: no other can go on before it is settled
 		return Outlook{LoopBlocked, reason.EpicMoved, s.Moved.String()}
 	}
 	return Outlook{}

@@ -113,7 +113,9 @@ func (f RunStarted) apply(s State, e Event) State {
 	s.before = s.settles(f, e.At)
 	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Holder: f.Holder, Limits: f.Limits, Settings: f.Settings, Started: e.At}
 	if f.Tip != "" {
-		s.Tip = f.Tip
+		if s.Tip = f.Tip; s.taken.To != f.Tip {
+			s.taken = TipMove{}
+		}
 		if s.Base == "" || len(s.Landings()) == 0 {
 			s.Base = s.Tip
 		}
@@ -173,6 +175,16 @@ func (s State) settles(f RunStarted, at time.Time) *Run {
 		was.Ended = at // it was cut off, and has no promise
 	}
 	return &was
+}
+
+// withoutDrain is a run that no longer counts as having ended for a code.
+func (r *Run) withoutDrain(code reason.Code) *Run {
+	if r == nil || r.Drain != code {
+		return r
+	}
+	run := *r
+	run.Drain, run.DrainWhy = "", ""
+	return &run
 }
 
 // Looked is the state for somebody who only looks: a short command, or one that was refused or killed,

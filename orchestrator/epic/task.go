@@ -50,6 +50,7 @@ type Node struct {
 	ClosedAt     time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
 	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
 	LandedIn     Commit     `json:"landed_in,omitempty"`              // the commit that an orch has closed it for, shortened; "" for none
+	Parked       string     `json:"parked,omitempty"`                 // the note with which an orch has said that it is blocked; "" for none
 	Waived       bool       `json:"waived,omitempty"`                 // an orch has closed it, without its work, because a person said so
 	Needs        [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
 }
@@ -135,6 +136,7 @@ func checkMovable(s State, e Event) error {
 }
 
 func (f TaskFound) apply(s State, e Event) State {
+	s.taken = TipMove{} // what others put on the branch is landed work
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		if t.Last().Open() {
 			t.last().close(e.At)
@@ -150,7 +152,7 @@ type TaskParked struct{}
 func (TaskParked) check(s State, e Event) error { return checkMovable(s, e) }
 
 func (TaskParked) apply(s State, e Event) State {
-	if r, _ := reason.Of(e.Code); r.Failure {
+	if r, _ := reason.Of(e.Code); r.Failure && !s.Task(e.Task).parkedBefore() {
 		s.Run.Failures++
 	}
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
@@ -162,7 +164,13 @@ func (TaskParked) apply(s State, e Event) State {
 	})
 }
 
-// TaskRetried is a person's word that a parked or skipped task is tried again.
+// blockedInTracker reports whether nothing but the tracker, which says that it is blocked, keeps a person from
+// trying the task again: they or an orch whose journal is lost have said so there.
+func (t *Task) blockedInTracker() bool {
+	return t.State == Waiting && t.Status == statusBlocked && t.Written != statusBlocked && t.Dispatchable() && !t.Deleted
+}
+
+// TaskRetried is a person's word that a task is tried again which is parked, skipped, or blocked in the tracker.
 type TaskRetried struct {
 	Hint string `json:"hint,omitempty" text:"long"` // an answer, or advice
 }
@@ -171,8 +179,8 @@ func (TaskRetried) check(s State, e Event) error {
 	if err := (ofTask{}).check(s, e); err != nil {
 		return err
 	}
-	if t := s.Task(e.Task); t.State != Parked && t.State != Skipped {
-		return forbid(e, "%s is %s; only a parked or skipped task is tried again", t.ID, t.State)
+	if t := s.Task(e.Task); t.State != Parked && t.State != Skipped && !t.blockedInTracker() {
+		return forbid(e, "%s is %s; only a task that is parked, skipped, or blocked in the tracker is tried again", t.ID, t.State)
 	}
 	return nil
 }
@@ -181,6 +189,9 @@ func (f TaskRetried) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
 		if t.Elsewhere { // it is done again here
 			t.Elsewhere, t.ClosedByAgent = false, true
+		}
+		if t.Status == statusBlocked {
+			t.Written = statusBlocked // it is orch's now to say otherwise
 		}
 		t.resetForRetry(e.At)
 		if f.Hint != "" {

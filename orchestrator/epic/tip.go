@@ -97,6 +97,31 @@ type Moved struct {
 	Restoring bool      `json:"restoring,omitempty"` // From is being put back
 }
 
+// Foreign is what others did to the epic branch since orch or a person left it at From, and which was
+// taken as it is; nothing has landed on it since. The zero TipMove says that there is nothing.
+func (s State) Foreign() TipMove { return s.taken }
+
+// takeMove adds a move of the branch to those that were taken as they are. One that loses work is none to go
+// back from: its tasks are open again.
+func (s State) takeMove(m TipMove) TipMove {
+	was := s.taken
+	switch {
+	case len(m.Lost) > 0 || m.From == "":
+		return TipMove{}
+	case was.From == "":
+		return TipMove{From: m.From, To: m.To, Forward: m.Forward, Foreign: m.Foreign, Kept: m.Kept}
+	}
+	return TipMove{From: was.From, To: m.To, Forward: was.Forward && m.Forward, Foreign: slices.Concat(m.Foreign, was.Foreign), Kept: was.Kept}
+}
+
+// gateRed is why an epic branch whose gate is red takes no agent, with what others did to it.
+func (s State) gateRed() string {
+	if s.taken.From != "" {
+		return "the gate is red: " + s.taken.String()
+	}
+	return "the gate is red on the epic branch before any agent has touched it"
+}
+
 // Pending reports whether there is a move at all.
 func (m Moved) Pending() bool { return m.From != "" || m.To != "" }
 
@@ -229,7 +254,8 @@ func (f BranchAccepted) check(_ State, e Event) error {
 
 // apply opens landed tasks again whose work the branch does not hold.
 func (f BranchAccepted) apply(s State, e Event) State {
-	s.Tip = f.To
+	s.Tip, s.taken = f.To, s.takeMove(f.TipMove)
+	s.before = s.before.withoutDrain(reason.BaseRed)
 	s.Moved = Moved{TipMove: f.TipMove, Accepted: true, During: s.Moved.During, Gate: s.Gate}
 	if f.From == "" || len(s.Landings()) == 0 && s.Base == f.From {
 		s.Base = f.To
@@ -274,10 +300,19 @@ func (f BranchRestored) check(_ State, e Event) error {
 }
 
 func (f BranchRestored) apply(s State, e Event) State {
-	s.Tip = f.From
-	if s.Moved.Pending() {
+	if s.Base == s.taken.To && len(s.Landings()) == 0 {
+		s.Base = f.From
+	}
+	switch {
+	case s.taken.From == f.From: // further back than it was found
+		s.Gate = GateUnknown
+	case s.Moved.Pending():
 		s.Gate = s.Moved.Gate
 	}
+	if s.taken.From == f.From {
+		s.taken = TipMove{}
+	}
+	s.Tip, s.before = f.From, s.before.withoutDrain(reason.BaseRed)
 	s.Moved = Moved{}
 	s.tip = tipState{seen: e.At}
 	return s
@@ -342,7 +377,7 @@ func tipStops(s State, now *clock) (reason.Code, string) {
 	case m.Pending() && !m.Accepted && !m.holds() && len(m.During) == 0:
 		return reason.EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
-		return reason.BaseRed, "the gate is red: " + m.String()
+		return reason.BaseRed, s.gateRed()
 	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
 		return reason.CheckedOut, "the epic branch is checked out in " + s.tip.held
 	}

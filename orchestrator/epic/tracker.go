@@ -54,6 +54,9 @@ func nodeOf(x *tracker.Index, issue tracker.Issue) Node {
 		n.ClosedAt, n.ClosedBy = issue.ClosedAt.UTC(), issue.ClosedBy
 		n.LandedIn, n.Waived = landingIn(issue.CloseReason), strings.HasPrefix(issue.CloseReason, waived)
 	}
+	if issue.Status == tracker.StatusBlocked {
+		n.Parked = parkedBy(issue.Notes)
+	}
 	if issue.DeferUntil != nil {
 		n.DeferTill = issue.DeferUntil.UTC()
 	}
@@ -106,11 +109,12 @@ func Diff(s State, x *tracker.Index, took time.Duration) TrackerRead {
 }
 
 // sameNode reports whether b says nothing that a did not. By whom and when a
-// closed issue was closed is no news by itself.
+// closed issue was closed is no news by itself, nor is the note of a parked one.
 func sameNode(a, b Node) bool {
 	if a.Status == b.Status {
 		a.ClosedAt, a.ClosedBy = b.ClosedAt, b.ClosedBy
 	}
+	a.Parked = b.Parked
 	return reflect.DeepEqual(a, b)
 }
 

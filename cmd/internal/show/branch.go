@@ -19,6 +19,12 @@ func Ways(s epic.State, sum epic.Summary) []string {
 	switch sum.Code {
 	case reason.EpicMoved:
 		return []string{"orch epic restore " + id + "    puts the branch back where the last landing left it", "orch epic accept " + id + "     takes it as it is"}
+	case reason.BaseRed:
+		ways := []string{"mend the base or the gate, then orch run " + id, "orch run " + id + " --allow-red-base    goes on regardless"}
+		if m := s.Foreign(); m.From != "" {
+			ways = append([]string{fmt.Sprintf("orch epic restore %s    puts the branch back at %.12s; what is there now is kept", id, m.From)}, ways...)
+		}
+		return ways
 	case reason.CheckedOut:
 		return []string{"git -C " + cli.Quote(s.Held()) + " switch --detach", "orch run " + id + "    goes on then"}
 	case reason.RunActive:

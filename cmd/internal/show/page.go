@@ -89,8 +89,14 @@ func (p page) drainText() string {
 	case !p.stopped():
 		return ""
 	}
+	said := fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	r, _ = reason.Of(p.State.Run.Drain)
-	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
+	return said + nextText(cmp.Or(strings.Join(Ways(p.State, epic.Summary{Code: p.State.Run.Drain}), "\n"), r.Do))
+}
+
+// nextText lists commands, a line each, below what needs a person.
+func nextText(lines string) string {
+	return "      next  " + strings.ReplaceAll(lines, "\n", "\n            ") + "\n"
 }
 
 // stopped reports whether the newest run ended for something that no task is to blame for, and
@@ -188,6 +194,9 @@ func (p page) waitingText(t *epic.Task, now time.Time) (string, bool) {
 		return "", false
 	}
 	o := epic.ObstacleOf(p.State, t, now)
+	if o.Code != "" && len(p.Records) > 0 && epic.Check(p.State, epic.Event{Fact: epic.TaskRetried{}, Task: t.ID}) == nil {
+		return fmt.Sprintf("[%s] %s; orch retry %s opens it", o.Code, o.Why, cli.Quote(t.ID)), true
+	}
 	if o.Code != "" {
 		return fmt.Sprintf("[%s] %s", o.Code, o.Why), true
 	}
@@ -261,9 +270,12 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 // next is a command that a person may type, and what for.
 type next struct{ Cmd, Why string }
 
-// nextFor leaves out the logs that are not there any more.
+// nextFor leaves out the logs that are not there any more, and the changes of no attempt.
 func (p page) nextFor(t *epic.Task) []next {
 	return slices.DeleteFunc(nextFor(p.State.Epic, t, p.Workspace.CloneDir), func(n next) bool {
+		if strings.HasPrefix(n.Cmd, "orch diff ") {
+			return t.Last().Number == 0
+		}
 		if !strings.HasPrefix(n.Cmd, "orch logs ") {
 			return false
 		}
