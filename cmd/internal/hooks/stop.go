@@ -28,8 +28,8 @@ import (
 )
 
 // StopHook is the command orch stop-hook.
-func StopHook(app *cli.Invocation) *cobra.Command {
-	a := sessionCmd{app}
+func StopHook(app *cli.Invocation, inside Inside) *cobra.Command {
+	a := sessionCmd{app: app, inside: inside}
 	var explain bool
 	var simulate, name string
 	c := &cobra.Command{
@@ -207,11 +207,11 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 		return stop{}, err
 	}
 	s := stop{in: in, answer: stophook.Decision{Cause: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
-	if a.app.Getenv("ORCH_ATTEMPT") != "" {
+	project := session.Project(in, a.app.Getenv, a.app.Dir)
+	if a.inAttempt(ctx, project) {
 		s.answer = stophook.Decision{Cause: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
-	project := session.Project(in, a.app.Getenv, a.app.Dir)
 	root, common := session.Repository(project)
 	var ours bool
 	if s.client, ours, err = a.caller(name, cmp.Or(root, project)); err != nil || !ours {
