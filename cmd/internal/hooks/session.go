@@ -192,7 +192,7 @@ func (a sessionCmd) listSessions() error {
 		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}
 	for _, t := range tasks {
-		hands := "in the hands of " + t.Holder.String()
+		hands := "in the hands of " + workspace.HolderName(t.Holder)
 		if t.Gone != "" {
 			hands = fmt.Sprintf("was in the hands of %s, which is gone: %s; the next run or orch next takes it up", t.Holder, t.Gone)
 		}

@@ -68,7 +68,8 @@ type stop struct {
 	epic   *stophook.Standing // nil for a session that no epic is bound to, or whose epic cannot be read
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
-	settle func(context.Context) (stophook.Decision, error)
+	settle    func(context.Context) (stophook.Decision, error)
+	uncounted bool // it is blocked, and nothing is kept of that
 	// programs are registered to be run in the work that is left.
 	programs []plan.Item
 	// allowed fails with the error UNTRUSTED where nobody has allowed one of the programs.
@@ -80,6 +81,7 @@ type stop struct {
 func (s *stop) count(ctx context.Context) error {
 	answer, err := s.settle(ctx)
 	if errors.Is(err, errBusy) && s.answer.Block {
+		s.uncounted = true
 		return nil
 	}
 	if s.answer = answer; err != nil {
@@ -131,6 +133,9 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 	if err != nil { // it fails open: a session must not hang on a hook
 		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", text.Head(err.Error()))
 		return nil
+	}
+	if s.uncounted {
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: not counted: %s\n", errBusy)
 	}
 	if s.answer.Block {
 		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.NewSession))
