@@ -276,7 +276,7 @@ func (a *app) handedOut(w *workspace.Workspace, s epic.State, is epic.IsSession,
 			continue
 		}
 		if !at.HeldBy(is) {
-			others = append(others, document.Elsewhere{Task: t.ID, Holder: at.Holder.String()})
+			others = append(others, document.Elsewhere{Task: t.ID, Holder: workspace.HolderName(at.Holder)})
 			continue
 		}
 		n := worktree.NamesOf(w.Worktrees(), string(s.Epic), string(t.ID), at.Number)
@@ -320,7 +320,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
 		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
 	}
-	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
+	if closeErr := w.workspace.CloseEpic(ctx, o, false); err == nil {
 		err = closeErr
 	}
 	sum := epic.Summarize(s, w.workspace.Invocation.Now())
@@ -520,7 +520,7 @@ func lostAttempt(p *workspace.EpicView, t *epic.Task, lost epic.Attempt) error {
 // holderName names who works on an attempt.
 func holderName(a epic.Attempt) string {
 	if a.InSession {
-		return a.Holder.String()
+		return workspace.HolderName(a.Holder)
 	}
 	return "an agent of orch run"
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"os"
 
@@ -30,25 +31,26 @@ func newRoot(a *app) *cobra.Command {
 			return unknownCommand(c, args[0])
 		},
 		RunE: func(*cobra.Command, []string) error { return a.intro() },
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(c *cobra.Command, args []string) error {
 			if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 				return cli.Usage("-C %s: there is no such folder", dir)
 			}
 			if dir != "" {
 				a.App.Dir = dir
 			}
-			return a.onlyPersons(c.Context(), c)
+			return a.onlyPersons(c.Context(), c, args)
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return cli.Usage("%s", err) })
 	root.PersistentFlags().BoolVar(&a.App.JSON, "json", false, "print one JSON document instead of text")
 	root.PersistentFlags().StringVarP(&dir, "dir", "C", "", "work in the repository that holds this `folder`")
+	attempt := func(ctx context.Context, dir string) bool { _, inside := a.inside(ctx, dir); return inside }
 	root.AddCommand(
 		newDemoCmd(demoCmd{a}), setup.Init(a.App), trust.Command(a.App), show.Plan(a.App), newRunCmd(a), newWatchCmd(a), show.Status(a.App),
 		show.Logs(a.App), show.Diff(a.App), show.Events(a.App), show.Explain(a.App),
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a), newEpicCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
-		hooks.StopHook(a.App), hooks.SessionStart(a.App), hooks.SessionEnd(a.App), hooks.SessionPrompt(a.App), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
+		hooks.StopHook(a.App, attempt), hooks.SessionStart(a.App, attempt), hooks.SessionEnd(a.App, attempt), hooks.SessionPrompt(a.App, attempt), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
 		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Purge(a.App), setup.Config(a.App), newVersionCmd(a),
 		iterate.Iteration(a.App, hooks.Of), iterate.Checkpoint(a.App, hooks.Of),
 	)

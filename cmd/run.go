@@ -212,7 +212,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		return out, err
 	}
 	if err := acceptAllowed(o, s.allowed); err != nil {
-		return out, errors.Join(err, o.GiveUp(), w.workspace.CloseEpic(ctx, o))
+		return out, errors.Join(err, o.GiveUp(), w.workspace.CloseEpic(ctx, o, false))
 	}
 	first.opened = true
 	first.seen(o.State())
@@ -229,7 +229,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	} else {
 		_ = drive.Keep(dir, drive.Failed(held.Run, err)) // what is wrong may be the folder itself; err says so
 	}
-	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil && closeErr != nil {
+	if closeErr := w.workspace.CloseEpic(ctx, o, !w.workspace.Invocation.JSON && o.State().Driven()); err == nil && closeErr != nil {
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
 	}
 	if shown(); remark != nil { // said only now, since it may be that nobody reads it

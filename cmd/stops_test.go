@@ -32,8 +32,9 @@ func (f *fixture) stop(id string, extra ...string) (stdout, stderr string, code 
 	return out.String(), errs.String(), c.ProcessState.ExitCode()
 }
 
-// TestStopsAtOnce: of 200 stops of one session at a time, each that sends it back is counted,
-// and no more do than may.
+// TestStopsAtOnce: of 200 stops of one session at a time, each that sends it back is counted, and no
+// more do than may; one that is sent back while another is being counted, which takes long, says that it
+// is not, and one that is counted too late for its answer that it took too long.
 func TestStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	count := 40
@@ -45,7 +46,7 @@ func TestStopsAtOnce(t *testing.T) {
 	f.must("orch", "session", "bind", f.epic, "--session", "s")
 	var group sync.WaitGroup
 	var mu sync.Mutex
-	blocks := 0
+	blocks, uncounted, late := 0, 0, 0
 	gate := make(chan struct{}, 25) // a machine has so many processes to give
 	for range count {
 		group.Go(func() {
@@ -57,8 +58,13 @@ func TestStopsAtOnce(t *testing.T) {
 			if code != 0 || out == "" && errs == "" {
 				t.Errorf("exit %d, said %q and %q", code, out, errs)
 			}
-			if out != "" {
+			switch {
+			case strings.Contains(errs, "not counted"):
+				uncounted++
+			case out != "":
 				blocks++
+			case strings.Contains(errs, "takes too long"):
+				late++
 			}
 		})
 	}
@@ -66,8 +72,10 @@ func TestStopsAtOnce(t *testing.T) {
 	s, ok, err := session.Load(session.File(filepath.Join(f.dir, ".git"), "s"), "s")
 	require.NoError(t, err)
 	require.True(t, ok)
-	require.Positive(t, blocks)
-	require.Equal(t, blocks, s.Blocks, "blocks that were counted")
+	t.Logf("%d sent back and counted, %d not counted, %d too late", blocks, uncounted, late)
+	require.Positive(t, blocks+late)
+	require.GreaterOrEqual(t, s.Blocks, blocks, "blocks that were counted")
+	require.LessOrEqual(t, s.Blocks, blocks+late, "blocks that were counted")
 	require.LessOrEqual(t, blocks, 4, "a session that gets nowhere")
 }
 

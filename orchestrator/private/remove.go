@@ -20,6 +20,15 @@ func (e *MountError) Error() string {
 	return e.Path + " is not removed: something is mounted at " + e.At + "; umount it, and remove the folder"
 }
 
+// Mounted fails with a [*MountError] where something is mounted at or below a path, so that RemoveAll would
+// not delete it.
+func Mounted(path string) error {
+	if mount := mountBelow(path); mount != "" {
+		return &MountError{Path: path, At: mount}
+	}
+	return nil
+}
+
 // RemoveAll deletes what is at name and everything below it, folders without permissions
 // too. No link is followed, and nothing is deleted of a tree that something is mounted in: it
 // fails with a [*MountError] then. Nothing there is no error.
@@ -41,8 +50,8 @@ func (d *Dir) RemoveAll(name string) (err error) {
 }
 
 func removeAll(at *os.Root, name, path string) error {
-	if mount := mountBelow(path); mount != "" {
-		return &MountError{Path: path, At: mount}
+	if err := Mounted(path); err != nil {
+		return err
 	}
 	err := at.RemoveAll(name)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {

@@ -79,11 +79,11 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since",
 			Fix: []string{"mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was) + "   puts it back",
-				"orch run " + cli.Quote(fenced.Epic) + " goes on then"}}
+				"orch run " + cli.Quote(fenced.Epic) + "   goes on then"}}
 	case errors.As(err, &fenced):
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
-			Fix: []string{"orch status " + cli.Quote(fenced.Epic), "orch run " + cli.Quote(fenced.Epic) + " goes on, when no other does"}}
+			Fix: []string{"orch status " + cli.Quote(fenced.Epic), "orch run " + cli.Quote(fenced.Epic) + "   goes on, when no other does"}}
 	case errors.As(err, &foreign), errors.As(err, &corrupt), errors.As(err, &replay),
 		errors.Is(err, journal.ErrUnsafe), errors.Is(err, journal.ErrVersion), errors.Is(err, journal.ErrHeld):
 		return journalError(err)

@@ -25,16 +25,16 @@ import (
 // and fails open: whatever goes wrong, it says so on standard error, with exit 0.
 
 // SessionStart is the command orch session-start.
-func SessionStart(app *cli.Invocation) *cobra.Command {
-	a := sessionCmd{app}
+func SessionStart(app *cli.Invocation, inside Inside) *cobra.Command {
+	a := sessionCmd{app: app, inside: inside}
 	return a.event("session-start", "a client's hook for a session that starts, resumes or was compacted",
 		`Session-start tells a bound session again what it is at, after a resume or a
 compaction, and announces an active loop. For any other session it prints nothing.`, "SessionStart", a.announcement)
 }
 
 // SessionEnd is the command orch session-end.
-func SessionEnd(app *cli.Invocation) *cobra.Command {
-	a := sessionCmd{app}
+func SessionEnd(app *cli.Invocation, inside Inside) *cobra.Command {
+	a := sessionCmd{app: app, inside: inside}
 	return a.event("session-end", "a client's hook for a session that ends",
 		`Session-end notes that the session is over, so that what it was handed is free for
 others at once. It prints nothing.`, "SessionEnd", a.ended)
@@ -53,8 +53,8 @@ func (a sessionCmd) ended(ctx context.Context, in session.Input, project string)
 }
 
 // SessionPrompt is the command orch session-prompt.
-func SessionPrompt(app *cli.Invocation) *cobra.Command {
-	a := sessionCmd{app}
+func SessionPrompt(app *cli.Invocation, inside Inside) *cobra.Command {
+	a := sessionCmd{app: app, inside: inside}
 	return a.event("session-prompt", "a client's hook for a prompt that a person has typed",
 		`Session-prompt binds the session when the prompt is /run-tasks EPIC or $run-tasks EPIC,
 and adds what the session has to do. For any other prompt it prints nothing.`, "UserPromptSubmit", a.promptBinding)
@@ -75,7 +75,7 @@ func (a sessionCmd) event(use, short, long, event string, says func(context.Cont
 			project := session.Project(in, a.app.Getenv, a.app.Dir)
 			root, _ := session.Repository(project)
 			k, ours, callErr = a.caller(name, cmp.Or(root, project))
-			if err = errors.Join(err, callErr); err == nil && ours && a.app.Getenv("ORCH_ATTEMPT") == "" {
+			if err = errors.Join(err, callErr); err == nil && ours && !a.inAttempt(ctx, project) {
 				said, err = says(ctx, in, project)
 			}
 			return said, err

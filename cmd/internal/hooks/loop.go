@@ -34,6 +34,9 @@ type loopCmd struct{ app *cli.Invocation }
 // loopCommands holds the commands that measure a loop's criteria, by criterion.
 const loopCommands = trust.LoopCommands
 
+// loopIgnored keeps a loop out of the commits of the work that it is about.
+const loopIgnored = ".loop/.gitignore"
+
 // criterionTime is how long the command of one criterion may take.
 const criterionTime = 10 * time.Minute
 
@@ -86,9 +89,15 @@ session, the loop is that session's alone.`,
 	return c
 }
 
-// projectDir is the folder whose loop is meant: the repository's, else the one that the
-// command was called in.
-func projectDir(a *cli.Invocation) string {
+// LoopDir is the folder whose loop is meant: in the worktree that orch has given to an agent that
+// worktree, elsewhere the repository's, else the one that the command was called in.
+func LoopDir(a *cli.Invocation) string {
+	if own := a.Getenv("ORCH_WORKTREE"); own != "" && a.Getenv("ORCH_ATTEMPT") != "" {
+		dir, err := filepath.Abs(a.Dir)
+		if rel, relErr := filepath.Rel(own, dir); err == nil && relErr == nil && filepath.IsLocal(rel) {
+			return own
+		}
+	}
 	root, _ := session.Repository(a.Dir)
 	return cmp.Or(root, a.Dir)
 }
@@ -97,7 +106,7 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if len(criteria) == 0 {
 		return cli.Usage("a loop has at least one --criterion")
 	}
-	path := filepath.Join(projectDir(a.app), session.LoopFile)
+	path := filepath.Join(LoopDir(a.app), session.LoopFile)
 	switch l, err := stophook.ReadCriteriaLoop(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
@@ -122,10 +131,12 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	if err := l.Write(path); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(projectDir(a.app), loopCommands), append(body, '\n'), 0o600); err != nil {
-		return fmt.Errorf("writing the loop's commands: %w", err)
+	for name, body := range map[string][]byte{loopCommands: append(body, '\n'), loopIgnored: []byte("*\n")} {
+		if err := os.WriteFile(filepath.Join(LoopDir(a.app), name), body, 0o600); err != nil {
+			return fmt.Errorf("writing the loop's commands: %w", err)
+		}
 	}
-	if err := session.Save(filepath.Join(projectDir(a.app), loopSession), session.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
+	if err := session.Save(filepath.Join(LoopDir(a.app), loopSession), session.Session{ID: sessionFlag{}.of(a.app)}); err != nil {
 		return err
 	}
 	return a.sayLoop(l)
@@ -150,7 +161,7 @@ func (a loopCmd) takeLoop(id string) error {
 	if id == "" {
 		return noSession()
 	}
-	path := filepath.Join(projectDir(a.app), loopSession)
+	path := filepath.Join(LoopDir(a.app), loopSession)
 	s, err := readLoopSession(path)
 	if err != nil || s.ID == id {
 		return err
@@ -171,7 +182,7 @@ func loopError(err error) error {
 }
 
 func (a loopCmd) changeLoop(change func(*stophook.CriteriaLoop) error, write bool) error {
-	path := filepath.Join(projectDir(a.app), session.LoopFile)
+	path := filepath.Join(LoopDir(a.app), session.LoopFile)
 	l, err := stophook.ReadCriteriaLoop(path)
 	if err == nil {
 		err = change(&l)
@@ -204,7 +215,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.CriteriaLoop) error
 		return nil
 	}
 	commands := map[string]string{}
-	body, err := os.ReadFile(filepath.Join(projectDir(a.app), loopCommands))
+	body, err := os.ReadFile(filepath.Join(LoopDir(a.app), loopCommands))
 	if err == nil {
 		err = json.Unmarshal(body, &commands)
 	}
@@ -214,7 +225,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.CriteriaLoop) error
 	if err := a.trusted(ctx, l, commands); err != nil {
 		return err
 	}
-	cfg, _, err := project.Settings(a.app.Process, projectDir(a.app), workspace.Kinds())
+	cfg, _, err := project.Settings(a.app.Process, LoopDir(a.app), workspace.Kinds())
 	if err != nil {
 		return err
 	}
@@ -225,7 +236,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.CriteriaLoop) error
 			continue
 		}
 		rule := validation.Rule{Name: name, Type: validation.Command, Command: command, Timeout: criterionTime}
-		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: projectDir(a.app), Env: env, Now: a.app.Now})
+		v, err := validation.Judge(ctx, sys.RunGuarded, []validation.Rule{rule}, validation.Input{Dir: LoopDir(a.app), Env: env, Now: a.app.Now})
 		if err == nil {
 			err = fault.Of(v.Err())
 		}
@@ -260,7 +271,7 @@ func (a loopCmd) trusted(ctx context.Context, l *stophook.CriteriaLoop, commands
 	}
 	w, err := workspace.Open(ctx, a.app)
 	if errors.Is(err, git.ErrNotRepository) {
-		q, err := trust.AskFolder(a.app, projectDir(a.app))
+		q, err := trust.AskFolder(a.app, LoopDir(a.app))
 		if err != nil {
 			return err
 		}

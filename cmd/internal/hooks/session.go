@@ -22,7 +22,20 @@ import (
 )
 
 // sessionCmd is what clients call, and what binds their sessions.
-type sessionCmd struct{ app *cli.Invocation }
+type sessionCmd struct {
+	app    *cli.Invocation
+	inside Inside // of the clients' hooks; nil for others
+}
+
+// Inside reports whether the process comes from inside an attempt that orch started in the
+// repository of a folder.
+type Inside func(ctx context.Context, dir string) bool
+
+// inAttempt reports whether an agent that orch started calls the hook, whose sessions are none that
+// a person has bound.
+func (a sessionCmd) inAttempt(ctx context.Context, project string) bool {
+	return a.app.Getenv("ORCH_ATTEMPT") != "" || a.inside(ctx, project)
+}
 
 // sessionFlag names a client's session.
 type sessionFlag struct{ id string }
@@ -46,7 +59,7 @@ func InClient(a *cli.Invocation) bool {
 
 // Session is the command orch session.
 func Session(app *cli.Invocation) *cobra.Command {
-	a := sessionCmd{app}
+	a := sessionCmd{app: app}
 	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: cli.AtMost(0, "a verb"),
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
 	var f sessionFlag
@@ -179,7 +192,7 @@ func (a sessionCmd) listSessions() error {
 		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}
 	for _, t := range tasks {
-		hands := "in the hands of " + t.Holder.String()
+		hands := "in the hands of " + workspace.HolderName(t.Holder)
 		if t.Gone != "" {
 			hands = fmt.Sprintf("was in the hands of %s, which is gone: %s; the next run or orch next takes it up", t.Holder, t.Gone)
 		}

@@ -28,8 +28,8 @@ import (
 )
 
 // StopHook is the command orch stop-hook.
-func StopHook(app *cli.Invocation) *cobra.Command {
-	a := sessionCmd{app}
+func StopHook(app *cli.Invocation, inside Inside) *cobra.Command {
+	a := sessionCmd{app: app, inside: inside}
 	var explain bool
 	var simulate, name string
 	c := &cobra.Command{
@@ -68,7 +68,8 @@ type stop struct {
 	epic   *stophook.Standing // nil for a session that no epic is bound to, or whose epic cannot be read
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
-	settle func(context.Context) (stophook.Decision, error)
+	settle    func(context.Context) (stophook.Decision, error)
+	uncounted bool // it is blocked, and nothing is kept of that
 	// programs are registered to be run in the work that is left.
 	programs []plan.Item
 	// allowed fails with the error UNTRUSTED where nobody has allowed one of the programs.
@@ -80,6 +81,7 @@ type stop struct {
 func (s *stop) count(ctx context.Context) error {
 	answer, err := s.settle(ctx)
 	if errors.Is(err, errBusy) && s.answer.Block {
+		s.uncounted = true
 		return nil
 	}
 	if s.answer = answer; err != nil {
@@ -131,6 +133,9 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 	if err != nil { // it fails open: a session must not hang on a hook
 		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", text.Head(err.Error()))
 		return nil
+	}
+	if s.uncounted {
+		fmt.Fprintf(a.app.Stderr, "orch stop-hook: not counted: %s\n", errBusy)
 	}
 	if s.answer.Block {
 		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.NewSession))
@@ -207,11 +212,11 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 		return stop{}, err
 	}
 	s := stop{in: in, answer: stophook.Decision{Cause: stophook.NotBound, Why: "neither an epic nor a loop is bound to this session"}}
-	if a.app.Getenv("ORCH_ATTEMPT") != "" {
+	project := session.Project(in, a.app.Getenv, a.app.Dir)
+	if a.inAttempt(ctx, project) {
 		s.answer = stophook.Decision{Cause: stophook.Attempt, Why: "orch started this agent, and judges its work itself"}
 		return s, nil
 	}
-	project := session.Project(in, a.app.Getenv, a.app.Dir)
 	root, common := session.Repository(project)
 	var ours bool
 	if s.client, ours, err = a.caller(name, cmp.Or(root, project)); err != nil || !ours {

@@ -2,6 +2,7 @@ package hooks_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -66,7 +67,7 @@ func (s *sessions) call(stdin io.Reader, args ...string) (string, string, int) {
 	var out, errs bytes.Buffer
 	a := s.app(stdin, &out, &errs)
 	root := &cobra.Command{SilenceErrors: true, SilenceUsage: true}
-	root.AddCommand(hooks.StopHook(a), hooks.Session(a))
+	root.AddCommand(hooks.StopHook(a, nobody), hooks.Session(a))
 	root.SetArgs(args)
 	code := cli.ExitDone
 	if err := root.ExecuteContext(s.t.Context()); err != nil {
@@ -80,7 +81,7 @@ func (s *sessions) stops(id string) bool {
 	s.t.Helper()
 	var out bytes.Buffer
 	in := strings.NewReader(fmt.Sprintf(`{"session_id":%q,"cwd":%q,"hook_event_name":"Stop"}`, id, s.dir))
-	hook := hooks.StopHook(s.app(in, &out, io.Discard))
+	hook := hooks.StopHook(s.app(in, &out, io.Discard), nobody)
 	hook.SetArgs([]string{})
 	require.NoError(s.t, hook.ExecuteContext(s.t.Context()))
 	if out.Len() > 0 {
@@ -215,3 +216,6 @@ func TestGitDirs(t *testing.T) {
 	root, common = session.Repository(dir)
 	require.Empty(t, root+common)
 }
+
+// nobody is where no attempt is.
+func nobody(context.Context, string) bool { return false }

@@ -21,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -93,9 +94,21 @@ func (g *collector) collect(ctx context.Context) error {
 	}
 	g.removed, g.kept = append(append(g.removed, tips...), swept...), append(g.kept, still...)
 	if g.dry {
+		g.foresee()
 		return nil
 	}
 	return g.close(ctx)
+}
+
+// foresee keeps what a mount would keep.
+func (g *collector) foresee() {
+	g.removed = slices.DeleteFunc(g.removed, func(path string) bool {
+		err := private.Mounted(path)
+		if err != nil {
+			g.kept = append(g.kept, document.KeptPath{Path: path, Why: err.Error()})
+		}
+		return err != nil
+	})
 }
 
 // remove has remove remove a thing of that name, and notes what became of it.
@@ -147,6 +160,7 @@ func (g *collector) close(ctx context.Context) error {
 	}
 	for _, l := range left.Left {
 		g.kept = append(g.kept, document.KeptPath{Path: l.Path, Why: l.What + "; " + l.Fix})
+		g.removed = slices.DeleteFunc(g.removed, func(path string) bool { return path == l.Path })
 	}
 	return nil
 }

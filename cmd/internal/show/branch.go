@@ -50,7 +50,7 @@ func branchText(b workspace.Standing, s epic.State) string {
 		fmt.Fprintf(&out, "\nEpic branch\n  · %s\n    the next run has the gate judge it\n", text.Clause(m.String(), 1000))
 	case m.From != "":
 		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] %s\n", reason.EpicMoved, text.Clause(m.String(), 1000))
-		fmt.Fprintf(&out, "      next  %-38s %s\n            %-38s %s\n", "orch epic restore "+id, "put it back at "+string(m.From[:min(12, len(m.From))]), "orch epic accept "+id, "take it as it is")
+		fmt.Fprintf(&out, "      next  %-36s   %s\n            %-36s   %s\n", "orch epic restore "+id, "put it back at "+string(m.From[:min(12, len(m.From))]), "orch epic accept "+id, "take it as it is")
 	}
 	if b.Held != "" {
 		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] it is checked out in %s, and is not moved below it\n      next  git -C %s switch --detach\n", reason.CheckedOut, b.Held, cli.Quote(b.Held))

@@ -77,13 +77,13 @@ func (p page) drainText() string {
 	r, _ := reason.Of(o.Code)
 	switch {
 	case p.State.TrackerLost() != "", o.Code == reason.TrackerDrift:
-		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  %-38s %s\n", o.Code, text.Clause(o.Reason, 1000), "orch doctor", "what is wrong; then bring the tracker back")
+		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  %-36s   %s\n", o.Code, text.Clause(o.Reason, 1000), "orch doctor", "what is wrong; then bring the tracker back")
 	case p.Held && p.State.Run.Drain != "":
 		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	case !p.Held && p.State.AtLimit() && o.Code == p.State.Run.Drain:
 		said := fmt.Sprintf("\nAt a limit\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000))
 		if epic.Count(p.State, p.Workspace.Invocation.Now()).Ready > 0 {
-			said += fmt.Sprintf("      next  %-38s %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
+			said += fmt.Sprintf("      next  %-36s   %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
 		}
 		return said
 	case !p.stopped():
@@ -171,7 +171,7 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 			if why := p.Workspace.SessionGone(p.State.Epic)(t, a); why != "" {
 				return body + fmt.Sprintf(", was in the hands of %s, which is gone: %s; the next run or orch next takes it up", a.Holder, why), true
 			}
-			body += ", in the hands of " + a.Holder.String()
+			body += ", in the hands of " + workspace.HolderName(a.Holder)
 			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
 			}
@@ -244,7 +244,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 			if i > 0 {
 				word = "    "
 			}
-			fmt.Fprintf(b, "      %s  %-38s %s\n", word, n.Cmd, n.Why)
+			fmt.Fprintf(b, "      %s  %-36s   %s\n", word, n.Cmd, n.Why)
 		}
 	}
 }
@@ -371,7 +371,7 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 	}
 	if t.State == epic.Parked {
 		for _, n := range p.nextFor(t) {
-			fmt.Fprintf(&b, "  next    %-38s %s\n", n.Cmd, n.Why)
+			fmt.Fprintf(&b, "  next    %-36s   %s\n", n.Cmd, n.Why)
 		}
 	}
 	return b.String()

@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -50,7 +51,7 @@ func plan(ctx context.Context, a *cli.Invocation, epicID epic.TaskID) error {
 		}
 		cli.WriteJSON(a.Stdout, doc)
 	} else {
-		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan))
+		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan)+stuckText(w, p.State, plan, sum))
 	}
 	switch {
 	case w.Broken != nil && a.JSON:
@@ -111,13 +112,32 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string 
 	for _, problem := range p.Problems {
 		fmt.Fprintf(&b, "  ! %s\n", problem)
 	}
+	return b.String()
+}
+
+// stuckText is how to go on: what keeps the epic and what helps, as the JSON tells, or the command that
+// starts it.
+func stuckText(w *workspace.Workspace, s epic.State, p epic.Plan, sum epic.Summary) string {
+	var b strings.Builder
+	if p.Stuck && sum.Code != "" {
+		ways := Ways(s, sum)
+		if r, known := reason.Of(sum.Code); len(ways) == 0 && known {
+			ways = []string{r.Do}
+		}
+		fmt.Fprintf(&b, "\n  ✗ [%s] %s\n", sum.Code, text.Clause(sum.Reason, 1000))
+		for i, way := range ways {
+			fmt.Fprintf(&b, "      %-4s  %s\n", []string{"next", ""}[min(i, 1)], way)
+		}
+	}
 	start := "Start it: orch run "
-	if len(p.Waves) == 0 {
-		start = "Nothing can start now: orch status "
-	}
-	if w.Broken != nil {
+	switch {
+	case w.Broken != nil:
 		start = "Mend the settings first; then orch run "
+	case len(p.Waves) == 0:
+		start = "Nothing can start now: orch status "
+	case p.Stuck:
+		start = "It needs you first: orch status "
 	}
-	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(epic.TaskID(epicID.ID)))
+	fmt.Fprintf(&b, "\nNothing was started. %s%s\n", start, cli.Quote(s.Epic))
 	return b.String()
 }

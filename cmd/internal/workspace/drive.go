@@ -29,12 +29,14 @@ func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 }
 
 // CloseEpic closes the epic, and takes the default folder of worktrees away when that was the
-// last one in it. What cannot be removed it says on standard error, and does not fail for. It
-// fails as closing does.
-func (w *Workspace) CloseEpic(ctx context.Context, o *orchestrator.Orchestrator) error {
+// last one in it. What cannot be removed it says on standard error, and does not fail for; shown says
+// that the events of the journal, which tell it as well, are shown as they come. It fails as closing does.
+func (w *Workspace) CloseEpic(ctx context.Context, o *orchestrator.Orchestrator, shown bool) error {
 	err := o.Close(ctx)
 	for _, l := range o.Left() {
-		w.warnLeft(l.Path, l.What, l.Fix)
+		if !shown {
+			w.warnLeft(l.Path, l.What, l.Fix)
+		}
 	}
 	if w.Config.Worktree.Dir != "" {
 		return err

@@ -111,6 +111,15 @@ func nearest(h epic.SessionHolder) (p epic.Process, ok bool) {
 	return epic.Process{}, false
 }
 
+// HolderName is how a person is told who holds an attempt: of a client that is known by its processes
+// alone, the nearest that is still there.
+func HolderName(h epic.SessionHolder) string {
+	if p, ok := nearest(h); ok && h.Session == "" && h.Below != "" && p.Here == proc.Here() {
+		return fmt.Sprintf("process %d on %s", p.PID, Hostname())
+	}
+	return h.String()
+}
+
 // processes are those of these numbers that can be distinguished from others.
 func processes(pids []int) (all []epic.Process) {
 	for _, pid := range pids {

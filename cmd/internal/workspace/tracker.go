@@ -92,11 +92,11 @@ type Epic struct {
 	Tracker orchestrator.Tracker
 }
 
-// FindEpic looks an epic up in the tracker. It fails as Tracker does, with a [TrackerError],
+// FindEpic looks an epic up in the tracker. It fails with a [TrackerError], also where it does not open,
 // and with a [*core.ErrNotEpic].
 func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err error) {
 	if e.Tracker, err = w.Tracker(ctx); err != nil {
-		return e, err
+		return e, TrackerError(err)
 	}
 	if e.Issues, err = e.Tracker.Survey(ctx); err != nil {
 		return e, TrackerError(err)
