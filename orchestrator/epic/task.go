@@ -172,7 +172,7 @@ func (TaskRetried) check(s State, e Event) error {
 		return err
 	}
 	if t := s.Task(e.Task); t.State != Parked && t.State != Skipped {
-		return forbid(e, "%s is %s; only a parked or skipped task is tried again", t.ID, t.State)
+		return forbid(e, "%s is %s; only a parked or skipped task is tried again", t.ID, s.StateOf(t, e.At))
 	}
 	return nil
 }
