@@ -104,7 +104,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	})
 	var late *waitError
 	if errors.As(err, &late) {
-		return a.lateNext(ctx, w, epicID, late)
+		return a.lateNext(ctx, w, epicID, late, n.trust)
 	}
 	if err != nil {
 		return err
@@ -113,8 +113,8 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 }
 
 // lateNext tells a session that its time to wait for a task is over.
-func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, late *waitError) error {
-	doc := document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()}
+func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, late *waitError, trust document.TrustNeeded) error {
+	doc := document.Next{Epic: epicID, Trust: trust, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()}
 	p, err := w.ViewOf(ctx, epicID)
 	if err != nil {
 		return err
@@ -316,7 +316,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		err = o.Run(ctx, requests)
 		stop()
 	}
-	s := o.State()
+	s := o.State().WithoutRun(w.workspace.Invocation.Now())
 	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
 		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
 	}

@@ -225,7 +225,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	out, err = w.runTo(ctx, o, requests, stop)
 	remark = errors.Join(remark, told.Close(), first.wait())
 	if err == nil {
-		remark = errors.Join(remark, w.keep(dir, o.State(), out))
+		remark = errors.Join(remark, w.keep(dir, o.State().WithoutRun(w.workspace.Invocation.Now()), out))
 	} else {
 		_ = drive.Keep(dir, drive.Failed(held.Run, err)) // what is wrong may be the folder itself; err says so
 	}
@@ -250,7 +250,7 @@ func (w driver) runTo(ctx context.Context, o *orchestrator.Orchestrator, request
 	if err != nil {
 		return drive.Outcome{}, err
 	}
-	return w.outcome(o.State(), sig), nil
+	return w.outcome(o.State().WithoutRun(w.workspace.Invocation.Now()), sig), nil
 }
 
 // show shows the run from a goroutine of its own, where nobody else does: a terminal that takes

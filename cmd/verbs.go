@@ -79,8 +79,10 @@ func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) err
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
 	e.Task = task.ID
-	if err := epic.Check(p.State, e); err != nil {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("%s: %s", task.ID, strings.TrimSuffix(strings.TrimPrefix(err.Error(), string(e.Kind())+": "), ": "+epic.ErrForbidden.Error())),
+	now := e
+	now.At = a.App.Now()
+	if err := epic.Check(p.State, now); err != nil {
+		return &cli.Error{Code: "NOT_NOW", What: epic.Refusal(err),
 			Exit: cli.ExitUsage, Err: err, Fix: []string{"orch status " + cli.Quote(task.ID)}}
 	}
 	if err := orchestrator.PostRequest(p.Folder, orchestrator.WithoutSecrets(a.App.Redact, e), a.App.Now()); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/watch"
 )
 
@@ -28,7 +29,8 @@ func newWatchCmd(a *app) *cobra.Command {
 		Long: `Watch shows the run of an epic that goes on, whoever drives it, to its end, and
 exits as the run does. q or ctrl-c leaves it; the run goes on. Of an epic that
 no run drives it shows the status, and how the newest run ended.
-Before the first run it shows the status alone, and exits 0.`,
+Before the first run it shows the status alone, and exits 0; with --json that
+is the document of orch status, in place of the lines of orch events.`,
 		Args: cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args) },
 	}
@@ -53,10 +55,7 @@ func (a *app) watch(ctx context.Context, args []string) error {
 		return cli.Usage("%s is a task of %s; name the epic", task.ID, p.State.Epic)
 	}
 	if !p.Held && p.State.Run.Number == 0 { // no run to look back on
-		if a.App.JSON {
-			return nil // there are no events either
-		}
-		return show.Page(ctx, p)
+		return show.Page(ctx, p) // there are no events either
 	}
 	v := &viewer{app: a, epic: p, watch: watch.Open(p.Folder, a.App.Now), run: p.State.Run.Number}
 	if !p.Held && !a.App.JSON {
@@ -150,7 +149,7 @@ func (v *viewer) ended() error {
 	switch {
 	case kept && out.Error != nil: // which may have kept it from its end
 		return out.Say(v.app.App)
-	case s.Run.Ended.IsZero():
+	case s.Looked().Run.CutOff():
 		return cutOff(v.epic.State.Epic, v.run, "nobody drives it, and it has not ended")
 	case v.app.App.JSON && kept:
 		return cli.ExitWith(out.Exit) // the events have shown all
@@ -163,7 +162,19 @@ func (v *viewer) ended() error {
 	if s.Run.Mode != epic.ModeRun {
 		return nil // a short command, which says itself what it did
 	}
-	return cli.ExitWith(exitOf(s, epic.Summarize(s, s.Run.Ended), 0))
+	return cli.ExitWith(exitOf(s, endOf(s), 0))
+}
+
+// endOf is how the newest run ended, whatever has become of the epic since.
+func endOf(s epic.State) epic.Summary {
+	sum := epic.Summarize(s.WithoutRun(s.Run.Ended), s.Run.Ended)
+	if was := epic.Promise(s.Run.Promise); sum.Promise != was {
+		sum.Promise, sum.Code = was, s.Run.Drain
+		if was == epic.LoopError && sum.Code == "" {
+			sum.Code = reason.TrackerDown
+		}
+	}
+	return sum
 }
 
 // left says that the run goes on.

@@ -56,8 +56,8 @@ func (s State) askedBy(who Asker, now time.Time) State {
 	}
 	for _, t := range s.Tasks {
 		a := t.Last()
-		left := a.InSession && (a.Unwanted || who.Gone(t)) || !a.InSession && !who.Held
-		if t.State == Running && a.Open() && left {
+		left := t.State == Running && a.InSession && (a.Unwanted || who.Gone(t)) || !a.InSession && !who.Held && (t.State == Running || t.State == Waiting)
+		if a.Open() && left {
 			s = s.edit(t.ID, func(t *Task) { t.end(reason.Orphaned, "", now) })
 		}
 	}

@@ -77,6 +77,6 @@ func finish(s State, now *clock) []Decision {
 	if !s.over(now) {
 		return nil
 	}
-	sum := Summarize(s, now.now)
+	sum := Summarize(s.WithoutRun(now.now), now.now)
 	return decideOne(Finish, Event{Fact: RunEnded{Promise: sum.Promise}, Code: sum.Code, Reason: sum.Reason})
 }

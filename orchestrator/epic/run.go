@@ -81,7 +81,7 @@ const (
 // starts reports whether a run in this mode takes up tasks.
 func (m Mode) starts() bool { return m == ModeRun || m == ModeNext }
 
-// CutOff reports whether the run was killed.
+// CutOff reports whether the run was killed, where none goes on: one that ends has a promise.
 func (r Run) CutOff() bool { return r.Number > 0 && r.Promise == "" }
 
 // RunStarted is the beginning of a run, with all that it goes by.

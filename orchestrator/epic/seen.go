@@ -12,11 +12,11 @@ import (
 
 // Seen is the state for somebody who only looks: held says whether somebody holds the epic, asked are
 // the requests that nobody has taken yet, oldest first. Those count that will be taken: of an epic
-// that nobody holds, what was asked of a task; its newest run is over, and is not paused.
+// that nobody holds, what was asked of a task; its newest run is over, as [State.WithoutRun].
 func (s State) Seen(held bool, asked []Event, now time.Time) State {
 	s = s.Looked()
 	if !held {
-		s.Run.Paused = false
+		s = s.WithoutRun(now)
 	}
 	for _, e := range asked {
 		_, next := e.Fact.(NextRequested) // who wants a task asks again
@@ -31,6 +31,25 @@ func (s State) Seen(held bool, asked []Event, now time.Time) State {
 			s = s.edit(e.Task, func(t *Task) { t.Status, t.Written = f.Status, f.Status })
 		}
 		s.untaken++
+	}
+	return s
+}
+
+// WithoutRun is s where no run goes on: the newest is over, also where it was killed, and is not paused;
+// nobody is at work on what its agents had in hand, which wait for the next run. Their attempts stay open,
+// since only that run knows what became of the work.
+func (s State) WithoutRun(now time.Time) State {
+	s.Run.Paused = false
+	if s.Run.Number > 0 && s.Run.Ended.IsZero() {
+		s.Run.Ended = now
+	}
+	for _, t := range s.Tasks {
+		if a := t.Last(); t.State == Running && a.Open() && !a.InSession {
+			s = s.edit(t.ID, func(t *Task) {
+				t.State = Waiting
+				t.abandon(now)
+			})
+		}
 	}
 	return s
 }

@@ -28,6 +28,36 @@ func TestPausedIsAPersons(t *testing.T) {
 	require.Equal(t, LoopContinue, PromiseOf(ended, noon).Promise)
 }
 
+// TestKilledAtALimit: nobody is at work on what the agents of a killed run had in hand. At a limit that was set
+// it waits for a person, as what is ready does; work that waits to land goes on by itself.
+func TestKilledAtALimit(t *testing.T) {
+	t.Parallel()
+	works := after(t, idle(t, open("e.1"), open("e.2")), startOf("e.1", 1))
+	killed := works.Seen(false, nil, noon)
+	require.Equal(t, LoopContinue, PromiseOf(killed, noon).Promise)
+	require.Equal(t, Counts{Total: 2, Ready: 2}, Count(killed, noon))
+	require.Equal(t, Ready, killed.StateOf(killed.Task("e.1"), noon))
+	require.True(t, killed.Task("e.1").Last().Open(), "the next run looks at its work")
+	require.True(t, killed.Run.CutOff())
+	require.Equal(t, Running, works.Task("e.1").State, "the state itself stays")
+
+	limit := after(t, works, Event{Fact: DrainStarted{}, Code: reason.TimeUp, Reason: "Maximum duration (3 seconds) reached"})
+	require.Equal(t, LoopContinue, PromiseOf(limit.Seen(true, nil, noon), noon).Promise, "an agent is at work")
+	seen := limit.Seen(false, nil, noon)
+	require.True(t, seen.AtLimit())
+	require.Equal(t, Outlook{LoopBlocked, reason.TimeUp, "Maximum duration (3 seconds) reached"}, PromiseOf(seen, noon))
+
+	// A short command leaves it as it was, and meets the same.
+	next := RunStarted{Epic: "e", Number: 1, Mode: ModeNext, Limits: limit.Run.Limits, Tip: limit.Tip}
+	begun := after(t, limit, Event{Fact: next, At: noon})
+	lost := after(t, begun, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: reason.Orphaned}, Event{Fact: RunEnded{Promise: LoopBlocked}, At: noon})
+	for _, s := range []State{begun.Seen(false, nil, noon), lost, lost.Seen(false, nil, noon)} {
+		require.True(t, s.Run.CutOff())
+		require.Equal(t, PromiseOf(seen, noon), PromiseOf(s, noon))
+		require.Equal(t, Count(seen, noon), Count(s, noon))
+	}
+}
+
 // TestSeenTakesRequests: what was asked for counts before anybody has taken it, and what is not
 // possible, or only for a run that goes on, does not.
 func TestSeenTakesRequests(t *testing.T) {

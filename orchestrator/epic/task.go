@@ -180,7 +180,7 @@ func (TaskRetried) check(s State, e Event) error {
 		return err
 	}
 	if t := s.Task(e.Task); t.State != Parked && t.State != Skipped && !t.blockedInTracker() {
-		return forbid(e, "%s is %s; only a task that is parked, skipped, or blocked in the tracker is tried again", t.ID, t.State)
+		return forbid(e, "%s is %s; only a task that is parked, skipped, or blocked in the tracker is tried again", t.ID, s.StateOf(t, e.At))
 	}
 	return nil
 }

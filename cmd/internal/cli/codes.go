@@ -93,7 +93,7 @@ func promises() []reason.Row {
 	return []reason.Row{
 		{Code: reason.Code(epic.LoopDone), Means: "the promise: every task is closed", Do: "look at the epic branch, and merge it: orch gc EPIC afterwards", Exit: reason.ExitDone},
 		{Code: reason.Code(epic.LoopContinue), Means: "the promise: something runs, waits to land, or is ready", Do: "orch run EPIC, or orch next EPIC", Exit: reason.ExitNotYet},
-		{Code: reason.Code(epic.LoopBlocked), Means: "the promise: only a person can move what is left, or a limit was reached", Do: "orch status says with what", Exit: reason.ExitNeedsYou},
+		{Code: reason.Code(epic.LoopBlocked), Means: "the promise: only a person can move what is left, or a limit was reached (then orch status --exit-status exits 7)", Do: "orch status says with what", Exit: reason.ExitNeedsYou},
 		{Code: reason.Code(epic.LoopError), Means: "the promise: the tracker, the machine or the agent's client is out of reach, or the epic's journal cannot be read", Do: "orch status; orch doctor", Exit: reason.ExitNeedsYou},
 	}
 }

@@ -211,7 +211,8 @@ const head = `# What orch prints as JSON
 
 ` + "`--json`" + ` on every command prints one document, also when the command fails. Its member
 ` + "`schema`" + ` is the tag of its kind: the name and the meaning of a field stay, or the number of the
-tag rises. Fields may be added. ` + "`orch events`" + ` and ` + "`orch watch`" + ` print one document a line, an error too. The tools of
+tag rises. Fields may be added. ` + "`orch events`" + ` and ` + "`orch watch`" + ` print one document a line, an error too:
+before the first run ` + "`orch events`" + ` prints none, and ` + "`orch watch`" + ` the status. The tools of
 ` + "`orch mcp`" + ` answer with the same documents.
 
 A list with nothing in it is ` + "`[]`" + `, never null. Times are RFC 3339. A field that may be absent is marked ` + "`?`" + `; its meaning says when. What a value

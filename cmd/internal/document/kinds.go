@@ -29,7 +29,7 @@ func (k Kind) Name() string {
 // Kinds are all documents.
 func Kinds() []Kind {
 	return []Kind{
-		{Status{}, "", []string{"orch status", "orch run"}},
+		{Status{}, "", []string{"orch status", "orch run", "orch watch, before the first run"}},
 		{Progress{}, "", []string{"the tool progress_summary of orch mcp"}},
 		{Started{}, "", []string{"orch run --detach"}},
 		{Event{}, "", []string{"orch events, a line each", "orch watch, a line each"}},

@@ -53,7 +53,7 @@ func RunState(s epic.State, held bool) string {
 		return "running"
 	case s.Run.Number == 0:
 		return "none"
-	case s.Run.Ended.IsZero():
+	case s.Run.CutOff():
 		return "cut_off"
 	}
 	return "ended"

@@ -265,7 +265,7 @@ type ReasonCode struct {
 	Failure bool `json:"Failure"`
 	// Status is the tracker's status of a task parked for it; "" leaves it as it is.
 	Status string `json:"Status"`
-	// Exit is the exit code of a run that ends for it; of a promise, that of orch status --exit-status.
+	// Exit is the exit code of a run that ends for it; of a promise, that of orch status --exit-status, but for 7 at a set limit.
 	Exit int `json:"Exit"`
 }
 

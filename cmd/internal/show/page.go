@@ -38,7 +38,7 @@ func (p page) text(now time.Time, all bool) string {
 	b.WriteString(TamperedText(p.Tampered(), s))
 	p.needsYou(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
-	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return "", s.IsReady(t, now) })
+	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return p.cutOffText(t), s.IsReady(t, now) })
 	if why := epic.HeldPlaces(s, now); why != "" && p.Held {
 		fmt.Fprintf(&b, "  for a place: %s\n", why)
 	}
@@ -130,7 +130,11 @@ func (p page) runText(now time.Time) string {
 	case r.CutOff():
 		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
 	}
-	return fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.FormatDuration(now.Sub(r.Ended)), epic.PromiseOf(p.State, now).Promise)
+	said := fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.FormatDuration(now.Sub(r.Ended)), r.Promise)
+	if needs := epic.PromiseOf(p.State, now).Promise; string(needs) != r.Promise {
+		said += "; now " + string(needs)
+	}
+	return said
 }
 
 func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {
@@ -175,8 +179,6 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
 				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
 			}
-		case !p.Held:
-			body += ", cut off"
 		case p.Activity.Of(t.ID) != "":
 			body += ": " + p.Activity.Of(t.ID)
 		}
@@ -187,6 +189,14 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 		return "gate", true
 	}
 	return "", false
+}
+
+// cutOffText says that an agent was at a task when its run was killed; "" where that is not so.
+func (p page) cutOffText(t *epic.Task) string {
+	if a := t.Last(); !p.Held && a.HasAgent() && !a.InSession {
+		return fmt.Sprintf("attempt %d%s was cut off", a.Number, roundsText(a))
+	}
+	return ""
 }
 
 func (p page) waitingText(t *epic.Task, now time.Time) (string, bool) {
@@ -360,6 +370,9 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 	}
 	for _, a := range t.Attempts {
 		end := cmp.Or(string(a.Failure), "under way")
+		if a.Number == t.Last().Number && p.cutOffText(t) != "" {
+			end = "cut off"
+		}
 		if t.State == epic.Landed && a.Number == t.Last().Number {
 			end = fmt.Sprintf("landed in %.12s", t.Commit)
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // statusFlags say how much status shows, and whether its exit code tells.
@@ -29,7 +30,7 @@ Without an id it shows the epic that orch worked on last.`,
 		Args: cli.AtMost(1, "at most one epic or task"),
 		RunE: func(c *cobra.Command, args []string) error { return status(c.Context(), a, args, f) },
 	}
-	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit by the promise: 0 for LOOP_DONE, 8 for LOOP_CONTINUE, 3 when only you can move it")
+	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit by the promise: 0 for LOOP_DONE, 8 for LOOP_CONTINUE, 7 at a set limit, 3 when only you can move it")
 	c.Flags().BoolVar(&f.all, "all", false, "list the finished tasks too")
 	return c
 }
@@ -55,13 +56,21 @@ func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags
 	if !f.exitStatus {
 		return nil
 	}
+	return cli.ExitWith(exitOf(sum))
+}
+
+// exitOf is the exit code by the promise: at a set limit that of the run that reached it.
+func exitOf(sum epic.Summary) int {
 	switch sum.Promise {
 	case epic.LoopDone:
-		return nil
+		return cli.ExitDone
 	case epic.LoopContinue:
-		return cli.ExitWith(cli.ExitNotYet)
+		return cli.ExitNotYet
 	}
-	return cli.ExitWith(cli.ExitNeedsYou)
+	if r, ok := reason.Of(sum.Code); ok && r.Exit == reason.ExitLimit {
+		return cli.ExitLimit
+	}
+	return cli.ExitNeedsYou
 }
 
 // pageOf brings a view up to date with the tracker and git.
@@ -80,13 +89,18 @@ func (p page) print(all bool) {
 	}
 }
 
-// Page prints what status says of an epic. It fails where git does not answer.
+// Page prints what status says of an epic, to a person, or to a program in one line. It fails where git does not
+// answer, or where it cannot be written.
 func Page(ctx context.Context, seen *workspace.EpicView) error {
 	p, err := pageOf(ctx, seen)
-	if err == nil {
-		p.print(false)
+	if err != nil {
+		return err
 	}
-	return err
+	if a := p.Workspace.Invocation; a.JSON {
+		return cli.WriteLine(a.Stdout, p.document(epic.Summarize(p.State, a.Now())))
+	}
+	p.print(false)
+	return nil
 }
 
 // How many requests are listed that nobody has taken, of each kind: for a program, and for a person.
