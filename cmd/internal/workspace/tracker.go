@@ -135,6 +135,18 @@ func (w *Workspace) Issue(ctx context.Context, task string) (tracker.Issue, bool
 	return tracker.NewIndex(issues).Issue(task)
 }
 
+// CheckTask fails with NOT_FOUND where the tracker does not know a task, and with a [TrackerError].
+func (w *Workspace) CheckTask(ctx context.Context, task string) error {
+	issues, err := w.Survey(ctx)
+	if err != nil {
+		return TrackerError(err)
+	}
+	if _, known := tracker.NewIndex(issues).Issue(task); !known {
+		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{w.TasksCommand() + " list"}}
+	}
+	return nil
+}
+
 // TrackerError is the error of a tracker that does not answer; one that says by itself what
 // to do stays as it is.
 func TrackerError(err error) error {
