@@ -24,6 +24,7 @@ const (
 	TrackerDrift  Code = "TRACKER_DRIFT"
 	TrackerDown   Code = "TRACKER_DOWN"
 	Orphaned      Code = "ORPHANED"
+	Skipped       Code = "SKIPPED"
 
 	LandedElsewhere Code = "LANDED_ELSEWHERE"
 

@@ -84,6 +84,8 @@ func All() []Row {
 			"orch doctor", uncharged, neutral, untouched, goesOn, ExitFailed},
 		{Orphaned, "an attempt whose orch is gone",
 			"orch run EPIC picks it up", uncharged, neutral, blocked, goesOn, ExitFailed},
+		{Skipped, "the task is set aside: a person has skipped it, or it was closed in the tracker without its work",
+			"orch retry TASK takes it up again; orch skip TASK --close counts it as done", uncharged, neutral, untouched, goesOn, ExitNeedsYou},
 		{LandedElsewhere, "another clone with this tracker has closed the task, and the epic branch here does not have its work",
 			"git fetch CLONE epic/EPIC, then orch epic merge EPIC FETCH_HEAD; or orch retry TASK does it again here; or orch skip TASK --close counts it as done without the work", uncharged, neutral, untouched, goesOn, ExitNeedsYou},
 		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, a git that was killed, a file that git cannot read, a folder of objects that cannot be written, or a reference that could not be locked",
