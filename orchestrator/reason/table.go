@@ -82,6 +82,8 @@ func All() []Row {
 			"look at it in the tracker; orch retry TASK gives it back to orch; where the epic is missing, orch doctor", uncharged, neutral, untouched, goesOn, ExitNeedsYou},
 		{TrackerDown, "the tracker does not answer",
 			"orch doctor", uncharged, neutral, untouched, goesOn, ExitFailed},
+		{TrackerDamaged, "the file of the embedded tracker cannot be read, or has no task: a line that is cut, written twice, from a merge or no text, or no plain file",
+			"mend the line that is named, or bring the file back from a backup", uncharged, neutral, untouched, goesOn, ExitNotReady},
 		{Orphaned, "an attempt whose orch is gone",
 			"orch run EPIC picks it up", uncharged, neutral, blocked, goesOn, ExitFailed},
 		{Skipped, "the task is set aside: a person has skipped it, or it was closed in the tracker without its work",

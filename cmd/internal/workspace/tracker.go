@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -101,10 +100,10 @@ func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err e
 	if e.Issues, err = e.Tracker.Survey(ctx); err != nil {
 		return e, TrackerError(err)
 	}
-	e.Issue, err = epic.FindEpic(e.Issues, id)
-	if file, ok := e.Tracker.(*beads.File); ok && err != nil {
-		err = cmp.Or(file.Empty(), err)
+	if fault := w.TrackerFault(e.Issues, nil, id); fault != nil {
+		return e, fault.Err
 	}
+	e.Issue, err = epic.FindEpic(e.Issues, id)
 	return e, err
 }
 
