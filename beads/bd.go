@@ -163,6 +163,9 @@ func (b *BD) call(ctx context.Context, stdin []byte, args ...string) (command.Re
 		if strings.Contains(string(res.Stderr), "exclusive lock") && sleep(ctx, 250*time.Millisecond) {
 			continue // bd 1.0.0 does not wait for its lock by itself
 		}
+		if errors.Is(context.Cause(ctx), context.DeadlineExceeded) { // what it has printed so far tells nothing
+			return res, &CallError{Args: args, Said: "it did not answer in time", Err: err}
+		}
 		return res, &CallError{Args: args, Said: errorText(ctx, res), Err: err}
 	}
 }

@@ -61,11 +61,11 @@ func execute(ctx context.Context, a *app) int {
 	root.SetIn(p.Stdin)
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
-	if err := root.ExecuteContext(ctx); err != nil {
+	if c, err := root.ExecuteContextC(ctx); err != nil {
 		if strings.HasPrefix(err.Error(), "if any flags in the group") { // cobra's words for flags that do not go together
 			err = cli.Usage("%s", err)
 		}
-		a.App.JSON = a.App.JSON || asksJSON(p.Args)
+		a.App.JSON, a.App.Lines = a.App.JSON || asksJSON(p.Args), cli.DoesPrintLines(c)
 		return explain.Report(a.App, err)
 	}
 	return cli.ExitDone

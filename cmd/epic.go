@@ -31,7 +31,7 @@ func newEpicCmd(a *app) *cobra.Command {
 longer on it, the run ends with EPIC_MOVED, and a person settles it: put the
 branch back, or take it as it is.`,
 		Args: cli.AtMost(0, "accept or restore"),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE: a.App.Group,
 	}
 	c.AddCommand(
 		&cobra.Command{

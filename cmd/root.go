@@ -30,8 +30,11 @@ func newRoot(a *app) *cobra.Command {
 			}
 			return unknownCommand(c, args[0])
 		},
-		RunE: func(*cobra.Command, []string) error { return a.intro() },
+		RunE: func(c *cobra.Command, _ []string) error { return a.intro(c) },
 		PersistentPreRunE: func(c *cobra.Command, args []string) error {
+			if err := cli.CheckValues(c); err != nil && !a.App.Served { // whose values are a model's words
+				return err
+			}
 			if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
 				return cli.Usage("-C %s: there is no such folder", dir)
 			}
@@ -54,11 +57,17 @@ func newRoot(a *app) *cobra.Command {
 		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Purge(a.App), setup.Config(a.App), newVersionCmd(a),
 		iterate.Iteration(a.App, hooks.Of), iterate.Checkpoint(a.App, hooks.Of),
 	)
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	cli.RefuseArgs(root)
 	return root
 }
 
 // intro is for a person who has only typed orch.
-func (a *app) intro() error {
+func (a *app) intro(c *cobra.Command) error {
+	if a.App.JSON {
+		return a.App.Group(c, nil)
+	}
 	fmt.Fprint(a.App.Stdout, `orch runs an epic of tasks with parallel coding agents in git worktrees.
 
   orch demo              watch it work: about 15 seconds, no account, no network

@@ -20,6 +20,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/drive"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
@@ -29,7 +30,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/slug"
@@ -129,7 +129,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	w, err := workspace.Open(ctx, a.App)
 	if err != nil {
 		a.App.TakeSignals()
-		return a.viewer.End("", drive.Outcome{}, err)
+		return a.refuse(ctx, "", epicID, err)
 	}
 	if w, err = a.putBack(ctx, w, epicID); err == nil {
 		err = trust.Start(ctx, w.Project, f.trust, startOf(ctx, w, epicID, f))
@@ -142,13 +142,28 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
 	a.App.TakeSignals() // what failed because a signal released it is not reported
-	if err != nil {
-		err = workspace.WithPromise(ctx, a.App, string(epicID), err)
-	}
-	if a.viewer != nil || err != nil {
-		return a.viewer.End(w.Home, out, err)
+	switch {
+	case err != nil:
+		return a.refuse(ctx, w.Home, epicID, err)
+	case a.viewer != nil:
+		return a.viewer.End(w.Home, out, nil)
 	}
 	return out.Say(a.App)
+}
+
+// refuse ends a command for a run that could not begin, or has failed, with the promise of its epic: LOOP_ERROR
+// where it cannot be known what that needs. home is orch's folder, "" where that is not known yet.
+func (a *app) refuse(ctx context.Context, home string, epicID epic.TaskID, err error) error {
+	err = workspace.WithPromise(ctx, a.App, string(epicID), err)
+	if e := explain.Error(err); !cli.Reported(err) && e.Promise == "" && e.Code != "USAGE" {
+		with := *e
+		with.Promise, with.Err = epic.LoopError, err
+		err = &with
+	}
+	if a.viewer != nil || cli.Reported(err) {
+		return a.viewer.End(home, drive.Outcome{}, err)
+	}
+	return drive.Failed(0, err).Say(a.App)
 }
 
 // putBack puts back what a killed run's agents have changed of the repository, before a person
@@ -516,16 +531,13 @@ func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 	doc.Tampered = show.TamperedDocument(tampered)
 	var printed bytes.Buffer
 	cli.WriteJSON(&printed, doc)
-	text := show.TamperedText(tampered, s) + show.Summary(s, sum) + promise.Format(promise.Promise{
-		Text: string(sum.Promise),
-		Context: map[string]any{
-			"session_id":        fmt.Sprintf("%s-run-%d", s.Epic, s.Run.Number),
-			"iterations":        s.Run.Iterations,
-			"issues_completed":  sum.Counts.Done,
-			"remaining_blocked": sum.Counts.Total - sum.Counts.Done,
-			"duration_minutes":  int(sum.Took.Round(time.Minute).Minutes()),
-			"reason":            sum.Reason,
-		},
-	}) + "\n"
+	text := show.TamperedText(tampered, s) + show.Summary(s, sum) + drive.PromiseText(sum.Promise, map[string]any{
+		"session_id":        fmt.Sprintf("%s-run-%d", s.Epic, s.Run.Number),
+		"iterations":        s.Run.Iterations,
+		"issues_completed":  sum.Counts.Done,
+		"remaining_blocked": sum.Counts.Total - sum.Counts.Done,
+		"duration_minutes":  int(sum.Took.Round(time.Minute).Minutes()),
+		"reason":            sum.Reason,
+	})
 	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.workspace.Invocation.Redact.String(text), Document: w.workspace.Invocation.Redact.Bytes(printed.Bytes())}
 }

@@ -31,8 +31,9 @@ exits as the run does. q or ctrl-c leaves it; the run goes on. Of an epic that
 no run drives it shows the status, and how the newest run ended.
 Before the first run it shows the status alone, and exits 0; with --json that
 is the document of orch status, in place of the lines of orch events.`,
-		Args: cli.AtMost(1, "at most one epic"),
-		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args) },
+		Args:        cli.AtMost(1, "at most one epic"),
+		Annotations: cli.PrintsLines(),
+		RunE:        func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args) },
 	}
 }
 
@@ -46,7 +47,6 @@ type viewer struct {
 }
 
 func (a *app) watch(ctx context.Context, args []string) error {
-	a.App.Lines = true
 	p, task, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err

@@ -138,11 +138,7 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 			continue
 		}
 		if t.State == Parked || t.State == Skipped {
-			code := t.Code
-			if code == "" {
-				code = "SKIPPED"
-			}
-			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s needs a person: %s", code, t.ID, t.Why))
+			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s needs a person: %s", t.Reason(), t.ID, t.Why))
 			continue
 		}
 		if why := s.trackerHold(t, now); why != "" {

@@ -85,8 +85,6 @@ func (s State) drained(p Promise) Outlook {
 func stoppedByTracker(s State, _ Counts) Outlook {
 	lost := s.tracker.lost
 	switch {
-	case lost.Code == reason.TrackerDrift:
-		return Outlook{LoopBlocked, lost.Code, lost.Reason}
 	case lost.Code != "":
 		return Outlook{LoopError, lost.Code, lost.Reason}
 	case s.trackerGivenUp() && !s.Run.Interrupt && s.tracker.code != "":

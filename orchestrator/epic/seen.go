@@ -55,7 +55,7 @@ func (s State) WithoutRun(now time.Time) State {
 }
 
 // WithoutTracker is s where the tracker's word is not known: it does not answer, with
-// [TrackerDown], or has the epic no more, with [TrackerDrift]. A later reading ends that.
+// [reason.TrackerDown], is damaged, with [reason.TrackerDamaged], or has the epic no more, with [reason.TrackerDrift]. A later reading ends that.
 func (s State) WithoutTracker(code reason.Code, why string) State {
 	if code == reason.TrackerDown {
 		why = "the tracker does not answer: " + why

@@ -89,7 +89,7 @@ func TestTrackerLost(t *testing.T) {
 	require.Equal(t, LoopDone, PromiseOf(done, noon).Promise)
 	require.Equal(t, Outlook{LoopError, reason.TrackerDown, "the tracker does not answer: bd is gone"}, PromiseOf(done.WithoutTracker(reason.TrackerDown, "bd is gone"), noon))
 	o := PromiseOf(done.WithoutTracker(reason.TrackerDrift, "it has no epic e"), noon)
-	require.Equal(t, LoopBlocked, o.Promise)
+	require.Equal(t, LoopError, o.Promise)
 	require.Equal(t, reason.TrackerDrift, o.Code)
 	back := WithSurvey(done.WithoutTracker(reason.TrackerDown, "bd is gone"), []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e")}, noon.Add(time.Second))
 	require.NotEqual(t, LoopError, PromiseOf(back, noon).Promise)

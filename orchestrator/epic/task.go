@@ -200,6 +200,14 @@ func (f TaskRetried) apply(s State, e Event) State {
 	})
 }
 
+// Reason is why the task needs a person, or has last failed; "" for neither.
+func (t *Task) Reason() reason.Code {
+	if t.Code == "" && t.State == Skipped && !t.Done() {
+		return reason.Skipped
+	}
+	return t.Code
+}
+
 // TaskSkipped is a person's word that the task is not done here.
 type TaskSkipped struct {
 	Status string `json:"status,omitempty" text:"plain"` // what the tracker is to say of it; "" leaves it as it is

@@ -23,7 +23,11 @@ const (
 	Permission    Code = "PERMISSION"
 	TrackerDrift  Code = "TRACKER_DRIFT"
 	TrackerDown   Code = "TRACKER_DOWN"
-	Orphaned      Code = "ORPHANED"
+
+	TrackerDamaged Code = "TRACKER_DAMAGED"
+
+	Orphaned Code = "ORPHANED"
+	Skipped  Code = "SKIPPED"
 
 	LandedElsewhere Code = "LANDED_ELSEWHERE"
 

@@ -41,7 +41,6 @@ func Codes() []reason.Row {
 		{"IN_THE_WAY", "something else stands where a file or folder is needed", "move it away", ready},
 		{"NAME_TOO_LONG", "a name is longer than the file system takes", "rename the folder that the repository is in", ready},
 		{"NO_TRACKER", "there is no tracker here", `bd init --stealth, or orch tasks create --type epic "..."`, ready},
-		{"TRACKER_DAMAGED", "the file of the embedded tracker cannot be read: a line that is cut, written twice, from a merge or no text, or no plain file", "mend the line that is named, or bring the file back from a backup", ready},
 		{"NO_TRACKER_PROGRAM", "the tasks are kept by a tracker whose program is not on PATH", "install it, or set workflow.tracker.kind: file", ready},
 		{"IN_OTHER_HANDS", "another session works on the task, and it alone lands it", "orch next EPIC gives this session another one", held},
 		{"ATTEMPT_LOST", "the session was away too long, so that its task was free again; what it had committed is kept", "orch next EPIC", ExitNeedsYou},

@@ -27,7 +27,7 @@ func standingOf(sum epic.Summary) standing {
 // rowOf is a task as it is shown.
 func rowOf(s epic.State, t *epic.Task, now time.Time) TaskRow {
 	last := t.Last()
-	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: s.StateOf(t, now), Reason: t.Code, Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iterations(), Guard: last.Loop.Guard},
+	row := TaskRow{TaskProgress: TaskProgress{ID: t.ID, State: s.StateOf(t, now), Reason: t.Reason(), Why: t.Why, Attempts: len(t.Attempts), Iterations: last.Iterations(), Guard: last.Loop.Guard},
 		Title: t.Title, Tracker: t.Status, Since: t.Since, Commit: t.Commit}
 	for _, r := range last.Rounds {
 		row.Scores = append(row.Scores, r.ValidationScore)
@@ -97,6 +97,6 @@ func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) N
 // LandOf is what became of a task of an epic; next is what to do now.
 func LandOf(s epic.State, p epic.Promise, t *epic.Task, now time.Time, next string) Land {
 	at := t.Last()
-	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: s.StateOf(t, now), Reason: cmp.Or(t.Code, at.Failure),
+	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: s.StateOf(t, now), Reason: cmp.Or(t.Reason(), at.Failure),
 		Feedback: at.Feedback, Files: at.Files, Next: next, Promise: p}
 }

@@ -1,6 +1,7 @@
 package drive
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -20,11 +22,11 @@ type Outcome struct {
 	Run int `json:"run"`
 	// Exit is the exit code.
 	Exit int `json:"exit"`
-	// Text is the text for a person: the summary and the promise.
+	// Text is the text for a person: the summary and the promise; of a run that has failed, the promise.
 	Text string `json:"text,omitempty"`
 	// Document is the same for a program.
 	Document json.RawMessage `json:"document,omitempty"`
-	// Error is why there is neither.
+	// Error is why there is no summary, and no document.
 	Error *Error `json:"error,omitempty"`
 }
 
@@ -52,10 +54,20 @@ func (e *Error) err() error {
 // Failed is the outcome of a command that ends with the error; run is 0 where none has begun.
 func Failed(run int, err error) Outcome {
 	o := Outcome{Run: run, Exit: explain.ExitCode(err)}
-	if !cli.Reported(err) {
-		o.Error = errorOf(explain.Error(err))
+	if cli.Reported(err) {
+		return o
+	}
+	o.Error = errorOf(explain.Error(err))
+	if o.Error.Exit != cli.ExitUsage || o.Error.Promise != "" {
+		o.Text = PromiseText(cmp.Or(o.Error.Promise, epic.LoopError), map[string]any{"reason": fmt.Sprintf("[%s] %s", o.Error.Code, o.Error.What)})
 	}
 	return o
+}
+
+// PromiseText is the block with which the output of each run ends, and of each that was refused: one promise,
+// with its context.
+func PromiseText(p epic.Promise, context map[string]any) string {
+	return promise.Format(promise.Promise{Text: string(p), Context: context}) + "\n"
 }
 
 const (
@@ -97,6 +109,9 @@ func Kept(dir string, run int) (o Outcome, ok bool) {
 // Say prints the outcome as its run would have, and is the error that a command ends with then.
 func (o Outcome) Say(a *cli.Invocation) error {
 	if o.Error != nil {
+		if !a.JSON {
+			fmt.Fprint(a.Stdout, o.Text)
+		}
 		return o.Error.err()
 	}
 	if a.JSON {

@@ -3,6 +3,7 @@ package drive_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,9 @@ func TestFailed(t *testing.T) {
 	require.NoError(t, drive.Keep(dir, drive.Failed(4, e)))
 	o, ok := drive.Kept(dir, 4)
 	require.True(t, ok)
-	require.Equal(t, e, o.Say(nil))
+	var said strings.Builder
+	require.Equal(t, e, o.Say(&cli.Invocation{Process: cli.Process{Stdout: &said}}))
+	require.Contains(t, said.String(), "LOOP_ERROR")
 	require.Equal(t, drive.Outcome{Run: 4, Exit: 7}, drive.Failed(4, cli.ExitWith(7)), "all was said")
 }
 

@@ -127,7 +127,7 @@ type worktreeFolder interface {
 
 // tasksError is for the embedded tracker's file that is not what it should be.
 func tasksError(e *beads.DamagedError, err error) *cli.Error {
-	u := &cli.Error{Code: "TRACKER_DAMAGED", What: "the file of the tasks is damaged: " + e.Error(), Exit: cli.ExitNotReady, Err: err,
+	u := &cli.Error{Code: string(reason.TrackerDamaged), What: "the file of the tasks is damaged: " + e.Error(), Exit: cli.ExitNotReady, Err: err,
 		Why: "orch guesses no task, so nothing was read from the file, and it stays as it is; work that was done is kept"}
 	if e.Line > 0 {
 		u.Fix = append(u.Fix, fmt.Sprintf("sed -n %dp %s   shows the line", e.Line, cli.Quote(e.Path)))

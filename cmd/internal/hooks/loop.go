@@ -44,26 +44,26 @@ const criterionTime = 10 * time.Minute
 func Loop(app *cli.Invocation) *cobra.Command {
 	a := loopCmd{app}
 	c := &cobra.Command{Use: "loop", Short: "a session's own loop, which ends when its criteria hold: .loop/state.json", Args: cli.AtMost(0, "a verb"),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.app.Group}
 	c.AddCommand(startCommand(a), verifyCommand(a), takeCommand(a),
-		loopVerb(a, "status", "how the loop stands", 0, func(*stophook.CriteriaLoop, []string) error { return nil }),
-		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", 1, func(l *stophook.CriteriaLoop, args []string) error { return l.CompleteStep(strings.Join(args, " ")) }),
-		loopVerb(a, "cancel", "end the loop; its progress is kept", 0, func(l *stophook.CriteriaLoop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
-		loopVerb(a, "set CRITERION true|false", "say by hand whether a criterion holds", 2, setCriterion),
+		loopVerb(a, "status", "how the loop stands", cli.AtMost(0, "no argument"), func(*stophook.CriteriaLoop, []string) error { return nil }),
+		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", cli.AtMost(1, "at most one step"), func(l *stophook.CriteriaLoop, args []string) error { return l.CompleteStep(strings.Join(args, " ")) }),
+		loopVerb(a, "cancel", "end the loop; its progress is kept", cli.AtMost(0, "no argument"), func(l *stophook.CriteriaLoop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
+		loopVerb(a, "set CRITERION true|false", "say by hand whether a criterion holds", cli.Exactly(2, "a criterion, and true or false"), setCriterion),
 	)
 	return c
 }
 
 func setCriterion(l *stophook.CriteriaLoop, args []string) error {
-	if len(args) != 2 || args[1] != "true" && args[1] != "false" {
+	if args[1] != "true" && args[1] != "false" {
 		return cli.Usage("orch loop set takes a criterion, and true or false")
 	}
 	return l.SetCriterion(args[0], args[1] == "true")
 }
 
 // loopVerb is a command that changes the loop and shows it.
-func loopVerb(a loopCmd, use, short string, most int, change func(*stophook.CriteriaLoop, []string) error) *cobra.Command {
-	return &cobra.Command{Use: use, Short: short, Args: cli.AtMost(most, "less"), RunE: func(_ *cobra.Command, args []string) error {
+func loopVerb(a loopCmd, use, short string, takes cobra.PositionalArgs, change func(*stophook.CriteriaLoop, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: takes, RunE: func(_ *cobra.Command, args []string) error {
 		return a.changeLoop(func(l *stophook.CriteriaLoop) error { return change(l, args) }, use != "status")
 	}}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
@@ -27,7 +28,7 @@ type hookCmd struct{ app *cli.Invocation }
 func Hook(app *cli.Invocation) *cobra.Command {
 	a := hookCmd{app}
 	c := &cobra.Command{Use: "hook", Short: "hooks that decide after each iteration at a task", Args: cli.AtMost(0, "a verb"),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.app.Group}
 	c.AddCommand(registerCommand(a), evaluateCommand(a),
 		hookVerb("list [TASK]", "the hooks of a task, in their order", 0, a.listHooks),
 		hookVerb("metrics [TASK]", "what hooks decided how often", 0, a.hookMetrics),
@@ -97,6 +98,7 @@ composition as JSON (--spec): {"type": "all", "hooks": [...]}, {"type": "any", .
 	c.Flags().StringVarP(&f.kind, "type", "t", "default", "which hook")
 	c.Flags().StringVar(&f.spec, "spec", "", "the whole hook as `JSON`, instead of the other flags")
 	c.Flags().StringArrayVar(&f.command, "command", nil, "the program of a command hook, one flag a word")
+	cli.TakeAnyWord(c.Flags().Lookup("command"))
 	c.Flags().StringSliceVar(&f.rules, "rules", nil, "the rules that tdd and security want passed")
 	c.Flags().IntVar(&f.max, "max", 0, "the iteration that max-iterations, security and checkpoint act at")
 	c.Flags().StringToStringVar(&f.metadata, "metadata", nil, "anything, as KEY=VALUE")
@@ -117,6 +119,13 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 	}
 	if err := spec.Check(); err != nil {
 		return hookError(err)
+	}
+	w, err := workspace.Read(ctx, a.app)
+	if err != nil {
+		return err
+	}
+	if err := w.CheckTask(ctx, task); err != nil {
+		return err
 	}
 	h := registry.Hook{ID: fmt.Sprintf("HOOK-%d-%s", a.app.Now().Unix(), strings.ToLower(rand.Text()[:6])), TaskID: task, Spec: spec, Enabled: true, Metadata: map[string]any{}}
 	for k, v := range f.metadata {

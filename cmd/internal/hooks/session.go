@@ -61,7 +61,7 @@ func InClient(a *cli.Invocation) bool {
 func Session(app *cli.Invocation) *cobra.Command {
 	a := sessionCmd{app: app}
 	c := &cobra.Command{Use: "session", Short: "bind a client's session to an epic, or let it go", Args: cli.AtMost(0, "a verb"),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.app.Group}
 	var f sessionFlag
 	bind := &cobra.Command{
 		Use:   "bind EPIC",

@@ -166,14 +166,12 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 			now.old, now.At = true, p.LastRead() // the tracker's word is that of a run, or none
 		}
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
-	case unread == nil:
-		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
-			return unreadTracker(epic.LoopBlocked, reason.TrackerDrift, err), reading{}, err
+	default:
+		if fault := w.TrackerFault(now.Issues, unread, epicID); fault != nil {
+			return unreadTracker(fault), reading{}, fault.Err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
 		err = a.lookAtBranch(ctx, w, p)
-	default:
-		return unreadTracker(epic.LoopError, reason.TrackerDown, err), reading{}, err
 	}
 	who := p.Asker(workspace.IsStopping(id), w.Config.Run.MaxParallel)
 	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
@@ -181,8 +179,8 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 }
 
 // unreadTracker is how an epic stands of which nothing is known, since the tracker does not tell.
-func unreadTracker(p epic.Promise, code reason.Code, why error) *stophook.Standing {
-	return &stophook.Standing{Outlook: epic.Outlook{Promise: p, Code: code, Reason: text.Head(why.Error())}, Unread: text.Head(why.Error())}
+func unreadTracker(f *workspace.TrackerFault) *stophook.Standing {
+	return &stophook.Standing{Outlook: epic.Outlook{Promise: epic.LoopError, Code: f.Code, Reason: f.Why}, Unread: f.Why}
 }
 
 // viewOf is [workspace.Workspace.ViewOf]. Git is asked only where there is a folder for a journal, and none in it.

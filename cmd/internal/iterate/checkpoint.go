@@ -16,7 +16,7 @@ import (
 )
 
 func checkpointCommand(a commands) *cobra.Command {
-	c := &cobra.Command{Use: "checkpoint", Short: "points that an agent can go on from: create, resume, list, expire, cleanup", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "checkpoint", Short: "points that an agent can go on from: create, resume, list, expire, cleanup", Args: cli.AtMost(0, "a verb"), RunE: a.app.Group}
 	var id string
 	resume := verb("resume", "what to go on with, from the newest checkpoint that has not expired", 1, func(ctx context.Context, args []string) error {
 		return a.read(ctx, args[0], func(log *checkpoint.Log) error {
@@ -71,7 +71,12 @@ func createCommand(a commands) *cobra.Command {
 		if life > 0 {
 			point.ExpiresAt = a.app.Now().Add(life).UTC()
 		}
-		return a.write(ctx, args[0], func(log *checkpoint.Log, _ place) error {
+		return a.write(ctx, args[0], func(log *checkpoint.Log, p place) error {
+			if p.work.Task == nil { // which orch does not drive; of those it does it knows the id
+				if err := p.workspace.CheckTask(ctx, args[0]); err != nil {
+					return err
+				}
+			}
 			made, err := log.Create(point)
 			if err != nil {
 				return err

@@ -15,17 +15,14 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
-	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
-	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/text"
-	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 func iterationCommand(a commands) *cobra.Command {
-	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "iteration", Short: "go on with a task until its work passes: start, validate, next, complete", Args: cli.AtMost(0, "a verb"), RunE: a.app.Group}
 	c.AddCommand(startCommand(a), validateCommand(a), nextCommand(a),
 		verb("complete", "end the loop: as complete, or given up where a guard or the agent has ended it", 1, func(ctx context.Context, args []string) error {
 			return a.write(ctx, args[0], func(log *checkpoint.Log, p place) error {
@@ -91,7 +88,11 @@ func verb(use, short string, args int, do func(context.Context, []string) error)
 	if !strings.Contains(use, " ") {
 		use += " TASK"
 	}
-	return &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(args), RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), args) }}
+	what := "a task"
+	if args > 1 {
+		what = fmt.Sprintf("%d arguments", args)
+	}
+	return &cobra.Command{Use: use, Short: short, Args: cli.Exactly(args, what), RunE: func(c *cobra.Command, args []string) error { return do(c.Context(), args) }}
 }
 
 func nextCommand(a commands) *cobra.Command {
@@ -174,14 +175,7 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 	if err := p.knows(rules); err != nil {
 		return err
 	}
-	issues, err := p.workspace.Survey(ctx)
-	if err != nil {
-		return workspace.TrackerError(err)
-	}
-	if _, known := tracker.NewIndex(issues).Issue(task); !known {
-		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{p.workspace.TasksCommand() + " list"}}
-	}
-	return nil
+	return p.workspace.CheckTask(ctx, task)
 }
 
 // listedRules are those of a file; none where there is none.

@@ -16,7 +16,7 @@ import (
 // Config is the command orch config.
 func Config(a *cli.Invocation) *cobra.Command {
 	c := &cobra.Command{Use: "config", Short: "the settings in project.yaml, key workflow", Args: cli.AtMost(0, "a verb"),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.Group}
 	c.AddCommand(&cobra.Command{
 		Use:   "explain [KEY]",
 		Short: "each setting, its value, and where that comes from",

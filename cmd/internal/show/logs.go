@@ -167,10 +167,11 @@ func Events(a *cli.Invocation) *cobra.Command {
 	var follow bool
 	var since int64
 	c := &cobra.Command{
-		Use:   "events [EPIC|TASK]",
-		Short: "the journal: each decision with its reason, as JSON lines",
-		Args:  cli.AtMost(1, "at most one epic or task"),
-		RunE:  func(c *cobra.Command, args []string) error { return events(c.Context(), a, args, since, follow) },
+		Use:         "events [EPIC|TASK]",
+		Short:       "the journal: each decision with its reason, as JSON lines",
+		Args:        cli.AtMost(1, "at most one epic or task"),
+		Annotations: cli.PrintsLines(),
+		RunE:        func(c *cobra.Command, args []string) error { return events(c.Context(), a, args, since, follow) },
 	}
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what comes")
 	c.Flags().Int64Var(&since, "since", 0, "only records after this `number`")
@@ -178,7 +179,6 @@ func Events(a *cli.Invocation) *cobra.Command {
 }
 
 func events(ctx context.Context, a *cli.Invocation, args []string, since int64, follow bool) error {
-	a.Lines = true
 	p, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err

@@ -245,7 +245,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 	}
 	for _, t := range stuck {
 		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.FormatDuration(now.Sub(t.Since)))
-		fmt.Fprintf(b, "      why   [%s] %s\n", cmp.Or(string(t.Code), "SKIPPED"), text.Clause(t.Why, 1000))
+		fmt.Fprintf(b, "      why   [%s] %s\n", t.Reason(), text.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
 		}
@@ -365,8 +365,8 @@ func (p page) taskText(id epic.TaskID, now time.Time) string {
 	if body, ok := p.waitingText(t, now); ok {
 		fmt.Fprintf(&b, "  waits   %s\n", body)
 	}
-	if t.Code != "" {
-		fmt.Fprintf(&b, "  why     [%s] %s\n", t.Code, text.Clause(t.Why, 1000))
+	if code := t.Reason(); code != "" {
+		fmt.Fprintf(&b, "  why     [%s] %s\n", code, text.Clause(t.Why, 1000))
 	}
 	for _, a := range t.Attempts {
 		end := cmp.Or(string(a.Failure), "under way")

@@ -148,7 +148,7 @@ func closeCommand(a tasksCmd) *cobra.Command {
 }
 
 func depCommand(a tasksCmd) *cobra.Command {
-	c := &cobra.Command{Use: "dep", Short: "what waits for what", Args: cli.AtMost(0, "a verb"), RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c := &cobra.Command{Use: "dep", Short: "what waits for what", Args: cli.AtMost(0, "a verb"), RunE: a.app.Group}
 	var kind string
 	add := &cobra.Command{Use: "add ID ON", Short: "ID waits for ON", Args: cli.Exactly(2, "two ids")}
 	add.Flags().StringVarP(&kind, "type", "t", "blocks", "blocks, parent-child, related, ...")

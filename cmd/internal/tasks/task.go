@@ -26,7 +26,7 @@ type taskCmd struct{ app *cli.Invocation }
 func Task(app *cli.Invocation) *cobra.Command {
 	a := taskCmd{app}
 	c := &cobra.Command{Use: "task", Short: "one task of the tracker here: get, update, store its work product", Args: cli.AtMost(0, "a verb"),
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+		RunE: a.app.Group}
 	get := &cobra.Command{Use: "get ID", Short: "all of one task", Args: cli.Exactly(1, "a task"), RunE: func(c *cobra.Command, args []string) error { return a.get(c.Context(), args[0]) }}
 	var status, note string
 	update := &cobra.Command{Use: "update ID", Short: "say where a task stands: open, in_progress or blocked, with a note", Args: cli.Exactly(1, "a task"),

@@ -28,7 +28,7 @@ func Tasks(app *cli.Invocation) *cobra.Command {
 		Use:   "tasks",
 		Short: "the embedded tracker: .beads/issues.jsonl, in beads' own format",
 		Args:  cli.AtMost(0, "a verb"),
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		RunE:  a.app.Group,
 	}
 	c.AddCommand(createCommand(a), listCommand(a), readyCommand(a), showCommand(a), updateCommand(a),
 		closeCommand(a), depCommand(a), importCommand(a), exportCommand(a))

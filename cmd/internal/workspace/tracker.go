@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -101,10 +100,10 @@ func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err e
 	if e.Issues, err = e.Tracker.Survey(ctx); err != nil {
 		return e, TrackerError(err)
 	}
-	e.Issue, err = epic.FindEpic(e.Issues, id)
-	if file, ok := e.Tracker.(*beads.File); ok && err != nil {
-		err = cmp.Or(file.Empty(), err)
+	if fault := w.TrackerFault(e.Issues, nil, id); fault != nil {
+		return e, fault.Err
 	}
+	e.Issue, err = epic.FindEpic(e.Issues, id)
 	return e, err
 }
 
@@ -133,6 +132,18 @@ func (w *Workspace) Issue(ctx context.Context, task string) (tracker.Issue, bool
 		return tracker.Issue{}, false
 	}
 	return tracker.NewIndex(issues).Issue(task)
+}
+
+// CheckTask fails with NOT_FOUND where the tracker does not know a task, and with a [TrackerError].
+func (w *Workspace) CheckTask(ctx context.Context, task string) error {
+	issues, err := w.Survey(ctx)
+	if err != nil {
+		return TrackerError(err)
+	}
+	if _, known := tracker.NewIndex(issues).Issue(task); !known {
+		return &cli.Error{Code: "NOT_FOUND", What: "the tracker knows no task " + epic.TaskID(task).String(), Exit: cli.ExitNotFound, Fix: []string{w.TasksCommand() + " list"}}
+	}
+	return nil
 }
 
 // TrackerError is the error of a tracker that does not answer; one that says by itself what

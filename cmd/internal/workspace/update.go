@@ -1,15 +1,18 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
+	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -109,10 +112,63 @@ func (p *EpicView) refresh(ctx context.Context) {
 const MaxReadingAge = 10 * time.Minute
 
 // MayUseEarlierReading reports whether an earlier reading stands in for a tracker that failed with err: not for
-// one whose program is not there.
+// one whose program is not there, or whose file is damaged: that is its answer.
 func MayUseEarlierReading(err error) bool {
-	var gone *cli.Error
-	return err != nil && !errors.As(err, &gone)
+	var (
+		gone    *cli.Error
+		damaged *beads.DamagedError
+	)
+	return err != nil && !errors.As(err, &gone) && !errors.As(err, &damaged)
+}
+
+// TrackerFault is why a tracker's answer does not tell how an epic stands.
+type TrackerFault struct {
+	// Code is TRACKER_DOWN, TRACKER_DAMAGED or TRACKER_DRIFT.
+	Code reason.Code
+	// Why is the same in a clause.
+	Why string
+	// Err is what it comes from.
+	Err error
+}
+
+// TrackerFault judges a tracker's result, issues or err, for an epic; nil where it has the epic. All who ask the
+// tracker for one go by it.
+func (w *Workspace) TrackerFault(issues []tracker.Issue, err error, id epic.TaskID) *TrackerFault {
+	if err == nil {
+		if _, err = epic.FindEpic(issues, id); err == nil {
+			return nil
+		}
+		if len(issues) == 0 { // an empty tracker is none, and no reason to be done
+			err = cmp.Or(w.emptyFile(), err)
+		}
+	}
+	var (
+		missing *epic.ErrNotEpic
+		damaged *beads.DamagedError
+	)
+	switch {
+	case errors.As(err, &missing) && !journal.Begun(w.EpicDir(id)):
+		return &TrackerFault{reason.TrackerDrift, text.Head(err.Error()), err}
+	case errors.As(err, &missing):
+		why := "the tracker has no epic " + id.String() + " any more"
+		return &TrackerFault{reason.TrackerDrift, why, &cli.Error{Code: string(reason.TrackerDrift), What: why, Exit: cli.ExitNeedsYou, Err: err, Promise: epic.LoopError,
+			Fix: []string{"bring the tracker back that had it; orch doctor", w.TasksCommand() + " list"}}}
+	case errors.As(err, &damaged):
+		return &TrackerFault{reason.TrackerDamaged, text.Head(explain.Error(err).What), err}
+	}
+	return &TrackerFault{reason.TrackerDown, text.Head(err.Error()), err}
+}
+
+// emptyFile is the error of an embedded tracker without any task; nil where it is none, or its file is not there.
+func (w *Workspace) emptyFile() error {
+	if w.trackerKind().name != "file" {
+		return nil
+	}
+	f, err := w.Files()
+	if err != nil {
+		return nil
+	}
+	return f.Empty()
 }
 
 // ApplySurvey brings the view up to date with the tracker's result: issues, or err. late says that it had no
@@ -120,21 +176,16 @@ func MayUseEarlierReading(err error) bool {
 // by one that had no time.
 func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
 	now := p.Workspace.Invocation.Now()
-	if err == nil {
-		_, err = epic.FindEpic(issues, p.State.Epic) // an empty tracker is none, and no reason to be done
-	}
-	var missing *epic.ErrNotEpic
+	fault := p.Workspace.TrackerFault(issues, err, p.State.Epic)
 	switch {
-	case err == nil:
+	case fault == nil:
 		p.State, p.Read = epic.WithSurvey(p.State, issues, now), now
 		return
-	case errors.As(err, &missing):
-		p.State = p.State.WithoutTracker(reason.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
 	case MayUseEarlierReading(err) && !p.State.ReadAt().IsZero() && now.Sub(p.LastRead()) <= MaxReadingAge && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
 	default:
-		p.State = p.State.WithoutTracker(reason.TrackerDown, text.Head(err.Error()))
+		p.State = p.State.WithoutTracker(fault.Code, fault.Why)
 	}
-	p.ReadWhy = text.Head(err.Error())
+	p.ReadWhy = fault.Why
 }
 
 // LastRead is when a run or a short command last read the tracker, as far as the journal tells: a run that
