@@ -203,7 +203,7 @@ func fallbackEvents(d epic.Decision) []epic.Event {
 	case epic.Gate, epic.Move:
 		return []epic.Event{{Fact: epic.LandingLost{}, Reason: why}}
 	case epic.Survey, epic.Write:
-		return []epic.Event{{Fact: epic.TrackerFailed{}, Reason: why}}
+		return []epic.Event{{Fact: epic.TrackerFailed{Write: d.Act == epic.Write}, Reason: why}}
 	case epic.CheckBase:
 		return []epic.Event{{Fact: epic.BaseChecked{Output: why}}}
 	case epic.Clean:

@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -17,7 +18,7 @@ func (x *dispatch) survey(ctx context.Context, s epic.State) []epic.Event {
 	began := x.Now()
 	issues, err := x.Tracker.Survey(ctx)
 	if err != nil {
-		return []epic.Event{trackerFailed(err)}
+		return []epic.Event{trackerFailed(err, false)}
 	}
 	if _, err := epic.FindEpic(issues, x.Epic); err != nil {
 		return []epic.Event{{Fact: epic.TrackerFailed{}, Reason: err.Error()}}
@@ -50,14 +51,14 @@ func (x *dispatch) writeTracker(ctx context.Context, s epic.State, changes []tra
 		switch e := x.tip.look(ctx, s); e.Fact.(type) { // closed means landed, and still there
 		case epic.TipSeen:
 		case epic.MachineFailed:
-			return []epic.Event{{Fact: epic.TrackerFailed{}, Code: reason.Machine, Reason: e.Reason}}
+			return []epic.Event{{Fact: epic.TrackerFailed{Write: true}, Code: reason.Machine, Reason: e.Reason}}
 		default:
 			return []epic.Event{{Fact: epic.TrackerWritten{}}, e}
 		}
 	}
 	outcomes, err := x.Tracker.Apply(ctx, s.Run.Limits.Actor, changes)
 	if err != nil {
-		return []epic.Event{trackerFailed(err)}
+		return []epic.Event{trackerFailed(err, true)}
 	}
 	var written epic.TrackerWritten
 	var filed []epic.Event
@@ -72,10 +73,10 @@ func (x *dispatch) writeTracker(ctx context.Context, s epic.State, changes []tra
 	return append([]epic.Event{{Fact: written}}, filed...)
 }
 
-// trackerFailed is the answer when the tracker gave none.
-func trackerFailed(err error) epic.Event {
-	e := epic.Event{Fact: epic.TrackerFailed{}, Reason: err.Error()}
-	if _, ok := fault.Machine(err); ok {
+// trackerFailed is the answer when the tracker gave none. That a file of it may not be written is the machine's fault.
+func trackerFailed(err error, write bool) epic.Event {
+	e := epic.Event{Fact: epic.TrackerFailed{Write: write}, Reason: err.Error()}
+	if _, ok := fault.Machine(err); ok || write && errors.Is(err, fs.ErrPermission) {
 		e.Code = reason.Machine
 	}
 	return e

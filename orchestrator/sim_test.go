@@ -169,7 +169,7 @@ func (w *world) write(changes []tracker.Change) []Event {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.chance(10) || w.mute >= 0 && len(w.landed) >= w.mute {
-		return []Event{{Fact: TrackerFailed{}, Reason: "no answer"}}
+		return []Event{{Fact: TrackerFailed{Write: true}, Reason: "no answer"}}
 	}
 	var written TrackerWritten
 	var filed []Event

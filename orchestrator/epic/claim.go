@@ -98,14 +98,29 @@ func (s State) claiming(t *Task) (tracker.Change, bool) {
 // epicChange is what the tracker has to be told of the epic by now.
 func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
-	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() && !s.unjudged() {
-		return closeChange(id, "all tasks landed"), true
+	switch {
+	case s.isFinished(t):
+		return closeChange(id, "all tasks landed"), !s.tracker.stale
+	case t.Status == statusClosed && t.Written == statusClosed && s.hasOpenTask(t.ID):
+		return openChange(id), true // a task has come up since this clone has closed it
 	}
 	closedAndIdle := t.Status == statusClosed && !s.workLeft(now) && !s.queueWaits() && !slices.ContainsFunc(s.Tasks, s.leftByAnother)
 	if t.ID != s.Epic || s.epicIsOver(now) || closedAndIdle {
 		return tracker.Change{}, false
 	}
 	return s.claiming(t)
+}
+
+// isFinished reports whether all below the epic is done, and the tracker is to say so.
+func (s State) isFinished(t *Task) bool {
+	return t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() && !s.unjudged()
+}
+
+// hasOpenTask reports whether a task below the epic, which agents are given, is not done.
+func (s State) hasOpenTask(epic TaskID) bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool {
+		return t.Dispatchable() && !t.Deleted && !t.Done() && s.below(t, epic)
+	})
 }
 
 // epicIsOver reports whether this clone has nothing more to do for the epic for now.

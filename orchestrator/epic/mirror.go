@@ -2,6 +2,7 @@ package epic
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/reason"
@@ -46,7 +47,7 @@ func (s State) change(t *Task, now *clock) (c tracker.Change, want bool) {
 	id, inWork := string(t.ID), t.Status == statusOpen || t.Status == statusInProgress
 	switch t.State {
 	case Landed:
-		return closeChange(id, closedByLanding(t.Commit)), (t.Status != statusClosed || t.ClosedByAgent) && !s.Moved.Pending() && s.passes()
+		return closeChange(id, closedByLanding(t.Commit)), s.closesLanded(t)
 	case Running, Queued, Validating:
 		if t.heldBlocked() || s.taking(t) && !now.Before(s.Cooldown) {
 			return openChange(id), true // a retried task, or one that is taken over; the claim follows
@@ -135,8 +136,13 @@ func (s State) surveyDue() time.Time {
 }
 
 // writeDue is when the tracker may be written to again; what comes up until then
-// goes along in one call.
-func (s State) writeDue() time.Time { return s.tracker.wrote.Add(minWriteInterval) }
+// goes along in one call. A run that is about to end waits only after a write that has failed.
+func (s State) writeDue(ending bool) time.Time {
+	if due := s.tracker.wrote.Add(minWriteInterval); !ending && due.After(s.tracker.writeAgain) {
+		return due
+	}
+	return s.tracker.writeAgain
+}
 
 // trackerCalls makes the next call to the tracker, one at a time.
 func trackerCalls(s State, now *clock) []Decision {
@@ -151,10 +157,39 @@ func trackerCalls(s State, now *clock) []Decision {
 	switch {
 	case s.tracker.read.IsZero(), s.confirming(), !now.Before(s.surveyDue()) && s.Run.Drain == "":
 		return decideOne(Survey, Event{Fact: TrackerBusy{}})
-	case len(changes) > 0 && (quiet || !now.Before(s.writeDue())):
-		return []Decision{{Event: Event{Fact: TrackerBusy{}}, Act: Write, Changes: changes}}
-	case len(changes) == 0 && quiet && s.tracker.stale && s.Run.Drain == "":
+	case quiet && s.mustRead() && (len(changes) == 0 || s.closesEpic()):
 		return decideOne(Survey, Event{Fact: TrackerBusy{}}) // nothing is over before the tracker says so
+	case len(changes) > 0 && !now.Before(s.writeDue(quiet)):
+		return []Decision{{Event: Event{Fact: TrackerBusy{}}, Act: Write, Changes: changes}}
 	}
 	return nil
+}
+
+// mustRead reports whether the tracker is to be read once more before the run ends, since something has happened
+// after it was: somebody may have added a task. A run that takes no more work, and leaves some, is not done whatever
+// the tracker says.
+func (s State) mustRead() bool {
+	return s.tracker.stale && (s.Run.Drain == "" || s.noneLeft() || s.closesEpic())
+}
+
+// noneLeft reports whether all tasks that agents are given are done.
+func (s State) noneLeft() bool {
+	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Dispatchable() && !t.Deleted && !t.Done() })
+}
+
+// closesEpic reports whether an epic is to be closed in the tracker, as soon as a reading has found nothing new.
+func (s State) closesEpic() bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Epic && !t.External && !t.Deleted && s.isFinished(t) })
+}
+
+// untold reports whether the tracker has yet to be told of work that has landed.
+func (s State) untold() bool {
+	return slices.ContainsFunc(s.Tasks, func(t *Task) bool {
+		return t.Dispatchable() && !t.Deleted && s.closesLanded(t) && s.tracker.refused[refusal{t.ID, string(tracker.Close)}] == ""
+	})
+}
+
+// closesLanded reports whether the task has landed, and the tracker is to be told so.
+func (s State) closesLanded(t *Task) bool {
+	return t.State == Landed && (t.Status != statusClosed || t.ClosedByAgent) && !s.Moved.Pending() && s.passes()
 }

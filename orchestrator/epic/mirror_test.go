@@ -1,6 +1,7 @@
 package epic_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,9 @@ func TestMirror(t *testing.T) {
 		"a running task is claimed":      {[]Node{open("e.1")}, []Event{startOf("e.1", 1)}, []string{"e.1 claim"}},
 		"one that is claimed is not":     {[]Node{mine}, []Event{startOf("e.1", 1)}, nil},
 		"a landed task is closed":        {[]Node{open("e.1"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, landedOne, []string{"e.1 close"}},
-		"and with the last one the epic": {[]Node{open("e.1")}, landedOne, []string{"e close", "e.1 close"}},
+		"not the epic before it is read": {[]Node{open("e.1")}, landedOne, nil},
+		"and with the last one the epic": {[]Node{open("e.1")}, append(slices.Clone(landedOne), Event{Fact: TrackerRead{}}), []string{"e close", "e.1 close"}},
+		"unless a task has come up":      {[]Node{open("e.1")}, append(slices.Clone(landedOne), Event{Fact: DrainStarted{}, Code: reason.Interrupted}, Event{Fact: TrackerRead{Nodes: []Node{open("e.2")}}}), []string{"e.1 close"}},
 		"a parked task is blocked":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.Question}}, []string{"e.1 blocked"}},
 		"what a person changed is left as it is": {[]Node{open("e.1")}, []Event{startOf("e.1", 1),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "deferred"}), endOf("e.1", 1, AgentEnded{End: EndedStopped})}, []string{"e open"}},

@@ -64,12 +64,14 @@ func (s State) mirrorSettled(now *clock) bool {
 	if s.trackerGivenUp() {
 		return true
 	}
-	return !s.tracker.read.IsZero() && len(s.changes(now)) == 0 && (!s.tracker.stale || s.Run.Drain != "")
+	return !s.tracker.read.IsZero() && len(s.changes(now)) == 0 && !s.mustRead()
 }
 
-// trackerGivenUp reports whether the tracker has failed so often that the run ends without it.
+// trackerGivenUp reports whether the tracker has failed so often, to be read or to be written to, that the run ends
+// without it.
 func (s State) trackerGivenUp() bool {
-	return s.tracker.failures >= maxTrackerFailures || s.Run.Interrupt && s.tracker.failures > 0
+	n := max(s.tracker.failures, s.tracker.unwritten)
+	return n >= maxTrackerFailures || s.Run.Interrupt && n > 0
 }
 
 // finish ends the run.

@@ -1,6 +1,7 @@
 package epic
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,12 +88,12 @@ func stoppedByTracker(s State, _ Counts) Outlook {
 	switch {
 	case lost.Code != "":
 		return Outlook{LoopError, lost.Code, lost.Reason}
-	case s.trackerGivenUp() && !s.Run.Interrupt && s.tracker.code != "":
-		return Outlook{LoopError, s.tracker.code, s.tracker.why}
-	case s.trackerGivenUp() && !s.Run.Interrupt:
-		return Outlook{LoopError, reason.TrackerDown, "the tracker does not answer: " + s.tracker.why}
+	case s.trackerGivenUp() && (!s.Run.Interrupt || s.noneLeft()):
+		return Outlook{LoopError, cmp.Or(s.tracker.code, reason.TrackerDown), s.tracker.why}
 	case Promise(s.Run.Promise) == LoopError && s.Run.Drain == "" && !s.tracker.read.After(s.Run.Ended):
-		return Outlook{LoopError, reason.TrackerDown, fmt.Sprintf("the tracker did not answer, and run %d ended for it", s.Run.Number)}
+		return Outlook{LoopError, cmp.Or(s.tracker.code, reason.TrackerDown), fmt.Sprintf("the tracker did not answer, and run %d ended for it", s.Run.Number)}
+	case Promise(s.Run.Promise) == LoopError && (s.untold() || s.closesEpic()):
+		return Outlook{LoopError, cmp.Or(s.tracker.code, reason.TrackerDown), fmt.Sprintf("the tracker has yet to be told what has landed: run %d could not write to it", s.Run.Number)}
 	}
 	return Outlook{}
 }
@@ -122,6 +123,8 @@ func stoppedAtEnd(s State, c Counts) Outlook {
 		return Outlook{}
 	case c.Total == 0 && gone > 0:
 		return Outlook{LoopBlocked, reason.TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", gone)}
+	case s.untold():
+		return Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the tracker has yet to be told", c.Total)}
 	case c.Total == 0:
 		return Outlook{LoopDone, "", "the epic has no tasks"}
 	case s.unjudged() && s.Run.Drain == reason.BaseRed:

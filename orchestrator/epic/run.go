@@ -144,8 +144,11 @@ func (f RunEnded) apply(s State, e Event) State {
 		return s.Looked()
 	}
 	s.Run.Ended, s.Run.Promise = e.At, string(f.Promise)
-	if f.Promise == LoopDone {
+	switch {
+	case f.Promise == LoopDone:
 		s.Done = s.Tip
+	case f.Promise == LoopError:
+		s.tracker.code, s.tracker.why = e.Code, e.Reason // as a replay, which has no more of it, knows it
 	}
 	return s
 }
@@ -223,6 +226,7 @@ func (DrainStarted) apply(s State, e Event) State {
 	if s.Run.Drain == "" {
 		s.Run.Drain, s.Run.DrainWhy = e.Code, e.Reason
 	}
+	s.tracker.stale = true // it is read no more until the run ends
 	return s
 }
 

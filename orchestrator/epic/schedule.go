@@ -266,7 +266,7 @@ func (s State) takesUp(now *clock) bool {
 	switch {
 	case s.Run.Drain != "", s.Run.Paused, !s.Run.Mode.starts():
 		return false
-	case s.tracker.read.IsZero(), s.tracker.failures >= maxTrackerFailures:
+	case s.tracker.read.IsZero(), s.trackerGivenUp():
 		return false
 	case now.Before(s.Cooldown):
 		return false

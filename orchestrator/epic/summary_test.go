@@ -1,6 +1,7 @@
 package epic_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 func TestSummarize(t *testing.T) {
 	t.Parallel()
 	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.Question}}
+	told := Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Kind: "close", Status: "closed"}}}}
 	tests := map[string]struct {
 		nodes   []Node
 		events  []Event
@@ -21,10 +23,11 @@ func TestSummarize(t *testing.T) {
 		code    reason.Code
 		reason  string
 	}{
-		"all closed":              {[]Node{open("e.1")}, landedOne, LoopDone, "", "all 1 tasks closed"},
+		"all closed":              {[]Node{open("e.1")}, append(slices.Clone(landedOne), told), LoopDone, "", "all 1 tasks closed"},
+		"landed, and untold":      {[]Node{open("e.1")}, landedOne, LoopContinue, "", "all 1 tasks closed; the tracker has yet to be told"},
 		"no tasks":                {nil, nil, LoopDone, "", "the epic has no tasks"},
 		"interrupted":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked by interrupt"}}, LoopContinue, reason.Interrupted, "asked by interrupt"},
-		"interrupted at the last": {[]Node{open("e.1")}, append(append([]Event{}, landedOne...), Event{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
+		"interrupted at the last": {[]Node{open("e.1")}, append(slices.Clone(landedOne), told, Event{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
 		"one asks":                {[]Node{open("e.1"), open("e.2", "e.1")}, parked, LoopBlocked, "", "0 of 2 tasks closed; the rest needs a person"},
 		"one asks, one is ready":  {[]Node{open("e.1"), open("e.2")}, parked, LoopContinue, "", "0 of 2 tasks closed; 1 ready"},
 		"one runs":                {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, LoopContinue, "", "0 of 2 tasks closed; 1 running"},

@@ -19,11 +19,15 @@ type trackerState struct {
 	wrote    time.Time     // the newest answer to a write
 	cost     time.Duration // of the newest survey
 	stale    bool          // something was written, landed or ended since
-	failures int           // in a row
+	failures int           // in a row, of calls that were not writes
 	notYet   time.Time
 	code     reason.Code // of the newest failure, where it is known
-	claimed  bool        // the epic was ours in this run
-	reopened bool        // the epic was opened to be claimed, and not read since it was
+
+	unwritten  int       // writes that have failed, in a row; a reading says nothing of them
+	writeAgain time.Time // the next try
+
+	claimed  bool // the epic was ours in this run
+	reopened bool // the epic was opened to be claimed, and not read since it was
 	why      string
 	lost     Outlook            // why its word is not known, for somebody who only looks; its Reason is "" where it is
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
@@ -48,13 +52,26 @@ func (TrackerBusy) apply(s State, _ Event) State {
 }
 
 // TrackerFailed says that the tracker did not answer.
-type TrackerFailed struct{ anyTime }
+type TrackerFailed struct {
+	anyTime
+	Write bool `json:"write,omitempty"` // it was to be written to
+}
 
-func (TrackerFailed) apply(s State, e Event) State {
+func (f TrackerFailed) apply(s State, e Event) State {
 	s.tracker.busy = false
-	s.tracker.failures++
 	s.tracker.code, s.tracker.why = e.Code, e.Reason
-	s.tracker.notYet = e.At.Add(trackerBackOff << min(s.tracker.failures-1, 5))
+	if e.Code == "" {
+		s.tracker.why = "the tracker does not answer: " + e.Reason
+	}
+	again := func(failures int) time.Time { return e.At.Add(trackerBackOff << min(failures-1, 5)) }
+	if f.Write {
+		s.tracker.unwritten++
+		s.tracker.writeAgain = again(s.tracker.unwritten)
+		s.tracker.why = "the tracker cannot be written to: " + e.Reason
+		return s
+	}
+	s.tracker.failures++
+	s.tracker.notYet = again(s.tracker.failures)
 	return s
 }
 
@@ -75,6 +92,7 @@ type TrackerWritten struct {
 
 func (f TrackerWritten) apply(s State, e Event) State {
 	s.tracker.busy, s.tracker.failures, s.tracker.stale, s.tracker.wrote = false, 0, true, e.At
+	s.tracker.unwritten, s.tracker.writeAgain = 0, time.Time{}
 	s.tip.fresh = false
 	for _, w := range f.Wrote {
 		if w.ID == s.Epic && w.Refused == "" && w.Kind == string(tracker.SetStatus) && w.Status == statusOpen && s.Run.Limits.TakeOver && !s.tracker.claimed {
@@ -166,6 +184,9 @@ func (f TrackerRead) leavesEpic(epic TaskID, actor string) bool {
 // reconcile brings a task's state in line with what a person did in the tracker, which said was before.
 // What the tracker has from us (Written) is no news. With alone no other clone can have written any of it.
 func (t *Task) reconcile(was Node, actor string, alone bool, at time.Time) {
+	if t.Epic && t.Status != t.Written {
+		t.Written = ""
+	}
 	if !t.Dispatchable() || t.Status == t.Written && t.Written != "" {
 		return
 	}
