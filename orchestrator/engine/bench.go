@@ -46,6 +46,9 @@ type Names struct {
 type Harvest struct {
 	// Head is its newest work, which the attempt's branch now points at; the base when there is none.
 	Head object.Commit
+	// Gone is the folder that is not there any more: the worktree, or git's record of it; "" none is
+	// missing. Head is then what was committed, and whether there was more is not known.
+	Gone string
 	// Salvaged says that uncommitted work was committed by orch.
 	Salvaged bool
 	// Unmerged are paths with conflict entries, with conflict markers while a merge is under

@@ -19,15 +19,29 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 		blameMachine(w, "looking at its work", err)
 		return fmt.Errorf("looking at its work: %w", err)
 	}
+	if w.Gone != "" {
+		t.sayGone(w)
+	}
 	switch {
-	case w.TooLarge != "", w.Changed && (w.End != epic.EndedItself || t.Abandon):
+	case w.TooLarge != "", w.Changed && (w.Gone != "" || w.End != epic.EndedItself || t.Abandon):
 		if err := t.e.Bench.Attic(ctx, string(t.Task), t.Number, w.Head); err != nil {
 			t.reportUnsaved(w, err)
 		}
-	case !w.Changed && w.End == epic.EndedItself:
+	case !w.Changed && w.End == epic.EndedItself && w.Gone == "":
 		w.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return nil
+}
+
+// sayGone says that the worktree was gone, and where what was committed in it is.
+func (t *turn) sayGone(w *engine.Work) {
+	what := "its worktree was gone when the agent ended"
+	if w.Changed {
+		what += "; what it had committed is " + t.names.Attic
+	}
+	what += "; missing is " + w.Gone
+	w.Reason, w.Fast = joinClauses(what, w.Reason), false
+	w.Text = "An earlier attempt at this task was not taken: " + what + ". Leave the worktree that you are given where it is."
 }
 
 // reportUnsaved records that work which does not land could not be kept in the attic.
@@ -47,7 +61,7 @@ func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	if err != nil {
 		return err
 	}
-	w.Base, w.Head, w.Salvaged, w.Unmerged = t.Base, h.Head, h.Salvaged, h.Unmerged
+	w.Base, w.Head, w.Salvaged, w.Unmerged, w.Gone = t.Base, h.Head, h.Salvaged, h.Unmerged, h.Gone
 	if len(h.Blocking) > 0 {
 		w.Reason = joinClauses(w.Reason, "removed, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
 	}
