@@ -203,7 +203,7 @@ func parseEntries(out string) (e entries) {
 			if !slices.Contains(e.unmerged, path) {
 				e.unmerged = append(e.unmerged, path)
 			}
-		case fields[1] == "160000":
+		case fields[1] == gitlink:
 			e.links = append(e.links, path)
 		default:
 			if fields[0] != strings.ToUpper(fields[0]) {

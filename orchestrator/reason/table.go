@@ -70,6 +70,8 @@ func All() []Row {
 			"orch diff TASK, then orch land TASK --accept-protected, or orch retry TASK -m \"leave PATH as it is\"", uncharged, neutral, blocked, goesOn, ExitNeedsYou},
 		{TooLarge, "what the agent committed is over a limit of size (limits.file_size, limits.files, limits.commit_size)",
 			"orch diff TASK; raise the limit, then orch retry TASK; or orch retry TASK -m \"leave the large files out\"", charges, failure, blocked, anew, ExitNeedsYou},
+		{Embedded, "the work has a git repository of its own in it, or a commit of a submodule that its remote does not have: only a link to it would land",
+			"orch diff TASK; take out of that repository what you need, then orch retry TASK -m \"remove DIR/.git\"", charges, failure, blocked, goesOn, ExitNeedsYou},
 		{WorktreeGone, "the worktree of the attempt was not there any more when its agent ended, so that what was not committed is unknown; what was committed is kept and does not land",
 			"orch logs TASK; if you have moved the folder, take out of it what you need; orch retry TASK", charges, failure, blocked, goesOn, ExitNeedsYou},
 		{DepFailed, "it waits for a task that needs a person",
