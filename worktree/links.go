@@ -3,6 +3,7 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -86,23 +87,42 @@ func (l linked) publishes(ctx context.Context, path, commit string) (known bool,
 }
 
 // SetAside moves what Remove has refused to lose, paths below the worktree of attempt n at task, into a folder
-// beside it, which it returns. It fails where a submodule among them has its git directory in
-// that of the worktree, which goes with it, or as the file system does.
+// beside it, which it returns. The git directory of a submodule goes with it, since it is in that of the worktree.
+// It fails as the file system does.
 func (s *Store) SetAside(task string, n int, unsaved *engine.UnsavedError) (dir string, err error) {
 	names := s.Name(task, n)
 	if dir, err = s.files.MkdirTemp(s.root, "kept-"+filepath.Base(names.Dir)+"-"); err != nil {
 		return "", err
 	}
-	admin := s.linked(names.Dir).admin
 	for _, path := range unsaved.Paths {
-		from, to := filepath.Join(names.Dir, path), filepath.Join(dir, path)
-		at, err := nestedGitDir(from)
-		if rel, relErr := filepath.Rel(admin, at); err != nil || relErr == nil && filepath.IsLocal(rel) {
-			return dir, errors.Join(unsaved, err)
-		}
-		if err := errors.Join(s.files.MkdirAll(filepath.Dir(to)), s.files.Rename(from, to)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := s.setAside(s.linked(names.Dir), path, filepath.Join(dir, path)); err != nil {
 			return dir, errors.Join(unsaved, err)
 		}
 	}
 	return dir, nil
+}
+
+// setAside moves what is in path below the worktree.
+func (s *Store) setAside(l linked, path, to string) error {
+	from := filepath.Join(l.dir, path)
+	gitDir, err := nestedGitDir(from)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.files.MkdirAll(filepath.Dir(to)), s.files.Rename(from, to)); err != nil {
+		return err
+	}
+	if rel, err := filepath.Rel(l.admin, gitDir); err != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	moved := filepath.Join(to, ".git")
+	if err := errors.Join(s.files.Remove(moved), os.Rename(gitDir, moved)); err != nil {
+		return err
+	}
+	config := filepath.Join(moved, "config")
+	content, err := s.files.ReadFile(config, maxPointer)
+	if err != nil {
+		return err
+	}
+	return s.files.WriteFile(config, fmt.Appendf(content, "\n[core]\n\tworktree = %q\n", to)) // the last one counts
 }
