@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -183,7 +184,7 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 	if a.InSession && gone != "" {
 		why = gone
 	}
-	if !there {
+	if _, err := os.Lstat(fx.Store.Name(string(t.ID), a.Number).Dir); !there && !errors.Is(err, os.ErrNotExist) { // it is another's, or was never whole
 		return lostEvent(t, epic.AttemptLost{Head: a.Head}, why+"; its worktree is gone"), nil
 	}
 	return fx.salvage(ctx, t, why)

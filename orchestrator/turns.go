@@ -141,6 +141,12 @@ func endEvent(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 		e.Reason = w.TooLarge
 		f.Said = "Your work is not taken, since it is too large: " + w.TooLarge + ". Do the task without it: build products, downloads and data sets do not belong into commits."
 	}
+	if len(w.Embedded) > 0 && w.End == epic.EndedItself {
+		e.Code = reason.Embedded
+	}
+	if w.Gone != "" && (w.End == epic.EndedItself || w.End == epic.EndedCrash) {
+		e.Code = reason.WorktreeGone
+	}
 	e.Fact = f
 	return e
 }

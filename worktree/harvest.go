@@ -17,6 +17,8 @@ import (
 // the attic. When the worktree is exactly that work, its HEAD is put back on the branch and its
 // index made to match, as if the agent had committed; else both stay as they are.
 //
+// Where the worktree is gone, the work is what was committed, and the Harvest says so.
+//
 // It may be called again at any time while no process works in the worktree. It fails with
 // [git.ErrRefMoved] when one does, or as git does.
 func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit, message string) (engine.Harvest, error) {
@@ -30,7 +32,7 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 	if h.work.Head, err = s.newestWork(ctx, v, base); err != nil {
 		return engine.Harvest{}, err
 	}
-	if !l.hasAdmin() || !l.hasDir() {
+	if h.work.Gone = l.missing(); h.work.Gone != "" {
 		return h.work, h.publish(ctx)
 	}
 	err = h.harvestFiles(ctx)
@@ -81,6 +83,9 @@ func (h *harvest) harvestFiles(ctx context.Context) error {
 		return err
 	}
 	if err := h.publish(ctx); err != nil {
+		return err
+	}
+	if err := h.findEmbedded(ctx, snap.nested); err != nil {
 		return err
 	}
 	if err := h.tidy(ctx, snap); err != nil {

@@ -85,6 +85,24 @@ func TestHarvestFindsTheWork(t *testing.T) {
 		{"ignores", func(a agent) { a.Write("a.o", "1"); a.Write("build/x", "1") }, start, false, nil},
 		{"hides a change", func(a agent) { a.Git("update-index", "--assume-unchanged", "file"); a.Write("file", "2") },
 			[]string{start[0], "file=2", start[2]}, true, nil},
+		{"hides a change as if not checked out", func(a agent) {
+			a.Git("update-index", "--skip-worktree", "file")
+			a.Git("update-index", "--skip-worktree", "--assume-unchanged", "other")
+			a.Write("file", "2")
+			a.Write("other", "2")
+		}, []string{start[0], "file=2", "other=2"}, true, nil},
+		{"checks out a part", func(a agent) {
+			a.Commit("in/a", "1", "out/b", "1", "out/c", "1", "out/d/e", "1")
+			a.Git("sparse-checkout", "set", "--cone", "in")
+			require.NoDirExists(a.T, a.Dir+"/out")
+			a.Write("out/c", "2")
+			a.Write("in/a", "2")
+		}, with("in/a=2", "out/b=1", "out/c=2", "out/d/e=1"), true, nil},
+		{"checks out a part through a sparse index", func(a agent) {
+			a.Commit("in/a", "1", "out/b", "1")
+			a.Git("sparse-checkout", "set", "--cone", "--sparse-index", "in")
+			a.Write("in/a", "2")
+		}, with("in/a=2", "out/b=1"), true, nil},
 		{"switches to a branch of its own", func(a agent) { a.Git("switch", "-q", "-c", "mine"); a.Commit("new", "1"); a.Write("z", "1") },
 			with("new=1", "z=1"), true, nil},
 		{"detaches", func(a agent) { a.Git("checkout", "-q", "--detach"); a.Commit("new", "1") }, with("new=1"), false, nil},

@@ -68,6 +68,17 @@ func (l linked) hasAdmin() bool {
 	return err == nil && info.IsDir()
 }
 
+// missing is the folder that is not there, of the worktree or git's record of it; "" both are there.
+func (l linked) missing() string {
+	if !l.hasAdmin() {
+		return l.admin
+	}
+	if !l.hasDir() {
+		return l.dir
+	}
+	return ""
+}
+
 // owner is the branch that the worktree belongs to; empty when there is none, or one that is not whole.
 func (l linked) owner() string {
 	if l.admin == "" {

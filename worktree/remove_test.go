@@ -158,3 +158,25 @@ func TestAttic(t *testing.T) {
 		a.kept(c)
 	}
 }
+
+// What Remove refuses to lose is moved aside as a whole, and a submodule's git directory with it.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	lib := a.at(a.nested("lib"))
+	lib.Commit("f", "1")
+	from := newWorld(t)
+	from.Commit("f", "1")
+	a.Git("-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from.Dir, "deep/module")
+	a.at(a.Dir+"/deep/module").Git("-c", "user.name=a", "-c", "user.email=a@a", "commit", "-q", "--allow-empty", "-m", "mine")
+	var unsaved *engine.UnsavedError
+	require.ErrorAs(t, a.store.Remove(t.Context(), "t", 1, ""), &unsaved)
+	require.ElementsMatch(t, []string{"lib", "deep/module"}, unsaved.Paths)
+	dir, err := a.store.SetAside("t", 1, unsaved)
+	require.NoError(t, err)
+	require.NoError(t, a.store.Remove(t.Context(), "t", 1, ""))
+	require.NoDirExists(t, a.Dir)
+	require.Empty(t, a.at(dir+"/lib").Git("status", "--porcelain"))
+	require.Equal(t, "mine", a.at(dir+"/deep/module").Git("log", "-1", "--format=%s"))
+	require.Empty(t, a.at(dir+"/deep/module").Git("status", "--porcelain"))
+}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
@@ -32,6 +34,7 @@ type entries struct {
 	unmerged []string
 	links    []string // submodules
 	assumed  []string // marked assume-unchanged
+	skipped  []string // marked skip-worktree
 }
 
 // snapshot stores the work tree's content: everything but what is ignored or inside a nested
@@ -127,7 +130,7 @@ func (l linked) ownIndex(ctx context.Context, index string, parent git.Commit) (
 	if err == nil {
 		var have entries
 		if have, err = l.entries(ctx, index); err == nil {
-			return have, l.unassume(ctx, index, have.assumed)
+			return have, l.unhide(ctx, index, have)
 		}
 	}
 	if ctx.Err() != nil || ofMachine(err) {
@@ -158,12 +161,22 @@ func (l linked) copyIndex(from, to string) error {
 // maxIndex bounds an index, in bytes: some million files.
 const maxIndex = 1 << 30
 
-// unassume clears marks that would hide changes.
-func (l linked) unassume(ctx context.Context, index string, paths []string) error {
+// unhide clears marks that would hide changes. What is marked skip-worktree and is not there stays
+// marked, as a sparse checkout has left it out.
+func (l linked) unhide(ctx context.Context, index string, have entries) error {
+	there := slices.DeleteFunc(slices.Clone(have.skipped), func(path string) bool {
+		_, err := l.trees.Lstat(filepath.Join(l.dir, path))
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ELOOP)
+	})
+	return errors.Join(l.unmark(ctx, index, "--no-assume-unchanged", have.assumed), l.unmark(ctx, index, "--no-skip-worktree", there))
+}
+
+// unmark takes a mark from entries of the index.
+func (l linked) unmark(ctx context.Context, index, option string, paths []string) error {
 	if len(paths) == 0 {
 		return nil
 	}
-	_, err := l.git(ctx, index, zeroEnded(paths), "update-index", "--no-assume-unchanged", "-z", "--stdin")
+	_, err := l.git(ctx, index, zeroEnded(paths), "update-index", option, "-z", "--stdin")
 	return err
 }
 
@@ -176,7 +189,8 @@ func (l linked) entries(ctx context.Context, index string) (entries, error) {
 	return parseEntries(string(res.Stdout)), nil
 }
 
-// parseEntries reads "tag mode id stage TAB path NUL" records; a lower-case tag means assume-unchanged.
+// parseEntries reads "tag mode id stage TAB path NUL" records; a lower-case tag means assume-unchanged,
+// and an S of either case skip-worktree.
 func parseEntries(out string) (e entries) {
 	for record := range strings.SplitSeq(out, "\x00") {
 		meta, path, ok := strings.Cut(record, "\t")
@@ -189,10 +203,15 @@ func parseEntries(out string) (e entries) {
 			if !slices.Contains(e.unmerged, path) {
 				e.unmerged = append(e.unmerged, path)
 			}
-		case fields[1] == "160000":
+		case fields[1] == gitlink:
 			e.links = append(e.links, path)
-		case fields[0] != strings.ToUpper(fields[0]):
-			e.assumed = append(e.assumed, path)
+		default:
+			if fields[0] != strings.ToUpper(fields[0]) {
+				e.assumed = append(e.assumed, path)
+			}
+			if strings.EqualFold(fields[0], "S") {
+				e.skipped = append(e.skipped, path)
+			}
 		}
 	}
 	return e

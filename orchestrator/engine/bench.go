@@ -30,6 +30,8 @@ type Bench interface {
 	// Remove takes the worktree and the branch away once all of their content, and keep, is
 	// reachable. It fails with an [*UnsavedError] where that is not possible.
 	Remove(ctx context.Context, task string, n int, keep object.Commit) error
+	// SetAside moves what Remove has refused to lose out of the way, and says into which folder.
+	SetAside(task string, n int, unsaved *UnsavedError) (dir string, err error)
 }
 
 // Names is what an attempt's things are called.
@@ -46,6 +48,9 @@ type Names struct {
 type Harvest struct {
 	// Head is its newest work, which the attempt's branch now points at; the base when there is none.
 	Head object.Commit
+	// Gone is the folder that is not there any more: the worktree, or git's record of it; "" none is
+	// missing. Head is then what was committed, and whether there was more is not known.
+	Gone string
 	// Salvaged says that uncommitted work was committed by orch.
 	Salvaged bool
 	// Unmerged are paths with conflict entries, with conflict markers while a merge is under
@@ -56,6 +61,9 @@ type Harvest struct {
 	Ignored int
 	// Nested are git repositories below the worktree, submodules among them. Their content is not in Head.
 	Nested []string
+	// Embedded are those that keep the work from being taken: Head links to a commit of them that no remote of
+	// theirs has, or which are no submodules; or nothing else has changed, and they have what is saved nowhere.
+	Embedded []string
 	// Unread are paths that git would not take, for their names or since it may not read them.
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.

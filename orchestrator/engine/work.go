@@ -38,6 +38,8 @@ type Work struct {
 	Added    int         `json:"added,omitempty"`     // lines
 	Deleted  int         `json:"deleted,omitempty"`   // lines
 	TooLarge string      `json:"too_large,omitempty"` // over which limit of size it is, in a clause; "" none
+	Embedded []string    `json:"embedded,omitempty"`  // repositories of their own in the worktree that keep the work from being taken
+	Gone     string      `json:"gone,omitempty"`      // the folder that was missing when its work was inspected; "" none
 
 	Survivors []int `json:"survivors,omitempty"` // processes of the agent that could not be ended; normally none
 

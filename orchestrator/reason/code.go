@@ -17,6 +17,8 @@ const (
 	UsageLimit    Code = "USAGE_LIMIT"
 	Protected     Code = "PROTECTED"
 	TooLarge      Code = "TOO_LARGE"
+	Embedded      Code = "EMBEDDED_REPOSITORY"
+	WorktreeGone  Code = "WORKTREE_GONE"
 	DepFailed     Code = "DEP_FAILED"
 	DepCycle      Code = "DEP_CYCLE"
 	DepExternal   Code = "DEP_EXTERNAL"

@@ -150,7 +150,7 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 		return line{"limit", e.Task, e.Reason + "; all agents wait, the attempt does not count", true}, true
 	case a.End != epic.EndedItself:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, cmp.Or(e.Reason, string(a.End))), true}, true
-	case !a.Done():
+	case !a.Done(), e.Code != "":
 		return line{}, false // the next event tells
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true

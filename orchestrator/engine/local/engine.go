@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
@@ -75,6 +76,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 	if err := t.harvest(ctx, &w); err != nil {
 		return w, err
 	}
+	w.Reason = joinClauses(w.Reason, t.setAside)
 	t.checkMachine(context.WithoutCancel(ctx), &w, spec.Dir)
 	t.evaluate(ctx, &w)
 	if err := t.saveCheckpoint(ctx, w); err != nil {
@@ -120,11 +122,26 @@ func (t *turn) addWorktree(ctx context.Context) (what string, err error) {
 		return "", nil
 	}
 	for _, a := range t.Earlier {
-		if err := t.e.Bench.Remove(ctx, string(t.Task), a.Number, a.Head); err != nil {
+		if err := t.clear(ctx, a); err != nil {
 			return fmt.Sprintf("clearing attempt %d", a.Number), err
 		}
 	}
 	return "making the worktree", t.e.Bench.Add(ctx, string(t.Task), t.Number, t.Base)
+}
+
+// clear removes the worktree of an earlier attempt. What it has that cannot be made reachable is set aside.
+func (t *turn) clear(ctx context.Context, a engine.Earlier) error {
+	err := t.e.Bench.Remove(ctx, string(t.Task), a.Number, a.Head)
+	var unsaved *engine.UnsavedError
+	if !errors.As(err, &unsaved) || unsaved.Large {
+		return err
+	}
+	dir, err := t.e.Bench.SetAside(string(t.Task), a.Number, unsaved)
+	if err != nil {
+		return err
+	}
+	t.setAside = joinClauses(t.setAside, fmt.Sprintf("%s of attempt %d is in %s", strings.Join(unsaved.Paths[:min(len(unsaved.Paths), 5)], ", "), a.Number, dir))
+	return t.e.Bench.Remove(ctx, string(t.Task), a.Number, a.Head)
 }
 
 // notStarted is the result when the agent never ran.
@@ -176,8 +193,8 @@ func (t *turn) checkMachine(ctx context.Context, w *engine.Work, dir string) {
 
 // joinClauses puts one clause behind another, where there is one.
 func joinClauses(a, b string) string {
-	if a == "" {
-		return b
+	if a == "" || b == "" {
+		return a + b
 	}
 	return a + "; " + b
 }

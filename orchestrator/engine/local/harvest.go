@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -19,15 +20,44 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 		blameMachine(w, "looking at its work", err)
 		return fmt.Errorf("looking at its work: %w", err)
 	}
+	if w.Gone != "" {
+		t.sayGone(w)
+	}
+	if len(w.Embedded) > 0 {
+		t.sayEmbedded(w)
+	}
 	switch {
-	case w.TooLarge != "", w.Changed && (w.End != epic.EndedItself || t.Abandon):
+	case w.TooLarge != "", w.Changed && (w.Gone != "" || len(w.Embedded) > 0 || w.End != epic.EndedItself || t.Abandon):
 		if err := t.e.Bench.Attic(ctx, string(t.Task), t.Number, w.Head); err != nil {
 			t.reportUnsaved(w, err)
 		}
-	case !w.Changed && w.End == epic.EndedItself:
+	case !w.Changed && w.End == epic.EndedItself && w.Gone == "" && len(w.Embedded) == 0:
 		w.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return nil
+}
+
+// sayGone says that the worktree was gone, and where what was committed in it is.
+func (t *turn) sayGone(w *engine.Work) {
+	what := "its worktree was gone when the agent ended"
+	if w.Changed {
+		what += "; what it had committed is " + t.names.Attic
+	}
+	what += "; missing is " + w.Gone
+	w.Reason, w.Fast = joinClauses(what, w.Reason), false
+	w.Text = "An earlier attempt at this task was not taken: " + what + ". Leave the worktree that you are given where it is."
+}
+
+// sayEmbedded says which repositories keep the work from being taken, and what helps.
+func (t *turn) sayEmbedded(w *engine.Work) {
+	first := w.Embedded[0]
+	what := first + " is a git repository of its own, and nobody else would get what is in it"
+	if more := len(w.Embedded) - 1; more > 0 {
+		what += fmt.Sprintf(" (and %d more)", more)
+	}
+	w.Reason = joinClauses(what+"; its files are in "+filepath.Join(t.names.Dir, first), w.Reason)
+	w.Text = "Your work is not taken: " + what + ". Remove " + first + "/.git, so that its files are part of your commit (git rm --cached " + first + " first, where it was added); " +
+		"or make it a submodule of a repository that has the commit."
 }
 
 // reportUnsaved records that work which does not land could not be kept in the attic.
@@ -47,7 +77,7 @@ func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	if err != nil {
 		return err
 	}
-	w.Base, w.Head, w.Salvaged, w.Unmerged = t.Base, h.Head, h.Salvaged, h.Unmerged
+	w.Base, w.Head, w.Salvaged, w.Unmerged, w.Gone, w.Embedded = t.Base, h.Head, h.Salvaged, h.Unmerged, h.Gone, h.Embedded
 	if len(h.Blocking) > 0 {
 		w.Reason = joinClauses(w.Reason, "removed, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
 	}

@@ -32,6 +32,7 @@ type turn struct {
 	dir      string       // of the attempt, for briefs and logs
 	names    engine.Names
 	progress func(engine.Progress)
+	setAside string // what of earlier attempts is where, in a clause; "" nothing
 }
 
 func (e *Engine) newTurn(j engine.Job, progress func(engine.Progress)) (*turn, error) {
