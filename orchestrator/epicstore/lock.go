@@ -49,6 +49,7 @@ type FencedError struct {
 	Was  string      // the folder that was moved, with the epic's in it or being it; "" for none that was found
 	Is   string      // where that is now
 	Free bool        // nothing is at Was now
+	Lost bool        // the epic's folder was removed, and not moved, with all that was in it
 }
 
 // Error says what was taken.
@@ -163,6 +164,8 @@ func (l *Lock) fenced(what string, mine os.FileInfo) error {
 	}
 	_, err := os.Lstat(e.Was)
 	e.Free = e.Was != "" && errors.Is(err, os.ErrNotExist)
+	_, err = os.Lstat(filepath.Join(filepath.Dir(l.file.Path()), journal.File))
+	e.Lost = e.Was == "" && errors.Is(err, os.ErrNotExist)
 	return e
 }
 

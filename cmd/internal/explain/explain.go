@@ -84,6 +84,10 @@ func Error(err error) *cli.Error {
 			Why: "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since",
 			Fix: []string{back + "   puts it back",
 				"orch run " + cli.Quote(fenced.Epic) + " goes on then"}}
+	case errors.As(err, &fenced) && fenced.Lost:
+		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
+			Why: "the journal of the epic is gone; its work is in git, and this run has stopped its agents and written nothing since",
+			Fix: []string{"orch doctor --fix   has the next run find the work by git and the tracker", "orch run " + cli.Quote(fenced.Epic) + " goes on then"}}
 	case errors.As(err, &fenced):
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
