@@ -161,7 +161,7 @@ func (tx *transaction) add(i tracker.Issue) {
 // change runs edit on the tracker under its lock, and replaces the file when
 // edit has no error. It fails when the lock is not had before ctx ends.
 func (f *File) change(ctx context.Context, edit func(*transaction) error) error {
-	if err := os.MkdirAll(f.opt.Dir, 0o755); err != nil {
+	if err := os.Mkdir(f.opt.Dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) { // the repository's folder is there, or was moved
 		return fmt.Errorf("making the tasks' folder: %w", err)
 	}
 	lock := flock.New(f.opt.Dir, flock.SetFlag(os.O_RDONLY))

@@ -128,7 +128,12 @@ func (o *Orchestrator) Run(ctx context.Context, signals <-chan Request) error {
 	beside.Go(func() { o.guardHold(inner, fence) })
 	beside.Go(func() { takeRequests(inner, o.fx.Dir, requests) })
 	beside.Go(func() { forward(inner, signals, requests) })
-	return o.loop.Run(ctx)
+	err := o.loop.Run(ctx)
+	var fenced *epicstore.FencedError
+	if err != nil && errors.As(o.stillOurs(), &fenced) { // which is why, whatever failed first
+		return fenced
+	}
+	return err
 }
 
 func forward(ctx context.Context, from <-chan Request, to chan<- Request) {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -111,7 +112,7 @@ func (l linked) register(head, reason string) (err error) {
 			return err
 		}
 	}
-	if err := os.MkdirAll(filepath.Dir(l.admin), 0o777); err != nil { // git's own folder, for all worktrees
+	if err := os.Mkdir(filepath.Dir(l.admin), 0o777); err != nil && !errors.Is(err, fs.ErrExist) { // git's own folder, for all worktrees
 		return err
 	}
 	return l.common.Rename(admin, l.admin)

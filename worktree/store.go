@@ -81,7 +81,7 @@ func Open(o Options) (*Store, error) {
 	if err != nil {
 		return nil, &RootError{Root: o.Root, Reason: "is not reachable: " + err.Error()}
 	}
-	admin, err := private.Open(o.Repo.CommonDir())
+	admin, err := private.OpenThere(o.Repo.CommonDir())
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening the git directory: %w", err), files.Close())
 	}

@@ -32,7 +32,7 @@ type Product struct {
 func openParent(dir string) (*private.Dir, error) {
 	for _, part := range []string{"/orch/epics/", "/orch/iterations/"} {
 		if i := strings.LastIndex(dir, part); i > 0 {
-			return private.Open(dir[:i])
+			return private.OpenThere(dir[:i])
 		}
 	}
 	return private.OpenAbove(dir, 3)

@@ -48,6 +48,8 @@ type FencedError struct {
 	Why  string      // in a clause
 	Was  string      // the folder that was moved, with the epic's in it or being it; "" for none that was found
 	Is   string      // where that is now
+	Free bool        // nothing is at Was now
+	Lost bool        // the epic's folder was removed, and not moved, with all that was in it
 }
 
 // Error says what was taken.
@@ -153,13 +155,66 @@ func (l *Lock) Check() error {
 	return nil
 }
 
-// fenced is the error for a lock that is not the file of its name any more. Where a folder above it was moved, and is
-// still beside its old name, it says so.
+// fenced is the error for a lock that is not the file of its name any more. Where a folder above it was moved it says so,
+// if the system tells where it is, or it is still beside its old name.
 func (l *Lock) fenced(what string, mine os.FileInfo) error {
 	e := &FencedError{Epic: l.epic, Why: l.file.Path() + " " + what}
-	dir, rest := filepath.Split(l.file.Path())
+	if e.Was, e.Is = moved(l.file.Path(), opened(mine)); e.Was == "" {
+		e.findBeside(l.file.Path(), mine)
+	}
+	_, err := os.Lstat(e.Was)
+	e.Free = e.Was != "" && errors.Is(err, os.ErrNotExist)
+	_, err = os.Lstat(filepath.Join(filepath.Dir(l.file.Path()), journal.File))
+	e.Lost = e.Was == "" && errors.Is(err, os.ErrNotExist)
+	return e
+}
+
+// opened is where a file is that this process has open; "" where the system does not tell.
+func opened(file os.FileInfo) string {
+	const handles = "/proc/self/fd"
+	entries, err := os.ReadDir(handles)
+	if err != nil {
+		return "" // not Linux
+	}
+	for _, entry := range entries {
+		at := filepath.Join(handles, entry.Name())
+		if info, err := os.Stat(at); err != nil || !os.SameFile(info, file) {
+			continue
+		}
+		path, err := os.Readlink(at)
+		if there, statErr := os.Lstat(path); err == nil && statErr == nil && os.SameFile(there, file) {
+			return path
+		}
+	}
+	return ""
+}
+
+// moved says which folder was moved where, when what was at one path is at another now; "" where none was, since it is
+// the file itself.
+func moved(was, is string) (from, to string) {
+	if is == "" || was == is || filepath.Base(was) != filepath.Base(is) {
+		return "", ""
+	}
+	from, to = was, is
+	for filepath.Base(from) == filepath.Base(to) {
+		from, to = filepath.Dir(from), filepath.Dir(to)
+	}
+	if filepath.Dir(from) == filepath.Dir(to) {
+		return from, to // it has another name there
+	}
+	for from, to = was, is; filepath.Base(from) == filepath.Base(to); from, to = filepath.Dir(from), filepath.Dir(to) {
+		if _, err := os.Lstat(filepath.Dir(from)); err == nil {
+			break // it was moved out of there
+		}
+	}
+	return from, to
+}
+
+// findBeside looks for a folder above the file that was moved and is beside its old name.
+func (e *FencedError) findBeside(path string, mine os.FileInfo) {
+	dir, rest := filepath.Split(path)
 	dir = filepath.Clean(dir)
-	for range 3 { // the epic's folder, the one of all epics, and orch's
+	for range 5 { // the epic's folder, the one of all epics, orch's, git's, and the repository's
 		parent := filepath.Dir(dir)
 		entries, err := os.ReadDir(parent)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -169,12 +224,11 @@ func (l *Lock) fenced(what string, mine os.FileInfo) error {
 			is := filepath.Join(parent, entry.Name())
 			if there, err := os.Lstat(filepath.Join(is, rest)); err == nil && is != dir && os.SameFile(mine, there) {
 				e.Was, e.Is = dir, is
-				return e
+				return
 			}
 		}
 		dir, rest = parent, filepath.Join(filepath.Base(dir), rest)
 	}
-	return e
 }
 
 const holderFile = "holder.json"

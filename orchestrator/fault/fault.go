@@ -34,6 +34,10 @@ func Machine(err error) (why string, ok bool) {
 	if errors.As(err, &closed) {
 		return closed.Error(), true
 	}
+	var gone *private.GoneError
+	if errors.As(err, &gone) {
+		return gone.Error(), true
+	}
 	var refused *private.RefusedError
 	if errors.As(err, &refused) {
 		return refused.Error(), true

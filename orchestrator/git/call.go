@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -56,6 +58,10 @@ func (r *Repo) Do(ctx context.Context, c Call) (command.Result, error) {
 	env := append(slices.Concat(base, c.Env), "GIT_INDEX_FILE="+index)
 	res, err := r.start(ctx, command.Cmd{Dir: cwd, Env: env, Stdin: c.Stdin}, append(args, c.Args...)...)
 	runtime.KeepAlive(c.At)
+	var start *fs.PathError
+	if c.At == nil && c.WorkTree == "" && errors.As(err, &start) && errors.Is(err, fs.ErrNotExist) {
+		return res, &private.GoneError{Path: r.commonDir, Err: err} // with the folder that git was to run in
+	}
 	return res, r.named(dir, err)
 }
 

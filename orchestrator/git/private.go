@@ -99,7 +99,7 @@ func (p *privateDir) make() (err error) {
 	}
 	shared := sharedNames()
 	if p.from.lfs {
-		if err := os.MkdirAll(filepath.Join(p.from.commonDir, "lfs"), 0o777); err != nil {
+		if err := os.Mkdir(filepath.Join(p.from.commonDir, "lfs"), 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 		shared = append(shared, "lfs")

@@ -19,7 +19,7 @@ import (
 // Scratch makes a directory for short-lived files of orch's own, in the common directory. Its
 // name says which process made it. It fails when that cannot be written.
 func (r *Repo) Scratch(prefix string) (string, error) {
-	files, err := private.Open(r.commonDir)
+	files, err := private.OpenThere(r.commonDir)
 	if err != nil {
 		return "", err
 	}
@@ -87,7 +87,7 @@ func (r *Repo) Sweep(now time.Time) (removed []string, left []Unremoved, err err
 	if err != nil || len(paths) == 0 {
 		return nil, nil, err
 	}
-	files, err := private.Open(r.commonDir)
+	files, err := private.OpenThere(r.commonDir)
 	if err != nil {
 		return nil, nil, err
 	}

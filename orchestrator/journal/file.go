@@ -33,11 +33,14 @@ func asUnsafe(err error) error {
 	return err
 }
 
+// levels is how many folders are the journal's own: orch/epics/EPIC, below the git directory.
+const levels = 3
+
 // openPrivate opens the journal's file in dir for reading and append; both are made, for
 // nobody but the user, where they are missing. It fails with ErrUnsafe when they are there
 // and not so.
 func openPrivate(dir string) (*os.File, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := private.MkdirBelow(dir, levels); err != nil {
 		return nil, err
 	}
 	if err := Check(dir); err != nil {

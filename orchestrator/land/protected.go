@@ -63,11 +63,11 @@ func (l *Lander) protection(ctx context.Context, tip git.Commit) (*protect.Set, 
 	if l.guarded.set != nil {
 		return l.guarded.set, nil
 	}
-	links, err := l.linksAt(ctx, tip)
+	tree, err := l.treeAt(ctx, tip)
 	if err != nil {
 		return nil, err
 	}
-	set, err := protect.New(l.Protect, l.Gate, links, func(paths []string) (map[string][]byte, error) { return l.filesAt(ctx, tip, paths) })
+	set, err := protect.New(l.Protect, l.Gate, tree)
 	if err == nil {
 		l.guarded.set = set
 	}
@@ -108,26 +108,29 @@ func (l *Lander) filesAt(ctx context.Context, c git.Commit, paths []string) (map
 // maxLinks is how many symbolic links of a tree are read.
 const maxLinks = 2000
 
-// linksAt are the symbolic links in a commit, with what they contain.
-func (l *Lander) linksAt(ctx context.Context, c git.Commit) (map[string]string, error) {
+// treeAt is a commit's tree, with its symbolic links read.
+func (l *Lander) treeAt(ctx context.Context, c git.Commit) (protect.Tree, error) {
 	out, err := l.Repo.Out(ctx, "ls-tree", "-r", "-z", "--full-tree", string(c))
 	if err != nil {
-		return nil, fmt.Errorf("looking for links: %w", err)
+		return protect.Tree{}, fmt.Errorf("listing the files of the tree: %w", err)
 	}
-	links := map[string]string{}
+	tree := protect.Tree{Links: map[string]string{}, Files: func(paths []string) (map[string][]byte, error) { return l.filesAt(ctx, c, paths) }}
 	for entry := range strings.SplitSeq(out, "\x00") {
 		about, name, _ := strings.Cut(entry, "\t")
 		fields := strings.Fields(about)
-		if len(fields) != 3 || fields[0] != "120000" || len(links) == maxLinks {
-			continue
+		switch {
+		case len(fields) != 3:
+		case fields[1] == "blob" && fields[0] != "120000":
+			tree.Paths = append(tree.Paths, name)
+		case fields[0] == "120000" && len(tree.Links) < maxLinks:
+			to, err := l.blob(ctx, fields[2])
+			if err != nil {
+				return protect.Tree{}, err
+			}
+			tree.Links[name] = string(to)
 		}
-		to, err := l.blob(ctx, fields[2])
-		if err != nil {
-			return nil, err
-		}
-		links[name] = string(to)
 	}
-	return links, nil
+	return tree, nil
 }
 
 func (l *Lander) blob(ctx context.Context, id string) ([]byte, error) {

@@ -62,7 +62,20 @@ func Open(path string) (*Dir, error) {
 	}
 }
 
-// OpenAbove holds the folder that is so many levels above path, as Open does.
+// OpenThere holds the folder at path, an absolute path that is trusted. It fails with a [*GoneError] when it is not
+// there: to make it anew, as for a repository that was moved, would hide what is missing.
+func OpenThere(path string) (*Dir, error) {
+	root, err := os.OpenRoot(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return nil, &GoneError{Path: path, Err: err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Dir{root: root, path: path}, nil
+}
+
+// OpenAbove holds the folder that is so many levels above path, as OpenThere does.
 func OpenAbove(path string, levels int) (*Dir, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -71,7 +84,7 @@ func OpenAbove(path string, levels int) (*Dir, error) {
 	for range levels {
 		path = filepath.Dir(path)
 	}
-	return Open(path)
+	return OpenThere(path)
 }
 
 // Close gives the handle back.
@@ -210,6 +223,25 @@ func makeWay(at *os.Root, name string) error {
 	}
 	if errors.Is(err, syscall.ENOTEMPTY) || errors.Is(err, fs.ErrExist) {
 		return at.Rename(name, name+".planted-"+rand.Text()[:8])
+	}
+	return err
+}
+
+// MkdirBelow makes the folder at path, and of those above it so many levels in all, for the user alone. The folder above
+// these has to be there: it fails with a [*GoneError] when it is not.
+func MkdirBelow(path string, levels int) error {
+	err := os.Mkdir(path, dirMode)
+	if errors.Is(err, fs.ErrNotExist) && levels > 1 {
+		if err = MkdirBelow(filepath.Dir(path), levels-1); err == nil {
+			err = os.Mkdir(path, dirMode)
+		}
+	}
+	var gone *GoneError
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case errors.Is(err, fs.ErrNotExist) && !errors.As(err, &gone):
+		return &GoneError{Path: filepath.Dir(path), Err: err}
 	}
 	return err
 }

@@ -27,3 +27,18 @@ func Refused(err error) error {
 	}
 	return err
 }
+
+// GoneError says that a folder that files of ours are below is not where it was: it was moved or removed, with all that
+// is in it.
+type GoneError struct {
+	// Path is where it was.
+	Path string
+	// Err is what the system says.
+	Err error
+}
+
+// Error names the folder.
+func (e *GoneError) Error() string { return e.Path + " is not there any more: " + e.Err.Error() }
+
+// Unwrap is the system's error.
+func (e *GoneError) Unwrap() error { return e.Err }

@@ -12,6 +12,23 @@ import (
 // goes by the text, and counts a line in rather than out.
 func makePart(text []byte, targets []string) (out []string) {
 	rules, rest := makeBlocks(text)
+	wanted := makeWanted(rules, targets)
+	phony := makePhony(rules, rest)
+	for _, r := range rules {
+		if r.general() || slices.ContainsFunc(wanted, r.makes) {
+			out = append(out, r.lines...)
+		}
+	}
+	for _, target := range wanted {
+		if phony[target] {
+			out = append(out, ".PHONY: "+target)
+		}
+	}
+	return append(out, variables(rest, out, assigned())...)
+}
+
+// makeWanted is targets with all that they depend on; without any, those of the first rule.
+func makeWanted(rules []block, targets []string) []string {
 	if len(targets) == 0 {
 		for _, r := range rules {
 			if len(r.targets) > 0 && !strings.HasPrefix(r.targets[0], ".") {
@@ -20,25 +37,91 @@ func makePart(text []byte, targets []string) (out []string) {
 			}
 		}
 	}
-	wanted, kept := slices.Clone(targets), map[int]bool{}
+	wanted := slices.Clone(targets)
 	for n := 0; n < len(wanted); n++ {
-		for i, r := range rules {
-			if !kept[i] && r.makes(wanted[n]) {
-				kept[i] = true
-				for _, need := range r.needs {
-					if !slices.Contains(wanted, need) {
-						wanted = append(wanted, need)
-					}
+		for _, r := range rules {
+			if !r.makes(wanted[n]) {
+				continue
+			}
+			for _, need := range r.needs {
+				if !slices.Contains(wanted, need) {
+					wanted = append(wanted, need)
 				}
 			}
 		}
 	}
-	for i, r := range rules {
-		if kept[i] || r.general() {
-			out = append(out, r.lines...)
+	return wanted
+}
+
+// makePhony are the targets that are said to be no files.
+func makePhony(rules []block, rest []string) map[string]bool {
+	phony := map[string]bool{}
+	for _, r := range rules {
+		if r.makes(".PHONY") {
+			for _, need := range r.needs {
+				for _, target := range makeWords(need, rest) {
+					phony[target] = true
+				}
+			}
 		}
 	}
-	return append(out, variables(rest, out, assigned())...)
+	return phony
+}
+
+// makeShadowed are those of the wanted targets that make does not make once there is a file, or a folder, of their name:
+// which a rule makes and are not phony, unless what they depend on is always made anew.
+func makeShadowed(rules []block, rest, wanted []string) (out []string) {
+	phony := makePhony(rules, rest)
+	var always func(target string, deep int) bool
+	always = func(target string, deep int) bool {
+		if phony[target] {
+			return true
+		}
+		return deep < maxDepth && slices.ContainsFunc(rules, func(r block) bool {
+			return r.makes(target) && slices.ContainsFunc(r.needs, func(need string) bool { return always(need, deep+1) })
+		})
+	}
+	for _, target := range wanted {
+		made := slices.ContainsFunc(rules, func(r block) bool { return r.makes(target) || r.makesLike(target) })
+		if made && !always(target, 0) {
+			out = append(out, target)
+		}
+	}
+	return out
+}
+
+// makesLike reports whether the rule is one for targets of a pattern, and this is one.
+func (b block) makesLike(target string) bool {
+	return slices.ContainsFunc(b.targets, func(t string) bool {
+		begin, end, ok := strings.Cut(t, "%")
+		return ok && len(target) > len(begin)+len(end) && strings.HasPrefix(target, begin) && strings.HasSuffix(target, end)
+	})
+}
+
+// makeWords are the words of a text with the variables in it that lines set and that name no others.
+func makeWords(text string, lines []string) []string {
+	for _, line := range lines {
+		if m := assigned().FindStringSubmatch(line); m != nil {
+			if _, value, ok := strings.Cut(line, "="); ok && !strings.Contains(value, "$") {
+				text = strings.NewReplacer("$("+m[2]+")", value, "${"+m[2]+"}", value).Replace(text)
+			}
+		}
+	}
+	return strings.Fields(text)
+}
+
+// makeIncludes are the files that a Makefile includes, some of which may be patterns.
+func makeIncludes(rest []string) (out []string) {
+	for _, line := range rest {
+		if files, ok := cutWord(line, "include", "-include", "sinclude"); ok {
+			files, _, _ = strings.Cut(files, "#")
+			for _, word := range makeWords(strings.NewReplacer("$(wildcard ", " ", "${wildcard ", " ").Replace(files), rest) {
+				word = makeReference().ReplaceAllString(word, "")
+				out = append(out, strings.TrimLeft(strings.TrimRight(word, ")}"), "/"))
+			}
+		}
+	}
+	return out
 }
 
 // block is a rule of a Makefile.
@@ -88,7 +171,8 @@ func makeBlocks(text []byte) (rules []block, rest []string) {
 }
 
 var (
-	ruleLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A[^:=#]+::?([^=]|\z)`) })
+	makeReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(?:\([^()]*\)|\{[^{}]*\})`) })
+	ruleLine      = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\A[^:=#]+::?([^=]|\z)`) })
 	// assigned matches a line that sets a variable, whose name is the second group.
 	assigned = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\A\s*((?:export|override|private|define)\s+)*([A-Za-z0-9_.-]+)\s*(?:[:?+!]{0,3}=|\z)`)

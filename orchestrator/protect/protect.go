@@ -54,6 +54,22 @@ func isLink(mode string) bool { return mode == "120000" || mode == "160000" }
 // plain file there.
 type Files func(paths []string) (found map[string][]byte, err error)
 
+// Tree is the tree that is protected.
+type Tree struct {
+	// Paths are all plain files, from the top, with slashes.
+	Paths []string
+	// Links are the symbolic links, by path, with what each contains.
+	Links map[string]string
+	// Files reads some of Paths.
+	Files Files
+}
+
+// has reports whether a path is a file or a folder of the tree.
+func (t Tree) has(p string) bool {
+	_, link := t.Links[p]
+	return link || slices.ContainsFunc(t.Paths, func(file string) bool { return file == p || strings.HasPrefix(file, p+"/") })
+}
+
 // Blob reads an object of either tree.
 type Blob func(id string) ([]byte, error)
 
@@ -62,7 +78,8 @@ type Set struct {
 	globs   []pattern
 	files   map[string]bool // that the gate's commands name, and are there, as folded paths
 	recipes []recipe
-	links   map[string]string
+	targets []string // paths that stand in for a target of make once they are there, as folded paths
+	tree    Tree
 }
 
 // pattern is a glob.
@@ -75,9 +92,8 @@ type pattern struct {
 // before a glob takes the default of that text away. It fails for a glob that is none, and
 // as files does.
 //
-// links are the symbolic links of the tree, by path, with what each contains: a file that is
-// named by way of one is protected where it is.
-func New(globs []string, gate []validation.Rule, links map[string]string, files Files) (*Set, error) {
+// A file that is named by way of a link of the tree is protected where it is.
+func New(globs []string, gate []validation.Rule, tree Tree) (*Set, error) {
 	all := Defaults()
 	for _, glob := range globs {
 		if out, not := strings.CutPrefix(glob, "!"); not {
@@ -86,7 +102,7 @@ func New(globs []string, gate []validation.Rule, links map[string]string, files 
 		}
 		all = append(all, glob)
 	}
-	s := &Set{files: map[string]bool{}, links: links}
+	s := &Set{files: map[string]bool{}, tree: tree}
 	for _, glob := range all {
 		p, err := compileGlob(glob)
 		if err != nil {
@@ -94,7 +110,7 @@ func New(globs []string, gate []validation.Rule, links map[string]string, files 
 		}
 		s.globs = append(s.globs, p)
 	}
-	return s, s.follow(gate, files)
+	return s, s.follow(gate)
 }
 
 func compileGlob(glob string) (pattern, error) {
@@ -113,10 +129,10 @@ func compileGlob(glob string) (pattern, error) {
 }
 
 // maxDepth is how many files are followed one out of another: a recipe that names a script.
-const maxDepth = 4
+const maxDepth = 8
 
 // follow finds the files that commands name, those that these name in turn, and the recipes.
-func (s *Set) follow(gate []validation.Rule, files Files) error {
+func (s *Set) follow(gate []validation.Rule) error {
 	var now names
 	for _, r := range gate {
 		if !r.Off && (r.Type == validation.Command || r.Type == validation.Custom) {
@@ -124,20 +140,9 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 		}
 	}
 	read := map[string]bool{}
-	for depth := 0; depth < maxDepth && (len(now.files) > 0 || len(now.always) > 0 || len(now.recipes) > 0); depth++ {
-		for _, file := range now.files {
-			if at := s.resolve(file); at != file {
-				now.files = append(now.files, at)
-				s.files[foldPath(file)] = true
-			}
-		}
-		paths := slices.Clone(now.files)
-		for _, r := range now.recipes {
-			paths = append(paths, r.paths()...)
-		}
-		slices.Sort(paths)
-		paths = slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == "" })
-		found, err := files(paths)
+	for depth := 0; depth < maxDepth && !now.empty(); depth++ {
+		s.expand(&now)
+		found, err := s.read(now)
 		if err != nil {
 			return err
 		}
@@ -148,27 +153,93 @@ func (s *Set) follow(gate []validation.Rule, files Files) error {
 		for _, file := range now.files {
 			if text, there := found[file]; there {
 				s.files[foldPath(file)] = true
-				if !read[file] && shellScript(file, text) {
+				if !read[file] {
 					read[file] = true
-					next.add(commandNames(string(text), ""))             // it runs where its caller does,
-					next.add(commandNames(string(text), path.Dir(file))) // or goes to its own folder
+					next.add(fileNames(file, text))
 				}
 			}
 		}
+		for _, file := range now.scripts {
+			if text, there := found[file]; there && !read["sh "+file] {
+				read["sh "+file] = true
+				next.add(scriptNames(file, text))
+			}
+		}
+		for _, list := range now.lists {
+			for _, word := range strings.Fields(string(found[list])) {
+				next.run(cleanPath("", word))
+			}
+		}
 		for _, r := range now.recipes {
-			if slices.ContainsFunc(s.recipes, func(other recipe) bool { return other.same(r) }) {
-				continue
-			}
-			s.recipes = append(s.recipes, r)
-			for _, at := range slices.Sorted(maps.Keys(found)) {
-				if slices.Contains(r.paths(), at) {
-					next.add(r.names(at, found[at]))
-				}
-			}
+			next.add(s.recipe(r, found))
 		}
 		now = next
 	}
 	return nil
+}
+
+// expand notes the patterns, and the files that they match and that folders which are run have in them. A path that leads
+// elsewhere by way of a link becomes where it leads to as well.
+func (s *Set) expand(now *names) {
+	for _, p := range slices.Clone(now.files) {
+		if at := s.resolve(p); at != p {
+			now.files = append(now.files, at)
+			if slices.Contains(now.scripts, p) {
+				now.scripts = append(now.scripts, at)
+			}
+			s.files[foldPath(p)] = true
+		}
+	}
+	for _, text := range now.globs {
+		p, err := compileGlob(text)
+		if err != nil {
+			continue
+		}
+		s.globs = append(s.globs, p)
+		for _, file := range s.tree.Paths {
+			if p.re.MatchString(foldPath(file)) {
+				now.run(file)
+			}
+		}
+	}
+	for _, i := range now.includes {
+		p, err := compileGlob(i.glob)
+		for _, file := range s.tree.Paths {
+			if err == nil && p.re.MatchString(foldPath(file)) {
+				now.recipes = append(now.recipes, i.by.included(file, i.wanted))
+			}
+		}
+	}
+	for _, p := range now.targets {
+		if !s.tree.has(p) {
+			s.targets = append(s.targets, foldPath(p))
+		}
+	}
+}
+
+// read reads what of the names is there.
+func (s *Set) read(now names) (map[string][]byte, error) {
+	paths := slices.Clone(now.files)
+	for _, r := range now.recipes {
+		paths = append(paths, r.paths()...)
+	}
+	slices.Sort(paths)
+	paths = slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return p == "" })
+	return s.tree.Files(paths)
+}
+
+// recipe notes a recipe, once, and says what it names.
+func (s *Set) recipe(r recipe, found map[string][]byte) (out names) {
+	if slices.ContainsFunc(s.recipes, r.same) {
+		return out
+	}
+	s.recipes = append(s.recipes, r)
+	for _, at := range slices.Sorted(maps.Keys(found)) {
+		if slices.Contains(r.paths(), at) {
+			out.add(r.names(at, found[at]))
+		}
+	}
+	return out
 }
 
 // maxLinks bounds how many links lead from a path to a file.
@@ -180,7 +251,7 @@ func (s *Set) resolve(file string) string {
 		parts, again := strings.Split(file, "/"), false
 		for n := range parts {
 			at := strings.Join(parts[:n+1], "/")
-			to, link := s.links[at]
+			to, link := s.tree.Links[at]
 			if !link || path.IsAbs(to) {
 				continue
 			}
@@ -225,6 +296,9 @@ func (s *Set) covers(c Change) bool {
 	}
 	if c.NewMode == nothing {
 		return false
+	}
+	if slices.ContainsFunc(s.targets, func(p string) bool { return folded == p || strings.HasPrefix(folded, p+"/") }) {
+		return true
 	}
 	for file := range s.files { // what takes the place of a folder that a file was in
 		if strings.HasPrefix(file, folded+"/") {

@@ -2,10 +2,12 @@ package protect_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/protect"
@@ -23,6 +25,16 @@ func (t tree) files(paths []string) (map[string][]byte, error) {
 		}
 	}
 	return out, nil
+}
+
+func (t tree) tree() protect.Tree {
+	return protect.Tree{Paths: slices.Sorted(maps.Keys(t)), Files: t.files}
+}
+
+func linked(t tree, links map[string]string) protect.Tree {
+	out := t.tree()
+	out.Links = links
+	return out
 }
 
 func command(text string) []validation.Rule {
@@ -71,7 +83,7 @@ func touched(t *testing.T, s *protect.Set, old, now tree) []string {
 
 func TestGlobs(t *testing.T) {
 	t.Parallel()
-	s, err := protect.New([]string{"deploy/**", "!.envrc"}, nil, nil, tree{}.files)
+	s, err := protect.New([]string{"deploy/**", "!.envrc"}, nil, tree{}.tree())
 	require.NoError(t, err)
 	for path, want := range map[string]bool{
 		"project.yaml": true, "PROJECT.yaml": true, "project.yaml. ": true, "pro\u200cject.yaml": true, "sub/project.yaml": false,
@@ -83,7 +95,7 @@ func TestGlobs(t *testing.T) {
 		require.Equal(t, want, len(got) == 1, path)
 		require.Equal(t, want, len(touched(t, s, tree{path: "old"}, tree{})) == 1, "deleted: %s", path)
 	}
-	_, err = protect.New([]string{"/abs"}, nil, nil, tree{}.files)
+	_, err = protect.New([]string{"/abs"}, nil, tree{}.tree())
 	require.Error(t, err)
 }
 
@@ -101,7 +113,7 @@ func TestNamedFiles(t *testing.T) {
 		"test -f data.txt": nil, "! grep -q x main.go": nil, "go vet ./... && go test ./...": nil, "x() { sh gate.sh; }; x": {"gate.sh"}, "sh gate.sh 'unclosed": {"gate.sh"},
 		"sh ../gate.sh": nil, "sh /etc/gate.sh": nil, "sh no.sh": nil,
 	} {
-		s, err := protect.New([]string{}, command(cmd), nil, base.files)
+		s, err := protect.New([]string{}, command(cmd), base.tree())
 		require.NoError(t, err)
 		now := tree{}
 		for p, text := range base {
@@ -110,7 +122,7 @@ func TestNamedFiles(t *testing.T) {
 		slices.Sort(want)
 		require.Equal(t, want, touched(t, s, base, now), cmd)
 	}
-	s, err := protect.New(nil, command("sh tools/deep/gate.sh"), nil, tree{"tools/deep/gate.sh": "true"}.files)
+	s, err := protect.New(nil, command("sh tools/deep/gate.sh"), tree{"tools/deep/gate.sh": "true"}.tree())
 	require.NoError(t, err)
 	was := tree{"tools/deep/gate.sh": "true"}
 	require.Equal(t, []string{"tools/deep/gate.sh"}, touched(t, s, was, tree{"moved.sh": "true"}), "renamed")
@@ -125,7 +137,7 @@ func TestNamedFiles(t *testing.T) {
 func TestScriptsNameScripts(t *testing.T) {
 	t.Parallel()
 	base := tree{"gate.sh": "set -e\n. \"$(dirname \"$0\")/ci/one.sh\"\n", "ci/one.sh": "cd ci && ./two\n", "ci/two": "#!/bin/sh\npython3 three.py\n", "ci/three.py": "", "four.py": ""}
-	s, err := protect.New(nil, command("sh gate.sh"), nil, base.files)
+	s, err := protect.New(nil, command("sh gate.sh"), base.tree())
 	require.NoError(t, err)
 	now := tree{}
 	for p := range base {
@@ -152,7 +164,7 @@ lint: ; golint
 func TestMake(t *testing.T) {
 	t.Parallel()
 	base := tree{"Makefile": sampleMakefile, "ci/check.sh": ""}
-	s, err := protect.New(nil, command("make -s test V=1"), nil, base.files)
+	s, err := protect.New(nil, command("make -s test V=1"), base.tree())
 	require.NoError(t, err)
 	change := func(old, now string) tree {
 		require.Contains(t, sampleMakefile, old)
@@ -175,10 +187,10 @@ func TestMake(t *testing.T) {
 	require.Equal(t, []string{"GNUmakefile"}, touched(t, s, base, tree{"Makefile": sampleMakefile, "ci/check.sh": "", "GNUmakefile": "test:"}), "which counts first")
 	require.Equal(t, []string{"ci/check.sh"}, touched(t, s, base, tree{"Makefile": sampleMakefile, "ci/check.sh": "x"}), "what the recipe names")
 	require.Equal(t, []string{"Makefile"}, touched(t, s, base, tree{"Makefile": "->x", "ci/check.sh": ""}))
-	other, err := protect.New(nil, command("make -C sub -f my.mk test"), nil, tree{"sub/my.mk": "test: ; true\n"}.files)
+	other, err := protect.New(nil, command("make -C sub -f my.mk test"), tree{"sub/my.mk": "test: ; true\n"}.tree())
 	require.NoError(t, err)
 	require.Equal(t, []string{"sub/my.mk"}, touched(t, other, tree{"sub/my.mk": "test: ; true\n"}, tree{"sub/my.mk": "test: ; false\n"}))
-	first, err := protect.New(nil, command("make"), nil, base.files)
+	first, err := protect.New(nil, command("make"), base.tree())
 	require.NoError(t, err)
 	require.Equal(t, []string{"Makefile"}, touched(t, first, base, change("build -o", "version")))
 	require.Empty(t, touched(t, first, base, change("golint", "x")))
@@ -188,7 +200,7 @@ func TestJust(t *testing.T) {
 	t.Parallel()
 	text := "go := \"go\"\n\ntest: vet\n    {{go}} test\n\nvet:\n    go vet\n\nother arg='x':\n    echo\n"
 	base := tree{"justfile": text}
-	s, err := protect.New(nil, command("just test"), nil, base.files)
+	s, err := protect.New(nil, command("just test"), base.tree())
 	require.NoError(t, err)
 	for old, want := range map[string]bool{"{{go}} test": true, "go vet": true, `"go"`: true, "echo": false} {
 		got := touched(t, s, base, tree{"justfile": strings.Replace(text, old, "changed", 1)})
@@ -201,7 +213,7 @@ func TestScriptsOfAPackage(t *testing.T) {
 	text := `{"name":"a","version":"1","scripts":{"test":"node tools/run.js","build":"tsc"},"dependencies":{}}`
 	base := tree{"package.json": text, "tools/run.js": ""}
 	for _, cmd := range []string{"npm test", "npm run test -- --ci", "pnpm test", "yarn test", "npm --silent t"} {
-		s, err := protect.New(nil, command(cmd), nil, base.files)
+		s, err := protect.New(nil, command(cmd), base.tree())
 		require.NoError(t, err)
 		require.Equal(t, []string{"package.json"}, touched(t, s, base, tree{"package.json": strings.Replace(text, "node", "true", 1), "tools/run.js": ""}), cmd)
 		require.Equal(t, []string{"tools/run.js"}, touched(t, s, base, tree{"package.json": text, "tools/run.js": "x"}), cmd)
@@ -244,7 +256,7 @@ func FuzzNew(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, makefile string) {
 		base := tree{"Makefile": makefile, "justfile": makefile, "package.json": makefile, "x": text, "gate.sh": makefile}
-		s, err := protect.New(nil, command(text), nil, base.files)
+		s, err := protect.New(nil, command(text), base.tree())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -256,14 +268,14 @@ func FuzzNew(f *testing.F) {
 // and the link too.
 func TestByWayOfALink(t *testing.T) {
 	t.Parallel()
-	s, err := protect.New(nil, command("sh ci/check.sh"), map[string]string{"ci": "tools/now", "tools/now": "v2"}, tree{"tools/v2/check.sh": "true"}.files)
+	s, err := protect.New(nil, command("sh ci/check.sh"), linked(tree{"tools/v2/check.sh": "true"}, map[string]string{"ci": "tools/now", "tools/now": "v2"}))
 	require.NoError(t, err)
 	for _, p := range []string{"tools/v2/check.sh", "ci", "ci/check.sh"} {
 		touched, err := s.Touched([]protect.Change{{Path: p, OldMode: "100644", NewMode: "100644", Old: "a", New: "b"}}, nil)
 		require.NoError(t, err)
 		require.Equal(t, []string{p}, touched, p)
 	}
-	round, err := protect.New(nil, command("sh a/x"), map[string]string{"a": "b", "b": "a"}, tree{}.files)
+	round, err := protect.New(nil, command("sh a/x"), linked(tree{}, map[string]string{"a": "b", "b": "a"}))
 	require.NoError(t, err)
 	require.NotNil(t, round)
 }
@@ -271,9 +283,81 @@ func TestByWayOfALink(t *testing.T) {
 // TestIncludedLater: a file that a Makefile includes where it is there is protected before it is.
 func TestIncludedLater(t *testing.T) {
 	t.Parallel()
-	s, err := protect.New(nil, command("make test"), nil, tree{"Makefile": "-include local.mk\ntest:\n\ttrue\n"}.files)
+	s, err := protect.New(nil, command("make test"), tree{"Makefile": "-include local.mk\ntest:\n\ttrue\n"}.tree())
 	require.NoError(t, err)
 	touched, err := s.Touched([]protect.Change{{Path: "local.mk", OldMode: "000000", NewMode: "100644", New: "b"}}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"local.mk"}, touched)
+}
+
+// TestWhatIsRun: whatever way a command goes to the file that it runs, the file is protected, and so is one that comes
+// to where it looks; what it only looks at is not.
+func TestWhatIsRun(t *testing.T) {
+	t.Parallel()
+	base := tree{
+		"gate.sh": "true", "ci/gate.sh": "true", "ci/a.sh": "true", "ci/one": "sh ci/two", "ci/two": "true", "list": "ci/a.sh\n", "data.txt": "", "src/main.go": "", "check.py": "", "tests/test_a.py": "",
+		"check": "#!/usr/bin/env -S sh run.sh", "run.sh": "sh ci/two", "mk": "#!/usr/bin/make -f\nall:\n\tsh gate.sh\n",
+	}
+	for cmd, want := range map[string][]string{
+		"cat ci/gate.sh | sh": {"ci/gate.sh"}, "cat ci/gate.sh | tee x | sh -s": {"ci/gate.sh"}, "echo gate.sh | xargs sh": {"gate.sh"}, "printf '%s\\n' gate.sh | xargs -I {} sh {}": {"gate.sh"},
+		"echo 'sh gate.sh' | sh": {"gate.sh"}, "sh -c \"$(cat ci/gate.sh)\"": {"ci/gate.sh"}, ". <(cat ci/gate.sh)": {"ci/gate.sh"}, "eval \"$(cat gate.sh)\"": {"gate.sh"}, "x=$(cat gate.sh); eval \"$x\"": {"gate.sh"}, "$(cat list)": {"ci/a.sh", "list"},
+		"cat list | xargs sh": {"ci/a.sh", "list"}, "xargs sh <list": {"ci/a.sh", "list"}, "while read f; do sh $f; done <list": {"ci/a.sh", "list"}, "cat list | while read f; do sh \"$f\"; done": {"ci/a.sh", "list"},
+		"sh <<E\nsh gate.sh\nE": {"gate.sh"}, "cat gate.sh | sh -c sh": {"gate.sh"}, "env -C ci sh gate.sh": {"ci/gate.sh"}, "env -S 'sh gate.sh'": {"gate.sh"}, "timeout -s KILL 5 sh -c 'sh gate.sh'": {"gate.sh"},
+		"sh ./gat?.sh": {"gate.sh"}, "sh ci/*.sh": {"ci/a.sh", "ci/gate.sh", "ci/new.sh"}, "for f in ci/*.sh; do sh $f || exit; done": {"ci/a.sh", "ci/gate.sh", "ci/new.sh"}, "for f in one; do sh ci/$f; done": {"ci/one", "ci/two"},
+		"D=ci; sh $D/gate.sh": {"ci/gate.sh"}, "bash ci/{a,gate}.sh": {"ci/a.sh", "ci/gate.sh"}, "ls ci/*.sh | xargs -n 1 sh": {"ci/a.sh", "ci/gate.sh", "ci/new.sh"}, "find ci -name '*.sh' -exec sh {} ';'": {"ci/a.sh", "ci/gate.sh", "ci/new.sh"},
+		"find ci -name '*.sh' | xargs sh": {"ci/a.sh", "ci/gate.sh", "ci/new.sh"}, "run-parts ci": {"ci/a.sh", "ci/gate.sh", "ci/new.sh", "ci/one", "ci/two"}, "r() { sh \"$1\"; }; r ci/a*.sh": {"ci/a.sh"}, "./ga*.sh": {"gate.sh"},
+		"./check": {"check", "ci/two", "run.sh"}, "./mk": {"gate.sh", "mk"}, "sh ci/one": {"ci/one", "ci/two"}, "bash -o pipefail ci/one": {"ci/one", "ci/two"},
+		"cat data.txt | wc -l": nil, "cat data.txt | python3 check.py": {"check.py"}, "git ls-files 'src/*.go' | xargs gofmt -l": nil, "gofmt -l src/*.go": nil, "node --test tests/*.py": nil, "python3 -m pytest tests/*.py": nil,
+		"! grep -q TODO src/main.go | sort": nil, "test -f data.txt && sh gate.sh": {"gate.sh"}, "for f in src/*.go; do gofmt -l $f; done": nil,
+	} {
+		s, err := protect.New([]string{}, command(cmd), base.tree())
+		require.NoError(t, err)
+		now := tree{"ci/new.sh": "new", "src/new.go": "new"}
+		for p, text := range base {
+			now[p] = text + " changed"
+		}
+		assert.Equal(t, want, touched(t, s, base, now), cmd)
+	}
+}
+
+// TestTargetsInTheWay: a file, or a folder, of the name of a target that is no file keeps make from making it.
+func TestTargetsInTheWay(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		"test: vet\n\tgo test\nvet:\n\tgo vet\n":                  {"test/f", "vet"},
+		".PHONY: test\ntest: vet\n\tgo test\nvet:\n\tgo vet\n":    {"vet"},
+		"P = test vet\n.PHONY: $(P)\ntest: vet\nvet:\n\tgo vet\n": nil,
+		"test: FORCE\n\tgo test\nFORCE:\n.PHONY: FORCE\n":         nil,
+		"te%:\n\tgo test\n":                                          {"test/f"},
+		"test: main.go\n\tgo test\nother:\n\ttrue\n":                 {"test/f"},
+		"t: test\n\ttrue\n.PHONY: vet other\ntest:\n\tgo test ./...": {"test/f"},
+	} {
+		base := tree{"Makefile": text}
+		s, err := protect.New(nil, command("make test"), base.tree())
+		require.NoError(t, err)
+		require.Equal(t, want, touched(t, s, base, tree{"Makefile": text, "test/f": "x", "vet": "x", "other": "x", "main.go": "x", "tested": "x"}), text)
+	}
+	was := tree{"Makefile": "test:\n\tgo test\n", "test/a": ""}
+	s, err := protect.New(nil, command("make test"), was.tree())
+	require.NoError(t, err)
+	require.Empty(t, touched(t, s, was, tree{"Makefile": was["Makefile"], "test/a": "", "test/b": "x"}), "it is in the way already")
+	phony := tree{"Makefile": ".PHONY: test\ntest:\n\tgo test\n"}
+	s, err = protect.New(nil, command("make test"), phony.tree())
+	require.NoError(t, err)
+	require.Equal(t, []string{"Makefile"}, touched(t, s, phony, tree{"Makefile": "test:\n\tgo test\n", "test/a": ""}), "it is no longer said to be no file")
+}
+
+// TestIncluded: what a Makefile includes, by whatever name, is protected with what it runs and depends on.
+func TestIncluded(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{"include mk/*.mk", "include $(wildcard mk/*.mk)", "D = mk\ninclude $(D)/a.mk mk/new.mk", "-include $(TOP)/mk/a.mk mk/new.mk # all"} {
+		text := line + "\n.PHONY: check lint other\nlint:\n\tgo vet\nother:\n\ttrue\n"
+		base := tree{"Makefile": text, "mk/a.mk": "check: lint\n\tsh tools/x.sh\n", "tools/x.sh": "", "mk/readme": ""}
+		s, err := protect.New(nil, command("make check"), base.tree())
+		require.NoError(t, err)
+		now := tree{"Makefile": text, "mk/a.mk": "check:\n", "tools/x.sh": "x", "mk/readme": "x", "mk/new.mk": "x"}
+		require.Equal(t, []string{"mk/a.mk", "mk/new.mk", "tools/x.sh"}, touched(t, s, base, now), line)
+		now["Makefile"] = strings.Replace(text, "go vet", "true", 1)
+		require.Contains(t, touched(t, s, base, now), "Makefile", line)
+	}
 }

@@ -14,6 +14,7 @@ type recipe struct {
 	dir     string
 	file    string   // the one that is named; "" is the usual one
 	targets []string // none is the first one
+	within  *recipe  // of make: includes the file; nil for none
 }
 
 type kind string
@@ -156,17 +157,66 @@ func (r recipe) names(at string, text []byte) (out names) {
 		}
 		return out
 	}
-	for _, line := range makePart(text, r.targets) {
-		if rest, ok := cutWord(line, "include", "-include", "sinclude"); ok {
-			for _, file := range strings.Fields(rest) {
-				out.files = append(out.files, cleanPath(dir, file))
-				out.always = append(out.always, cleanPath(dir, file)) // one that is not there yet is read as soon as it is
-			}
+	return r.makeNames(text)
+}
+
+// makeNames is what a Makefile's recipe names: it runs where make does, not where the file is.
+func (r recipe) makeNames(text []byte) (out names) {
+	rules, rest := makeBlocks(text)
+	wanted := makeWanted(rules, r.targets)
+	for _, target := range makeShadowed(rules, rest, wanted) {
+		if at := cleanPath(r.dir, target); at != "" {
+			out.targets = append(out.targets, at)
+		}
+	}
+	for _, word := range makeIncludes(rest) {
+		at := cleanPath(r.dir, word)
+		switch {
+		case at == "":
+			continue
+		case strings.ContainsAny(at, "*?["):
+			out.includes = append(out.includes, include{at, r, wanted})
+			out.globs = append(out.globs, at)
 			continue
 		}
-		out.add(commandNames(strings.TrimLeft(strings.ReplaceAll(line, "$(MAKE)", "make"), " \t@-+"), dir))
+		out.always = append(out.always, at) // one that is not there yet is read as soon as it is
+		out.files = append(out.files, at)
+		out.recipes = append(out.recipes, r.included(at, wanted))
+	}
+	if r.within != nil && !slices.Equal(wanted, r.targets) { // what the included depends on may be in what includes it
+		outer := *r.within
+		outer.targets = wanted
+		out.recipes = append(out.recipes, outer)
+	}
+	for _, line := range makePart(text, r.targets) {
+		if _, ok := cutWord(line, "include", "-include", "sinclude"); !ok {
+			out.add(commandNames(strings.TrimLeft(strings.ReplaceAll(line, "$(MAKE)", "make"), " \t@-+"), r.dir))
+		}
 	}
 	return out
+}
+
+// include is a pattern of files that a Makefile includes.
+type include struct {
+	glob   string
+	by     recipe
+	wanted []string
+}
+
+// included is the part that is wanted of a file that the recipe's includes.
+func (r recipe) included(at string, wanted []string) recipe {
+	rel := at
+	if r.dir != "" {
+		rel = strings.TrimPrefix(at, r.dir+"/")
+		if rel == at {
+			rel = strings.Repeat("../", strings.Count(r.dir, "/")+1) + at
+		}
+	}
+	main := r
+	if r.within != nil {
+		main = *r.within
+	}
+	return recipe{kind: makefile, dir: r.dir, file: rel, targets: wanted, within: &main}
 }
 
 func cutWord(line string, words ...string) (rest string, ok bool) {

@@ -76,10 +76,18 @@ func Error(err error) *cli.Error {
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
 	case errors.As(err, &fenced) && fenced.Was != "":
+		back := "mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was)
+		if !fenced.Free {
+			back = "mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; " + back
+		}
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since",
-			Fix: []string{"mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was) + "   puts it back",
+			Fix: []string{back + "   puts it back",
 				"orch run " + cli.Quote(fenced.Epic) + "   goes on then"}}
+	case errors.As(err, &fenced) && fenced.Lost:
+		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
+			Why: "the journal of the epic is gone; its work is in git, and this run has stopped its agents and written nothing since",
+			Fix: []string{"orch doctor --fix   has the next run find the work by git and the tracker", "orch run " + cli.Quote(fenced.Epic) + "   goes on then"}}
 	case errors.As(err, &fenced):
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",

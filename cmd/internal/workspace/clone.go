@@ -44,7 +44,7 @@ const cloneLockWait = 10 * time.Second
 
 // identity is who a clone is: what tells it apart, in the tracker, from others that share one.
 type identity struct {
-	// Name is "host:id": the host on which it was made, and a random number. It stays as it is.
+	// Name is "host:id": the host on which it was made, and a number that no other has. It stays as it is.
 	Name string `json:"name"`
 	// Former is the name by which orch called this clone before it had a file, made of the machine and the
 	// folder; "" where the folder is a copy.
@@ -140,7 +140,7 @@ func identify(ctx context.Context, home string) (me identity, err error) {
 	}
 	me = was
 	if !known || !here.same(was.Folder) {
-		me = identity{Name: newName()}
+		me = identity{Name: newName(here)}
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		me.Former = formerName(home)
@@ -180,10 +180,15 @@ func parseIdentity(b []byte) (i identity, ok bool) {
 	return i, err == nil && name.MatchString(i.Name) && (i.Former == "" || name.MatchString(i.Former))
 }
 
-// newName is a name that no other clone has.
-func newName() string {
+// newName is a name that no other clone has. It is made of what tells the git directory apart from all others, as long
+// as the machine is up and tells that: a clone whose orch's folder was removed has its name again.
+func newName(here folder) string {
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // it never fails
+	if born := birth(here.Path); here.Boot != "" && born != "" {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%d\x00%s", here.Boot, here.Machine, here.Device, here.Inode, born))
+		copy(id[:], sum[:])
+	}
 	return fmt.Sprintf("%s:%x", hostWord(), id)
 }
 

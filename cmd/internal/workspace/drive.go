@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"syscall"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -71,7 +71,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	if err != nil {
 		return orchestrator.Deps{}, err
 	}
-	if err := os.MkdirAll(w.Home, 0o700); err != nil {
+	if err := private.MkdirBelow(w.Home, 1); err != nil {
 		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
 	}
 	me, err := w.clone(ctx)

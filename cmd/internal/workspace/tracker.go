@@ -3,7 +3,6 @@ package workspace
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/beadsorch/orch/beads"
@@ -12,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -22,7 +22,7 @@ func (w *Workspace) Tracker(ctx context.Context) (orchestrator.Tracker, error) {
 	if err := w.checkProgram(kind); err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(w.Home, 0o700); err != nil {
+	if err := private.MkdirBelow(w.Home, 1); err != nil {
 		return nil, fmt.Errorf("making orch's folder: %w", err)
 	}
 	return kind.open(ctx, w.place())

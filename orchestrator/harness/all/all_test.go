@@ -14,7 +14,7 @@ import (
 // TestProtected: what a client runs programs by no task changes by itself.
 func TestProtected(t *testing.T) {
 	t.Parallel()
-	set, err := protect.New(all.Protected(), nil, nil, func([]string) (map[string][]byte, error) { return nil, nil })
+	set, err := protect.New(all.Protected(), nil, protect.Tree{Files: func([]string) (map[string][]byte, error) { return nil, nil }})
 	require.NoError(t, err)
 	require.Contains(t, all.Files(), ".claude/settings.json")
 	for _, file := range all.Files() {
