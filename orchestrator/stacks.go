@@ -124,7 +124,7 @@ func mayLand(e epic.Event) bool {
 // notLanded answers for a landing that the epic branch does not allow now.
 func notLanded(e epic.Event) []epic.Event {
 	if f, ok := e.Fact.(epic.TipSeen); ok {
-		return []epic.Event{{Fact: epic.BranchHeld{Dir: f.Held}, Code: reason.CheckedOut, Reason: f.Held}}
+		return []epic.Event{{Fact: epic.BranchHeld{Dir: f.Held, Busy: f.Busy}, Code: reason.CheckedOut, Reason: f.Held}}
 	}
 	return []epic.Event{{Fact: epic.LandingLost{}, Reason: e.Reason}, e}
 }

@@ -41,7 +41,7 @@ func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
 		return machineFailed("looking for work trees", err)
 	}
 	if held {
-		seen.Held = heldBy(at)
+		seen.Held, seen.Busy = heldBy(at), at.Busy
 		e.Fact = seen
 	}
 	return e
@@ -138,7 +138,7 @@ func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, c
 	case err != nil:
 		return machineFailed("looking for work trees", err)
 	case held:
-		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: reason.CheckedOut, Reason: heldBy(at)}
+		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at), Busy: at.Busy}, Code: reason.CheckedOut, Reason: heldBy(at)}
 	}
 	now, err := b.at(ctx, b.name)
 	switch {

@@ -69,6 +69,14 @@ func (o Outlook) holdsLandings(c Counts) bool {
 // stopped says what nothing that is ready can change: that all is done, or that no agent may
 // start. Its Promise is "" where the tasks decide.
 func stopped(s State, c Counts) Outlook {
+	o := s.stopped(c)
+	if s.tip.barred && o.Promise != LoopError && (o.Promise != LoopDone || s.untaken > 0) {
+		return Outlook{LoopBlocked, reason.CheckedOut, s.heldText()}
+	}
+	return o
+}
+
+func (s State) stopped(c Counts) Outlook {
 	for _, stop := range []func(State, Counts) Outlook{stoppedByTracker, stoppedFromOutside, stoppedAtEnd, stoppedByRun} {
 		if o := stop(s, c); o.Promise != "" {
 			return o

@@ -51,7 +51,7 @@ func Current(s State, e Event) Event {
 		f.Since.Before(s.tip.seen) && !f.Since.IsZero(): // it was put back, or moved by orch, since the look began
 		return Event{Fact: TipLookEnded{}}
 	case ours, f.To == s.Tip, f.From != s.Tip:
-		return Event{Fact: TipSeen{Held: s.tip.held}}
+		return Event{Fact: TipSeen{Held: s.tip.held, Busy: s.tip.busy}}
 	}
 	return e
 }
@@ -161,6 +161,8 @@ type tipState struct {
 	doubted bool      // a person was at work since: it is looked at before an agent begins
 	looking bool
 	held    string    // the work tree that has it checked out; "" none
+	busy    string    // what goes on there; "" nothing
+	barred  bool      // no run can begin for that, as somebody sees who only looks
 	since   time.Time // that it is held
 }
 
@@ -178,6 +180,28 @@ func (s State) BranchGone() bool { return s.tip.gone }
 
 // Held says which work tree has the epic branch checked out, so that nothing lands; "" for none.
 func (s State) Held() string { return s.tip.held }
+
+// HeldBusy says in a clause what goes on in the work tree that has the epic branch checked out; "" for nothing.
+func (s State) HeldBusy() string { return s.tip.busy }
+
+// WithCheckout is s where a work tree was found to have the epic branch checked out, while nobody drives
+// the epic: no run and no short command can begin. An empty dir says that there is none.
+func (s State) WithCheckout(dir, busy string) State {
+	s.tip.held, s.tip.busy, s.tip.barred = dir, busy, dir != ""
+	if code := s.Run.Drain; code == reason.CheckedOut && dir == "" {
+		s.Run.Drain, s.Run.DrainWhy = "", ""
+	}
+	return s
+}
+
+// heldText says where the epic branch is checked out.
+func (s State) heldText() string {
+	why := "the epic branch is checked out in " + s.tip.held
+	if s.tip.busy != "" {
+		why += ", which " + s.tip.busy
+	}
+	return why
+}
 
 // TipLookStarted is the intent to look at the epic branch.
 type TipLookStarted struct{ anyTime }
@@ -199,6 +223,7 @@ func (TipLookEnded) apply(s State, _ Event) State {
 type TipSeen struct {
 	anyTime
 	Held string `json:"held,omitempty"` // the work tree that has it checked out; "" none
+	Busy string `json:"busy,omitempty"` // what goes on there; "" nothing
 	Gone bool   `json:"gone,omitempty"` // there is none, and none is needed
 }
 
@@ -207,23 +232,24 @@ func (f TipSeen) apply(s State, e Event) State {
 	if !s.Moved.Accepted {
 		s.Moved = Moved{}
 	}
-	return s.hold(f.Held, e.At)
+	return s.hold(f.Held, f.Busy, e.At)
 }
 
 // BranchHeld says that a work tree has the epic branch checked out: nothing lands.
 type BranchHeld struct {
 	anyTime
-	Dir string `json:"dir,omitempty"` // the work tree
+	Dir  string `json:"dir,omitempty"`  // the work tree
+	Busy string `json:"busy,omitempty"` // what goes on there; "" nothing
 }
 
 func (f BranchHeld) apply(s State, e Event) State {
-	s = s.hold(f.Dir, e.At)
+	s = s.hold(f.Dir, f.Busy, e.At)
 	s.Moved.Restoring = false
 	return s.requeueAll(e.At)
 }
 
-func (s State) hold(dir string, at time.Time) State {
-	if dir != s.tip.held {
+func (s State) hold(dir, busy string, at time.Time) State {
+	if s.tip.busy = busy; dir != s.tip.held {
 		s.tip.held, s.tip.since = dir, at
 	}
 	return s
@@ -379,7 +405,7 @@ func tipStops(s State, now *clock) (reason.Code, string) {
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return reason.BaseRed, s.gateRed()
 	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
-		return reason.CheckedOut, "the epic branch is checked out in " + s.tip.held
+		return reason.CheckedOut, s.heldText()
 	}
 	return "", ""
 }

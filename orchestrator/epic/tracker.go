@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -153,7 +154,11 @@ func WithSurvey(s State, issues []tracker.Issue, now time.Time) State {
 		return s
 	}
 	r := Diff(s, tracker.NewIndex(issues), 0)
-	return Apply(s, Event{At: now, Fact: r})
+	s = Apply(s, Event{At: now, Fact: r})
+	if s.Run.Drain == reason.RunActive && !s.Run.Ended.IsZero() && s.Holder() == "" {
+		s.Run.Drain, s.Run.DrainWhy = "", "" // the clone that had the epic has given it back
+	}
+	return s
 }
 
 // FromTracker is the state of an epic that orch has not run yet: what the tracker says of it,

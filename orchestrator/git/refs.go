@@ -255,12 +255,18 @@ type Checkout struct {
 // of it; ok is false when there is none. It reads the files, since listing worktrees fails when one is half-made. It fails
 // when a directory cannot be read.
 func (r *Repo) CheckedOut(branch string) (c Checkout, ok bool, err error) {
-	if r.workTree != "" {
-		if busy, ok := has(r.commonDir, branch); ok {
-			return Checkout{Path: r.workTree, GitDir: r.commonDir, Busy: busy}, true, nil
+	return CheckedOutIn(r.commonDir, r.workTree, branch)
+}
+
+// CheckedOutIn is [Repo.CheckedOut] of a repository that is not open: commonDir is its git directory, workTree its
+// main work tree, "" for none. It runs no git.
+func CheckedOutIn(commonDir, workTree, branch string) (c Checkout, ok bool, err error) {
+	if workTree != "" {
+		if busy, ok := has(commonDir, branch); ok {
+			return Checkout{Path: workTree, GitDir: commonDir, Busy: busy}, true, nil
 		}
 	}
-	admins := filepath.Join(r.commonDir, "worktrees")
+	admins := filepath.Join(commonDir, "worktrees")
 	entries, err := os.ReadDir(admins)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Checkout{}, false, fmt.Errorf("looking for worktrees: %w", err)

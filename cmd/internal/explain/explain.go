@@ -105,7 +105,7 @@ func Error(err error) *cli.Error {
 	case errors.As(err, &out):
 		return &cli.Error{Code: string(reason.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
-			Fix: leave(out)}
+			Fix: Leave(out.Path, out.Reason)}
 	case errors.Is(err, tracker.ErrNotFound):
 		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Why: "the tracker has nothing of that id", Fix: []string{"orch tasks list --all, or bd list --all"}}
 	case errors.Is(err, git.ErrNotRepository):
@@ -147,13 +147,14 @@ func tasksError(e *beads.DamagedError, err error) *cli.Error {
 	return u
 }
 
-// leave is how a work tree gives a branch up.
-func leave(out *git.CheckedOutError) []string {
-	detach := "git -C " + cli.Quote(out.Path) + " switch --detach"
-	if out.Reason == "" {
+// Leave is how a work tree gives up a branch that it has checked out; busy is what goes on there, "" for
+// nothing.
+func Leave(dir, busy string) []string {
+	detach := "git -C " + cli.Quote(dir) + " switch --detach"
+	if busy == "" {
 		return []string{detach}
 	}
-	return []string{"git -C " + cli.Quote(out.Path) + " status   shows what goes on there; end it", "then: " + detach}
+	return []string{"git -C " + cli.Quote(dir) + " status   shows what goes on there; end it", "then: " + detach}
 }
 
 // rootError is for a folder that cannot hold worktrees.

@@ -200,10 +200,12 @@ func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.
 }
 
 // lookAtBranch brings the state of a view up to date with the epic branch. Git is asked only where the
-// file of the branch does not have what the last landing left there, or another clone has landed work.
+// file of the branch does not have what the last landing left there, a work tree has it checked out, or
+// another clone has landed work.
 func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
-	s := p.State
-	if len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip)) {
+	s, common, branch := p.State, filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(p.State.Epic))
+	_, barred, err := git.CheckedOutIn(common, w.Root, branch)
+	if err == nil && (p.Held || !barred) && len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(common, branch) == string(s.Tip)) {
 		return nil
 	}
 	app := a.app.InDir(w.Root)

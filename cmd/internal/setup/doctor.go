@@ -193,7 +193,7 @@ func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
 	}
 	if b.Held != "" {
-		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", reason.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"})
+		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", reason.CheckedOut, p.State.Epic, b.Held), strings.Join(explain.Leave(b.Held, b.Busy), "; ")})
 	}
 	moved := fmt.Sprintf("[%s] of %s: %s", reason.EpicMoved, p.State.Epic, b.Moved)
 	switch {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/land"
@@ -26,7 +27,7 @@ func Ways(s epic.State, sum epic.Summary) []string {
 		}
 		return ways
 	case reason.CheckedOut:
-		return []string{"git -C " + cli.Quote(s.Held()) + " switch --detach", "orch run " + id + "    goes on then"}
+		return append(explain.Leave(s.Held(), s.HeldBusy()), "orch run "+id+"    goes on then")
 	case reason.RunActive:
 		return []string{"wait for it", "orch run " + id + " --take-over    if it is gone"}
 	case reason.Machine:
@@ -53,7 +54,7 @@ func branchText(b workspace.Standing, s epic.State) string {
 		fmt.Fprintf(&out, "      next  %-36s   %s\n            %-36s   %s\n", "orch epic restore "+id, "put it back at "+string(m.From[:min(12, len(m.From))]), "orch epic accept "+id, "take it as it is")
 	}
 	if b.Held != "" {
-		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] it is checked out in %s, and is not moved below it\n      next  git -C %s switch --detach\n", reason.CheckedOut, b.Held, cli.Quote(b.Held))
+		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] it is checked out in %s, and is not moved below it\n%s", reason.CheckedOut, heldBy(b), nextText(strings.Join(explain.Leave(b.Held, b.Busy), "\n")))
 	}
 	return out.String()
 }
@@ -65,4 +66,12 @@ func branchDocument(b workspace.Standing) document.EpicBranch {
 		doc.Move = &b.Moved
 	}
 	return doc
+}
+
+// heldBy names the work tree that has the epic branch checked out, with what goes on there.
+func heldBy(b workspace.Standing) string {
+	if b.Busy == "" {
+		return b.Held
+	}
+	return b.Held + ", which " + b.Busy
 }

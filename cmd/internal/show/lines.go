@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
@@ -129,7 +130,7 @@ func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.BranchRestored:
 		return line{"restored", "", e.Reason, true}, true
 	case epic.BranchHeld:
-		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": git -C " + cli.Quote(f.Dir) + " switch --detach", true}, true
+		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": " + strings.Join(explain.Leave(f.Dir, f.Busy), "; "), true}, true
 	}
 	return line{}, false
 }

@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -18,6 +19,8 @@ type Standing struct {
 	Running bool
 	// Held is the work tree that has it checked out; "" for none.
 	Held string
+	// Busy says in a clause what goes on there; "" for nothing.
+	Busy string
 	// Gone says that it is gone, after all work was done.
 	Gone bool
 	// Kept says that a reference keeps the last tip.
@@ -36,7 +39,7 @@ func (p *EpicView) Standing(ctx context.Context) (out Standing, err error) {
 		return out, err
 	}
 	if held {
-		out.Held = at.Path
+		out.Held, out.Busy = cmp.Or(at.Path, at.GitDir), at.Busy
 	}
 	if p.State.Tip == "" {
 		return out, nil

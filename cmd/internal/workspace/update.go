@@ -31,8 +31,8 @@ func (p *EpicView) Update(ctx context.Context) (Standing, error) {
 // RefreshBranch brings the view up to date with the epic branch. It fails as [EpicView.Standing] does.
 func (p *EpicView) RefreshBranch(ctx context.Context) (Standing, error) {
 	b, err := p.Standing(ctx)
-	if err == nil && !b.Running {
-		p.State = p.State.WithBranch(b.Moved)
+	if err == nil && !p.Held {
+		p.State = p.State.WithBranch(b.Moved).WithCheckout(b.Held, b.Busy)
 	}
 	return b, errors.Join(err, p.seekLandings(ctx))
 }
@@ -75,7 +75,7 @@ func (w *Workspace) CurrentView(ctx context.Context, id epic.TaskID, issues []tr
 	if err != nil || p == nil {
 		if err == nil {
 			p = w.ViewFromIssues(id, issues)
-			err = p.seekLandings(ctx)
+			_, err = p.RefreshBranch(ctx)
 		}
 		return p, err
 	}
