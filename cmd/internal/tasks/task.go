@@ -79,7 +79,7 @@ func (a taskCmd) update(ctx context.Context, id, status, note string) error {
 	}
 	t, err := w.Tracker(ctx)
 	if err != nil {
-		return err
+		return workspace.TrackerError(err)
 	}
 	out, err := t.Apply(ctx, w.Person(), []tracker.Change{{ID: id, Kind: tracker.SetStatus, Status: tracker.Status(status), Note: a.app.Redact.String(note)}})
 	if err == nil && len(out) == 1 {
