@@ -38,29 +38,41 @@ func (s State) changes(now *clock) []tracker.Change {
 	return out
 }
 
-func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
-	id := string(t.ID)
-	switch ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor; {
-	case t.Epic:
+// change is what the tracker is to be told of a task, and whether it is to be told so now.
+func (s State) change(t *Task, now *clock) (c tracker.Change, want bool) {
+	if t.Epic {
 		return s.epicChange(t, now)
-	case t.State == Landed:
+	}
+	id, inWork := string(t.ID), t.Status == statusOpen || t.Status == statusInProgress
+	switch t.State {
+	case Landed:
 		return closeChange(id, closedByLanding(t.Commit)), (t.Status != statusClosed || t.ClosedByAgent) && !s.Moved.Pending() && s.passes()
-	case t.State == Running, t.State == Queued, t.State == Validating:
-		if t.Status == statusBlocked && t.Written == statusBlocked || s.taking(t) && !now.Before(s.Cooldown) {
+	case Running, Queued, Validating:
+		if t.heldBlocked() || s.taking(t) && !now.Before(s.Cooldown) {
 			return openChange(id), true // a retried task, or one that is taken over; the claim follows
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
-	case t.State == Parked && blocksParked(t.Code):
-		return blockChange(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
-	case t.State == Skipped && t.SkipStatus == giveClosed:
-		return closeChange(id, t.Why), t.Status != statusClosed
-	case t.State == Skipped && t.SkipStatus == giveBlocked:
-		return blockChange(id, t.Why), t.Status == statusOpen || t.Status == statusInProgress
-	case t.State == Waiting:
-		release := t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && !now.Before(s.Cooldown) || t.Status == statusBlocked && t.Written == statusBlocked
-		return openChange(id), release
+	case Parked:
+		return blockChange(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), blocksParked(t.Code) && (inWork || t.ClosedByAgent)
+	case Skipped:
+		if t.SkipStatus == giveClosed {
+			return closeChange(id, t.Why), t.Status != statusClosed
+		}
+		return blockChange(id, t.Why), t.SkipStatus == giveBlocked && inWork
+	case Waiting:
+		return openChange(id), s.letsGo(t, now)
 	}
 	return tracker.Change{}, false
+}
+
+// heldBlocked reports whether the task is blocked in the tracker because orch had it blocked.
+func (t *Task) heldBlocked() bool { return t.Status == statusBlocked && t.Written == statusBlocked }
+
+// letsGo reports whether a waiting task is to be open in the tracker again: only an agent's word has closed it,
+// the run takes no more work, it was at a clone that is gone, or a person has released it.
+func (s State) letsGo(t *Task, now *clock) bool {
+	ours := t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor
+	return t.ClosedByAgent || ours && s.Run.Drain != "" || s.takenOver(t) && !now.Before(s.Cooldown) || t.heldBlocked()
 }
 
 // claimDue is when the tracker is told who works on t. A task that has landed by

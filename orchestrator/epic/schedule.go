@@ -237,11 +237,47 @@ func (s State) slots() int {
 }
 
 // starts gives ready tasks to agents.
-func starts(s State, now *clock) (ds []Decision) {
-	if s.Run.Drain != "" || s.Run.Paused || !s.Run.Mode.starts() || s.tracker.read.IsZero() || s.tracker.failures >= maxTrackerFailures ||
-		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() || s.seeks() || s.Run.Mode == ModeNext && s.AtLimit() {
+func starts(s State, now *clock) []Decision {
+	if !s.takesUp(now) {
 		return nil
 	}
+	ds := s.startReady(now)
+	if len(ds) == 0 {
+		return nil
+	}
+	if _, asked := s.nextWish(0); asked && s.askersUnsure(now) { // nothing is given to who has gone
+		if s.looking || s.collecting() {
+			return nil
+		}
+		return decideOne(LookAtSessions, Event{Fact: SessionLookStarted{}})
+	}
+	if s.tipStale(now) { // what agents begin from is looked at first
+		if s.tip.looking || s.Moved.Restoring || s.machineWaits(now) {
+			return nil
+		}
+		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
+	}
+	return ds
+}
+
+// takesUp reports whether ready tasks may be begun now, as far as that is a matter of the run, the tracker
+// and the epic branch.
+func (s State) takesUp(now *clock) bool {
+	switch {
+	case s.Run.Drain != "", s.Run.Paused, !s.Run.Mode.starts():
+		return false
+	case s.tracker.read.IsZero(), s.tracker.failures >= maxTrackerFailures:
+		return false
+	case now.Before(s.Cooldown):
+		return false
+	case s.Moved.Pending(), s.tip.gone, !s.epicOurs(), !s.passes(), s.seeks():
+		return false
+	}
+	return s.Run.Mode != ModeNext || !s.AtLimit()
+}
+
+// startReady starts ready tasks, as many as there are places; those that sessions ask for first.
+func (s State) startReady(now *clock) (ds []Decision) {
 	free := min(s.slots(), s.iterationLimit()-s.Run.Iterations)
 	if free <= 0 {
 		return nil
@@ -258,18 +294,6 @@ func starts(s State, now *clock) (ds []Decision) {
 			d = d.handTo(w)
 		}
 		ds = append(ds, d)
-	}
-	if _, asked := s.nextWish(0); asked && len(ds) > 0 && s.askersUnsure(now) { // nothing is given to who has gone
-		if s.looking || s.collecting() {
-			return nil
-		}
-		return decideOne(LookAtSessions, Event{Fact: SessionLookStarted{}})
-	}
-	if len(ds) > 0 && s.tipStale(now) { // what agents begin from is looked at first
-		if s.tip.looking || s.Moved.Restoring || s.machineWaits(now) {
-			return nil
-		}
-		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	}
 	return ds
 }

@@ -285,23 +285,33 @@ func (f BranchRestored) apply(s State, e Event) State {
 
 // tipRules settles where the epic branch is before anything rests on it.
 func tipRules(s State, now *clock) []Decision {
-	m, waits := s.Moved, slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
+	waits := slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
 	switch {
 	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
 		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
-	case s.tip.held != "" || m.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
+	case s.tip.held != "" || s.Moved.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
 		return nil
 	case s.moving(): // it may land yet, and then the tip is another
 		return nil
 	case !s.settled() && waits >= 0:
 		return decideOne(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
-	case m.Pending() && !m.Accepted && m.holds():
-		return decideOne(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
-	case m.Pending() && !m.Accepted && len(m.During) > 0,
-		m.Pending() && m.Accepted && len(m.During) > 0 && s.Gate == GateRed:
-		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: reason.Tampered})
-	case s.tip.gone && !m.Pending() && s.Run.Drain == "" && len(s.ready(now)) > 0:
+	case s.Moved.Pending():
+		return s.Moved.settle(s.Gate)
+	case s.tip.gone && s.Run.Drain == "" && len(s.ready(now)) > 0:
 		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
+	}
+	return nil
+}
+
+// settle takes the epic branch as it is where all landed work is on it, and puts it back where agents worked
+// while it moved: at once if work is missing, else when the gate is red on it. Whatever else is so is left to
+// the gate, or to a person.
+func (m Moved) settle(gate GateState) []Decision {
+	switch {
+	case !m.Accepted && m.holds():
+		return decideOne(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
+	case len(m.During) > 0 && (!m.Accepted || gate == GateRed):
+		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: reason.Tampered})
 	}
 	return nil
 }
