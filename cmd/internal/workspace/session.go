@@ -49,7 +49,7 @@ func Self() epic.Process {
 // the process that calls orch and outlives the call.
 func Caller(a *cli.Invocation) epic.SessionHolder {
 	if id := SessionID(a); id != "" {
-		return withProcess(epic.SessionHolder{Session: id}, clientProcess(id))
+		return clientOf(id)
 	}
 	line := proc.Lineage()
 	if !a.Served {
@@ -80,8 +80,11 @@ func IsCaller(a *cli.Invocation) epic.IsSession {
 	me, above := Caller(a), processes(proc.Ancestors())
 	return func(h epic.SessionHolder) bool {
 		p, there := nearest(h)
-		if !there || h.Session != "" || me.Session != "" {
+		switch {
+		case !there || me.Session != "":
 			return h.Same(me)
+		case h.Session != "":
+			return p == epic.Process{PID: me.PID, Born: me.Born, Here: me.Here}
 		}
 		return slices.Contains(above, p)
 	}
@@ -212,19 +215,35 @@ func forOneCommand(args []string) bool {
 	return false
 }
 
-// clientProcess is the client that a session's commands come from: the nearest process above that
-// was not told the session's id, since it is the one that tells. 0 when it is not known.
-func clientProcess(id string) int {
+// clientOf is the session of an id, with the client that its commands come from: the nearest process above
+// that was not told the id, since it is the one that tells. A process right below that one which was told, and is
+// not there for one command, may be the client itself, started with an id: while it is there, another that comes
+// from the process above is no command of the session.
+func clientOf(id string) epic.SessionHolder {
+	h, told := epic.SessionHolder{Session: id}, 0
 	for _, pid := range proc.Ancestors() {
-		told := slices.ContainsFunc(proc.Environment(pid), func(entry string) bool {
-			name, value, _ := strings.Cut(entry, "=")
-			return value == id && slices.Contains(SessionVariables(), name)
-		})
-		if !told {
-			return pid
+		if !toldOf(pid, id) {
+			h = withProcess(h, pid)
+			break
 		}
+		told = pid
 	}
-	return 0
+	if h.PID == 0 || told == 0 {
+		return h
+	}
+	line := proc.Lineage()
+	if i := slices.IndexFunc(line, func(p proc.Ancestor) bool { return p.PID == told }); i > 0 && !forOneCommand(line[i].Args) {
+		h.Below = epic.Below(processes([]int{told}))
+	}
+	return h
+}
+
+// toldOf reports whether a process was started with the id of a session in its environment.
+func toldOf(pid int, id string) bool {
+	return slices.ContainsFunc(proc.Environment(pid), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		return value == id && slices.Contains(SessionVariables(), name)
+	})
 }
 
 // withProcess has a session end with a process, where it can be distinguished from others.
