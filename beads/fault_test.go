@@ -70,8 +70,9 @@ func TestSurveyOfAFaultyBD(t *testing.T) {
 		"took another database": {"echo 'using default database name' >&2; echo '[]'", func(t *testing.T, _ []tracker.Issue, err error) {
 			require.ErrorIs(t, err, beads.ErrWrongDatabase)
 		}},
-		"hangs": {"exec sleep 60", func(t *testing.T, _ []tracker.Issue, err error) {
+		"hangs": {"echo '{' >&2; echo '['; exec sleep 60", func(t *testing.T, _ []tracker.Issue, err error) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
+			require.ErrorContains(t, err, "bd list: it did not answer in time", "and not what it had printed so far")
 		}},
 		"hangs, and ignores SIGTERM": {"trap '' TERM; while :; do sleep 0.1; done", func(t *testing.T, _ []tracker.Issue, err error) {
 			require.ErrorIs(t, err, context.DeadlineExceeded)
