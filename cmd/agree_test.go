@@ -126,15 +126,15 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.NoError(t, err)
 	require.WithinDuration(t, time.Now(), when, 10*time.Minute)
 
-	// A tracker that cannot be read: what the run has read seconds ago stands in.
+	// A tracker that is damaged: no reading stands in for it.
 	issues := filepath.Join(f.dir, ".beads", "issues.jsonl")
 	kept, err := os.ReadFile(issues)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(issues, []byte("{{{"), 0o600))
 	require.NoFileExists(t, filepath.Join(f.dir, ".git", "orch", "tracker.json"), "a reading of the hook")
-	f.agree(c, "the tracker cannot be read", epic.LoopContinue)
+	f.agree(c, "the tracker is damaged", epic.LoopError)
 	stop, _ := f.document(`{"session_id": "s-1", "hook_event_name": "Stop"}`, "stop-hook", "--explain")
-	require.Equal(t, "WORK_LEFT", stop["verdict"], stop)
+	require.Equal(t, "UNKNOWN", stop["verdict"], stop)
 	require.NoError(t, os.WriteFile(issues, kept, 0o600))
 
 	// Handed out to a session, which is no run.

@@ -50,7 +50,7 @@ func layers() []layer {
 		{"orchestrator/object", nil, nil, "a word"},
 		{"orchestrator/command", nil, nil, "values"},
 		{"orchestrator/redact", nil, nil, "pure"},
-		{"orchestrator/protect", []string{"orchestrator/validation"}, nil, "pure"},
+		{"orchestrator/protect", []string{"orchestrator/validation"}, []string{"os/exec"}, "pure, but for what the expansion of braces links"},
 		{"orchestrator/journal", []string{"orchestrator/private"}, nil, "files"},
 		{"orchestrator/private", nil, nil, "files"},
 		{"orchestrator/fault", []string{"orchestrator/command", "orchestrator/private", "orchestrator/text"}, nil, "reads errors"},

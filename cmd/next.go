@@ -15,7 +15,6 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
-	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -197,8 +196,8 @@ func withheld(s epic.State, sum epic.Summary, o epic.Offer, has []document.Hande
 		doc.Fix = append(doc.Fix, "orch next "+id+", when the run has ended")
 	case s.AtLimit():
 		doc.Fix = append(doc.Fix, "a person: orch run "+id)
-	case show.Ways(s, sum) != nil:
-		doc.Fix = append(doc.Fix, show.Ways(s, sum)...)
+	case explain.Ways(s, sum) != nil:
+		doc.Fix = append(doc.Fix, explain.Ways(s, sum)...)
 	default:
 		doc.Fix = append(doc.Fix, "orch status "+id)
 	}
@@ -336,7 +335,7 @@ func refusedError(s epic.State, sum epic.Summary) error {
 	switch sum.Code {
 	case reason.EpicMoved, reason.CheckedOut, reason.RunActive, reason.Machine:
 		r, _ := reason.Of(sum.Code)
-		return &cli.Error{Code: string(sum.Code), What: sum.Reason, Why: r.Means, Exit: int(r.Exit), Fix: show.Ways(s, sum)}
+		return &cli.Error{Code: string(sum.Code), What: sum.Reason, Why: r.Means, Exit: int(r.Exit), Fix: explain.Ways(s, sum)}
 	}
 	return nil
 }

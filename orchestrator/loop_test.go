@@ -170,7 +170,7 @@ func TestRequests(t *testing.T) {
 	require.NoError(t, l.Run(t.Context()))
 	require.Equal(t, 2, done)
 	require.Len(t, refused, 2)
-	require.Contains(t, refused[0], "only a parked or skipped task is tried again")
+	require.Contains(t, refused[0], "only a task that is parked, skipped, or blocked in the tracker is tried again")
 	require.Contains(t, refused[1], "not known")
 	require.Equal(t, LoopDone, Summarize(l.State, time.Now()).Promise, "what ran has landed")
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/explain"
-	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -198,7 +197,7 @@ func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 	moved := fmt.Sprintf("[%s] of %s: %s", reason.EpicMoved, p.State.Epic, b.Moved)
 	switch {
 	case b.Moved.From == "" && p.State.Foreign().From != "" && !p.Held && epic.PromiseOf(p.State, p.Workspace.Invocation.Now()).Code == reason.BaseRed:
-		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: %s", reason.BaseRed, p.State.Epic, p.State.Run.DrainWhy), strings.Join(show.Ways(p.State, epic.Summary{Code: reason.BaseRed}), "; or ")})
+		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: %s", reason.BaseRed, p.State.Epic, p.State.Run.DrainWhy), strings.Join(explain.Ways(p.State, epic.Summary{Code: reason.BaseRed}), "; or ")})
 	case b.Moved.From == "":
 	case b.Running:
 		out = append(out, finding{"branch", false, moved, "the run that goes on puts it back, takes it as it is, or ends, before it lands again; then orch status " + id})

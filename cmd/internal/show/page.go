@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
@@ -91,7 +92,7 @@ func (p page) drainText() string {
 	}
 	said := fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	r, _ = reason.Of(p.State.Run.Drain)
-	return said + nextText(cmp.Or(strings.Join(Ways(p.State, epic.Summary{Code: p.State.Run.Drain}), "\n"), r.Do))
+	return said + nextText(cmp.Or(strings.Join(explain.Ways(p.State, epic.Summary{Code: p.State.Run.Drain}), "\n"), r.Do))
 }
 
 // nextText lists commands, a line each, below what needs a person.
@@ -425,7 +426,7 @@ func Summary(s epic.State, sum epic.Summary) string {
 		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
 	}
 	branch := "epic/" + slug.Of(string(s.Epic))
-	ways := Ways(s, sum)
+	ways := explain.Ways(s, sum)
 	for i, way := range ways {
 		word := "next"
 		if i > 0 {

@@ -120,7 +120,7 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string 
 func stuckText(w *workspace.Workspace, s epic.State, p epic.Plan, sum epic.Summary) string {
 	var b strings.Builder
 	if p.Stuck && sum.Code != "" {
-		ways := Ways(s, sum)
+		ways := explain.Ways(s, sum)
 		if r, known := reason.Of(sum.Code); len(ways) == 0 && known {
 			ways = []string{r.Do}
 		}
