@@ -359,10 +359,17 @@ func braces(word *syntax.Word) []*syntax.Word {
 	split := *word
 	split.Parts = slices.Clone(word.Parts)
 	syntax.SplitBraces(&split)
-	if out := expand.Braces(&split); len(out) > 0 && len(out) <= maxTexts {
-		return out
+	var out []*syntax.Word
+	for one, err := range expand.BracesSeq(nil, &split) {
+		if err != nil || len(out) == maxTexts {
+			return []*syntax.Word{word}
+		}
+		out = append(out, one)
 	}
-	return []*syntax.Word{word}
+	if len(out) == 0 {
+		return []*syntax.Word{word}
+	}
+	return out
 }
 
 func unescape(s string) string {
