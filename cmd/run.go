@@ -190,7 +190,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 
 // startOf is the revision that agents' worktrees begin from.
 func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
-	branch := "refs/heads/epic/" + slug.Of(string(epicID))
+	branch := "refs/heads/" + slug.EpicBranch(string(epicID))
 	if _, err := w.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
 		return f.base
 	}

@@ -8,34 +8,28 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/git"
 )
 
 // What waits to be gone on with (a merge, a rebase, a bisect) is files in the admin directory of a worktree. An agent may
 // end in the middle of one, and Harvest looks at it. Others can write these files too: then git, and Harvest, would take
 // whole work for work in the middle of something.
 
-// operations are the files and folders of operations, and of the messages that git has ready for their commits.
+// operations are the files and folders of operations, of the messages that git has ready for their commits, and the
+// rest of a bisect.
 func operations() []string {
-	return []string{
-		"rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE",
-		"MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "BISECT_LOG", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS",
-		"BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK", "BISECT_FIRST_PARENT",
-	}
+	return append(git.Operations(), "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG",
+		"BISECT_NAMES", "BISECT_TERMS", "BISECT_EXPECTED_REV", "BISECT_ANCESTORS_OK", "BISECT_FIRST_PARENT")
 }
 
 // pending are the operations that are there.
 func (l linked) pending() (names []string) {
 	for _, name := range operations() {
-		if l.hasInAdmin(name) {
+		if _, err := l.common.Lstat(filepath.Join(l.admin, name)); err == nil {
 			names = append(names, name)
 		}
 	}
 	return names
-}
-
-func (l linked) hasInAdmin(name string) bool {
-	_, err := l.common.Lstat(filepath.Join(l.admin, filepath.FromSlash(name)))
-	return err == nil
 }
 
 // planted are those of the pending operations that no git leaves so: a folder without what says where a rebase goes, a

@@ -119,7 +119,7 @@ func (s State) isFinished(t *Task) bool {
 // hasOpenTask reports whether a task below the epic, which agents are given, is not done.
 func (s State) hasOpenTask(epic TaskID) bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool {
-		return t.Dispatchable() && !t.Deleted && !t.Done() && s.below(t, epic)
+		return t.isLeft() && s.below(t, epic)
 	})
 }
 

@@ -12,10 +12,10 @@ import (
 // here only once this epic branch has that work. Until then the task waits for a person, and what
 // depends on it does not begin, since it would begin without what it depends on.
 
-// landedIn is what orch writes when it closes a task that has landed, with the commit.
+// landedIn is the prefix of the close reason of a task that has landed; the commit follows.
 const landedIn = "landed in "
 
-// waived begins what orch writes when it closes a task because a person has said so.
+// waived is the prefix of the close reason of a task that a person has skipped; their own reason may follow.
 const waived = "skipped by a person"
 
 // closedByLanding says with what words a task that landed in c is closed in the tracker.

@@ -174,7 +174,7 @@ func (s State) mustRead() bool {
 
 // noneLeft reports whether all tasks that agents are given are done.
 func (s State) noneLeft() bool {
-	return !slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Dispatchable() && !t.Deleted && !t.Done() })
+	return !slices.ContainsFunc(s.Tasks, (*Task).isLeft)
 }
 
 // closesEpic reports whether an epic is to be closed in the tracker, as soon as a reading has found nothing new.

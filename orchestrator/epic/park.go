@@ -54,7 +54,7 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 	return "", ""
 }
 
-// parkedNote is what the tracker is told of a task that is parked.
+// parkedNote is the note in the tracker of a task that is parked.
 func parkedNote(code reason.Code, why string) string { return fmt.Sprintf("[%s] %s", code, why) }
 
 // parkedBy is the last line of an issue's notes, where that is a parkedNote; else "".

@@ -134,7 +134,7 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", reason.DepCycle, cycle))
 	}
 	for _, t := range s.Tasks {
-		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) || t.Status == statusClosed && s.IsReady(t, now.now) {
+		if !t.isLeft() || s.underWay(t) || t.Status == statusClosed && s.IsReady(t, now.now) {
 			continue
 		}
 		if t.State == Parked || t.State == Skipped {

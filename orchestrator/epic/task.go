@@ -51,7 +51,7 @@ type Node struct {
 	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
 	LandedIn     Commit     `json:"landed_in,omitempty"`              // the commit that an orch has closed it for, shortened; "" for none
 	Parked       string     `json:"parked,omitempty"`                 // the note with which an orch has said that it is blocked; "" for none
-	Waived       bool       `json:"waived,omitempty"`                 // an orch has closed it, without its work, because a person said so
+	Waived       bool       `json:"waived,omitempty"`                 // orch has closed it because a person has skipped it
 	Needs        [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
 }
 
@@ -92,6 +92,9 @@ func (t *Task) Last() Attempt {
 func (t *Task) Done() bool {
 	return t.State == Landed || t.closed() || t.Status == statusPinned
 }
+
+// isLeft reports whether the task is one that agents are given, and is not done.
+func (t *Task) isLeft() bool { return t.Dispatchable() && !t.Deleted && !t.Done() }
 
 // closed reports whether the tracker says so and it is believed.
 func (t *Task) closed() bool { return t.Status == statusClosed && !t.ClosedByAgent && !t.Elsewhere }
@@ -165,7 +168,7 @@ func (TaskParked) apply(s State, e Event) State {
 }
 
 // blockedInTracker reports whether nothing but the tracker, which says that it is blocked, keeps a person from
-// trying the task again: they or an orch whose journal is lost have said so there.
+// trying the task again: a person has blocked it there, or orch has, whose journal is lost.
 func (t *Task) blockedInTracker() bool {
 	return t.State == Waiting && t.Status == statusBlocked && t.Written != statusBlocked && t.Dispatchable() && !t.Deleted
 }

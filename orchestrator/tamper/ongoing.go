@@ -8,15 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/git"
 )
 
 // A rebase, a merge and the like that wait to be gone on with are files in a git directory. Who plants one has the
 // person's next git rebase --continue run what it says.
-
-// operations are the files and folders of what waits to be gone on with, below the git directory of a work tree.
-func operations() []string {
-	return []string{"rebase-merge", "rebase-apply", "sequencer", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "AUTO_MERGE", "BISECT_LOG", "BISECT_START"}
-}
 
 // plans are the files in which an operation says what it will do.
 func plans() []string {
@@ -45,9 +42,9 @@ func (g *Guard) takeOngoing() (map[string]string, error) {
 	places, err := g.places()
 	for _, at := range places {
 		is[at] = "looked at"
-		for _, name := range slices.Concat(operations(), plans(), traces()) {
+		for _, name := range slices.Concat(git.Operations(), plans(), traces()) {
 			sig := g.signature(at + name)
-			if sig != "" && slices.Contains(operations(), name) {
+			if sig != "" && slices.Contains(git.Operations(), name) {
 				sig = "there" // a folder changes with what is in it
 			}
 			if sig != "" {
@@ -74,7 +71,7 @@ func (g *Guard) checkOngoing() (found []Change, err error) {
 			continue // no place, or the worktree of a person that has just been made
 		}
 		idle := !slices.ContainsFunc(traces(), func(name string) bool { return was[at+name] != now[at+name] })
-		for _, name := range operations() {
+		for _, name := range git.Operations() {
 			if now[at+name] == "" || was[at+name] != "" {
 				continue
 			}

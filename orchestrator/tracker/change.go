@@ -12,7 +12,7 @@ type ChangeKind string
 const (
 	Claim     ChangeKind = "claim"  // in progress, in the actor's hands; only when no one else has it
 	SetStatus ChangeKind = "status" // with a note, if there is one; open also takes the assignee away
-	Reopen    ChangeKind = "reopen" // open, in nobody's hands; only when it is closed. One that is open counts as made
+	Reopen    ChangeKind = "reopen" // open and unassigned; only when it is closed. One that is open counts as made
 	Close     ChangeKind = "close"  // whatever blocks it
 	Create    ChangeKind = "create" // an issue of its own; one that is open with the same title and labels counts as made
 )

@@ -8,7 +8,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
-// The exit codes, as package epic has them.
+// The exit codes, as package reason has them.
 const (
 	ExitDone     = int(reason.ExitDone)
 	ExitFailed   = int(reason.ExitFailed)

@@ -425,7 +425,7 @@ func Summary(s epic.State, sum epic.Summary) string {
 	if s.Run.CostUSD > 0 {
 		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
 	}
-	branch := "epic/" + slug.Of(string(s.Epic))
+	branch := slug.EpicBranch(string(s.Epic))
 	ways := explain.Ways(s, sum)
 	for i, way := range ways {
 		word := "next"

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
@@ -136,12 +137,8 @@ func (w *Workspace) whyNone(ctx context.Context, args []string, none error, unre
 func unreadEpicOf(w *Workspace, issues []tracker.Issue, id string, none error, unread map[string]error) error {
 	x := tracker.NewIndex(issues)
 	for _, i := range issues {
-		if err, ok := unread[w.EpicDir(epic.TaskID(i.ID))]; ok {
-			for _, below := range x.Descendants(i.ID) {
-				if below == id {
-					return err
-				}
-			}
+		if err, ok := unread[w.EpicDir(epic.TaskID(i.ID))]; ok && slices.Contains(x.Descendants(i.ID), id) {
+			return err
 		}
 	}
 	return none

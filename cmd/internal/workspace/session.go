@@ -289,7 +289,7 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 
 // Asker is a session that would ask for a task of the epic; is reports whether a holder is that
 // session, and parallel is how many tasks may be under way where no run drives the epic.
-func (p *EpicView) Asker(is func(epic.SessionHolder) bool, parallel int) epic.Asker {
+func (p *EpicView) Asker(is epic.IsSession, parallel int) epic.Asker {
 	gone := p.Workspace.SessionGone(p.State.Epic)
 	return epic.Asker{Is: is, Gone: func(t *epic.Task) bool { return gone(t, t.Last()) != "" },
 		Held: p.Held, Driven: p.Held && p.Holder.Drives(), MaxParallel: parallel}

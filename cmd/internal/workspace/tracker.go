@@ -92,7 +92,7 @@ type Epic struct {
 }
 
 // FindEpic looks an epic up in the tracker. It fails with a [TrackerError], also where it does not open,
-// and with a [*core.ErrNotEpic].
+// and with a [*epic.ErrNotEpic].
 func (w *Workspace) FindEpic(ctx context.Context, id epic.TaskID) (e Epic, err error) {
 	if e.Tracker, err = w.Tracker(ctx); err != nil {
 		return e, TrackerError(err)
