@@ -74,7 +74,7 @@ func (p page) requestsText(b *strings.Builder) {
 
 // drainText is why no more work is taken: a limit, or what only a person can mend.
 func (p page) drainText() string {
-	o := epic.PromiseOf(p.State, p.Workspace.Invocation.Now())
+	o := epic.PromiseOf(p.State, p.Workspace.Now())
 	r, _ := reason.Of(o.Code)
 	switch {
 	case p.State.TrackerLost() != "", o.Code == reason.TrackerDrift:
@@ -83,7 +83,7 @@ func (p page) drainText() string {
 		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
 	case !p.Held && p.State.AtLimit() && o.Code == p.State.Run.Drain:
 		said := fmt.Sprintf("\nAt a limit\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000))
-		if epic.Count(p.State, p.Workspace.Invocation.Now()).Ready > 0 {
+		if epic.Count(p.State, p.Workspace.Now()).Ready > 0 {
 			said += fmt.Sprintf("      next  %-36s   %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
 		}
 		return said
@@ -105,7 +105,7 @@ func nextText(lines string) string {
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
 	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth:
-		return !p.Held && epic.Count(p.State, p.Workspace.Invocation.Now()).Done < epic.Count(p.State, p.Workspace.Invocation.Now()).Total
+		return !p.Held && epic.Count(p.State, p.Workspace.Now()).Done < epic.Count(p.State, p.Workspace.Now()).Total
 	}
 	return false
 }
@@ -343,7 +343,7 @@ func (p page) foot(sum epic.Summary, all bool) string {
 	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
 		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
 	} else if p.Read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.FormatDuration(p.Workspace.Invocation.Now().Sub(p.State.ReadAt()))))
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.FormatDuration(p.Workspace.Now().Sub(p.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}

@@ -83,9 +83,9 @@ func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
 
 // print is status of the whole epic for a person.
 func (p page) print(all bool) {
-	fmt.Fprint(p.Workspace.Invocation.Stdout, p.text(p.Workspace.Invocation.Now(), all))
+	fmt.Fprint(p.Workspace.Project.Invocation.Stdout, p.text(p.Workspace.Now(), all))
 	for _, e := range p.Unremoved() {
-		fmt.Fprintf(p.Workspace.Invocation.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
+		fmt.Fprintf(p.Workspace.Project.Invocation.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
 	}
 }
 
@@ -96,7 +96,7 @@ func Page(ctx context.Context, seen *workspace.EpicView) error {
 	if err != nil {
 		return err
 	}
-	if a := p.Workspace.Invocation; a.JSON {
+	if a := p.Workspace.Project.Invocation; a.JSON {
 		return cli.WriteLine(a.Stdout, p.document(epic.Summarize(p.State, a.Now())))
 	}
 	p.print(false)
@@ -111,9 +111,9 @@ const (
 
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
-	doc, age := documentOf(p.Workspace.Invocation, p.State, sum, p.nextFor), int64(0)
+	doc, age := documentOf(p.Workspace.Project.Invocation, p.State, sum, p.nextFor), int64(0)
 	if read := p.State.ReadAt(); !read.IsZero() {
-		age = p.Workspace.Invocation.Now().Sub(read).Milliseconds()
+		age = p.Workspace.Now().Sub(read).Milliseconds()
 	}
 	asked, bad := min(len(p.Asked), maxRequestsPrinted), min(len(p.NoRequests), maxRequestsPrinted)
 	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
