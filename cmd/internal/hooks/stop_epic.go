@@ -47,7 +47,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 		s.in.LastMessage = session.LastAssistantMessage(s.in.Transcript)
 	}
 	s.epic = standing
-	age := a.app.Now().Sub(read.At)
+	age := a.app.Now().Sub(read.snapshot.At)
 	decide := func(bound session.Session) stophook.Decision {
 		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Project.Config.StopHook), Session: bound, Epic: standing, Caps: limits(s.client)})
 		if standing != nil && standing.Unread == "" && age > time.Second {
@@ -68,7 +68,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 			return answer.Session, nil
 		})
 	}
-	if s.programs, err = programs(w, bound.Epic, read.Issues); err != nil {
+	if s.programs, err = programs(w, bound.Epic, read.snapshot.Issues); err != nil {
 		return s, err
 	}
 	s.allowed = func(ctx context.Context) error { return a.allowed(ctx, w.Project.Root, s.programs) }
@@ -114,9 +114,9 @@ func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.
 
 // reading is what the tracker said.
 type reading struct {
-	beads.Snapshot
-	path string // where it is kept
-	old  bool   // and was kept already
+	snapshot beads.Snapshot
+	path     string // where it is kept
+	old      bool   // and was kept already
 }
 
 // save keeps a reading that is new.
@@ -124,14 +124,14 @@ func (r reading) save() error {
 	if r.old || r.path == "" {
 		return nil
 	}
-	return r.Save(r.path)
+	return r.snapshot.Save(r.path)
 }
 
 // standing asks the journal, the tracker and git how the epic stands for a session, and says what
 // it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
 // newest reading of a run; without one, and without a journal, the standing has only the promise.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
-	now := reading{Snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Project.Home, "tracker.json")}
+	now := reading{snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Project.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
@@ -148,12 +148,12 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	if workspace.MayUseEarlierReading(err) {
 		kept, none := beads.LoadSnapshot(now.path)
 		if none == nil && w.Now().Sub(kept.At) <= workspace.MaxReadingAge && (p == nil || kept.At.After(p.LastRead())) {
-			now.Snapshot, now.old = kept, true
+			now.snapshot, now.old = kept, true
 			issues, late = kept.Issues, false
 		}
 	}
 	if err == nil || now.old {
-		now.Issues = orchestrator.IssuesWithoutSecrets(w.Project.Invocation.Redact, issues)
+		now.snapshot.Issues = orchestrator.IssuesWithoutSecrets(w.Project.Invocation.Redact, issues)
 	}
 	unread := err
 	if now.old {
@@ -161,16 +161,16 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	}
 	switch {
 	case p != nil:
-		p.ApplySurvey(now.Issues, unread, late)
+		p.ApplySurvey(now.snapshot.Issues, unread, late)
 		if p.Read.IsZero() {
-			now.old, now.At = true, p.LastRead() // the tracker's word is that of a run, or none
+			now.old, now.snapshot.At = true, p.LastRead() // the tracker's word is that of a run, or none
 		}
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
 	default:
-		if fault := w.TrackerFault(now.Issues, unread, epicID); fault != nil {
+		if fault := w.TrackerFault(now.snapshot.Issues, unread, epicID); fault != nil {
 			return unreadTracker(fault), reading{}, fault.Err
 		}
-		p = w.ViewFromIssues(epicID, now.Issues)
+		p = w.ViewFromIssues(epicID, now.snapshot.Issues)
 		err = a.lookAtBranch(ctx, w, p)
 	}
 	who := p.Asker(workspace.IsStopping(id), w.Project.Config.Run.MaxParallel)

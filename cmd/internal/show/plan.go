@@ -45,7 +45,7 @@ func plan(ctx context.Context, a *cli.Invocation, epicID epic.TaskID) error {
 	plan, sum := epic.PlanOf(p.State, found.Issues, a.Now()), epic.Summarize(p.State, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		doc := document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan, Counts: sum.Counts, Promise: sum.Promise, Code: sum.Code, Reason: sum.Reason}
+		doc := document.Plan{Epic: epicID, Title: found.Issue.Title, Tracker: found.Tracker.Name(), Plan: plan, Counts: sum.Counts, Promise: sum.Promise, Code: sum.Code, Reason: sum.Reason}
 		if w.Project.Broken != nil {
 			doc.SettingsBroken = explain.Error(w.Project.Broken).What
 		}

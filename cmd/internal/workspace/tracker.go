@@ -84,7 +84,7 @@ func (w *Workspace) TasksCommand() string { return w.trackerKind().tasks }
 
 // Epic is an epic with all that the tracker had when it was found.
 type Epic struct {
-	tracker.Issue
+	Issue tracker.Issue
 	// Issues are all that the tracker has.
 	Issues []tracker.Issue
 	// Tracker is where it was found.
