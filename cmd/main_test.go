@@ -2,10 +2,13 @@ package cmd
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +23,12 @@ import (
 )
 
 // TestMain lets the test binary be orch, for scripts and for tests that kill it.
+//
+// Much of what the tests do is to wait for processes: twice as many as usual go on side by side.
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"orch": asOrch})
 }
 
