@@ -81,7 +81,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
 			n.view = p
-			return a.sayNext(n, cmp.Or(f.parallel, w.Config.Run.MaxParallel))
+			return a.sayNext(n, cmp.Or(f.parallel, w.Project.Config.Run.MaxParallel))
 		}
 	}
 	err = d.inTurn(ctx, epicID, f.wait, func(left time.Duration) error {
@@ -136,7 +136,7 @@ type handout struct {
 // under way where no run drives the epic.
 func (a *app) sayNext(n handout, parallel int) error {
 	w, s, is, fresh, trust := n.view.Workspace, n.view.State, n.is, n.fresh, n.trust
-	sum := epic.Summarize(s, w.Invocation.Now())
+	sum := epic.Summarize(s, w.Now())
 	if err := collect(w.EpicDir(s.Epic), s, is, fresh); err != nil {
 		return err
 	}
@@ -144,7 +144,7 @@ func (a *app) sayNext(n handout, parallel int) error {
 	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
 	if !doc.Done && !slices.ContainsFunc(tasks, func(h document.Handed) bool { return h.New }) {
-		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(is, parallel), w.Invocation.Now()), tasks)
+		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(is, parallel), w.Now()), tasks)
 	}
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
@@ -214,7 +214,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
-	inHand, is := 0, workspace.IsCaller(w.workspace.Invocation)
+	inHand, is := 0, workspace.IsCaller(w.workspace.Project.Invocation)
 	if p != nil {
 		for _, t := range p.State.Tasks {
 			if at := t.Last(); !inHandOf(t, is) {
@@ -278,7 +278,7 @@ func (a *app) handedOut(w *workspace.Workspace, s epic.State, is epic.IsSession,
 			others = append(others, document.Elsewhere{Task: t.ID, Holder: workspace.HolderName(at.Holder)})
 			continue
 		}
-		n := worktree.NamesOf(w.Worktrees(), string(s.Epic), string(t.ID), at.Number)
+		n := worktree.NamesOf(w.Project.Worktrees(), string(s.Epic), string(t.ID), at.Number)
 		tasks = append(tasks, document.Handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
 			Brief: epicdir.Brief(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number), 1), New: fresh[t.ID]})
 	}
@@ -300,7 +300,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.workspace.Project.Invocation), Mine: workspace.IsCaller(w.workspace.Project.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -311,18 +311,18 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	}
 	if err == nil {
 		requests, stop := notifySignals(ctx, false)
-		w.workspace.Invocation.TakeSignals()
+		w.workspace.Project.Invocation.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}
-	s := o.State().WithoutRun(w.workspace.Invocation.Now())
+	s := o.State().WithoutRun(w.workspace.Now())
 	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
-		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+		fmt.Fprintln(w.workspace.Project.Invocation.Stderr, text.Head(keepErr.Error()))
 	}
 	if closeErr := w.workspace.CloseEpic(ctx, o, false); err == nil {
 		err = closeErr
 	}
-	sum := epic.Summarize(s, w.workspace.Invocation.Now())
+	sum := epic.Summarize(s, w.workspace.Now())
 	if err == nil {
 		err = refusedError(s, sum)
 	}
@@ -364,7 +364,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	p, task, err := workspace.LoadEpic(ctx, a.App, []string{id})
 	if err == nil {
-		err = p.Workspace.Broken // the gate is in the settings
+		err = p.Workspace.Project.Broken // the gate is in the settings
 	}
 	if err != nil {
 		return err
@@ -501,7 +501,7 @@ func inOtherHands(p *workspace.EpicView, t *epic.Task) error {
 func lostAttempt(p *workspace.EpicView, t *epic.Task, lost epic.Attempt) error {
 	e := &cli.Error{Code: "ATTEMPT_LOST", What: fmt.Sprintf("attempt %d at %s is no longer this session's: %s", lost.Number, t.ID, text.FirstLine(lost.Feedback, "it was gone")),
 		Exit: cli.ExitNeedsYou, Why: "it had made no commit", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
-	n := worktree.NamesOf(p.Workspace.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
+	n := worktree.NamesOf(p.Workspace.Project.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
 	if lost.Head != "" && lost.Head != lost.Base {
 		e.Why = fmt.Sprintf("what it had done is kept: commit %.12s, %s", lost.Head, n.Attic)
 		e.Fix = append(e.Fix, "git log "+string(lost.Head)+" shows that work")

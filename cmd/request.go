@@ -81,15 +81,15 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 	}
 	id, err := w.posted(dir, e)
 	if id == "" && err == nil {
-		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.Invocation.Redact, e), w.workspace.Invocation.Now())
+		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.Project.Invocation.Redact, e), w.workspace.Now())
 	}
 	if err != nil {
 		return orchestrator.Answer{}, err
 	}
 	w.sayWaiting(holder, wait)
 	_, next := e.Fact.(epic.NextRequested)
-	r := &request{dir: dir, id: id, next: next, now: w.workspace.Invocation.Now}
-	w.workspace.Invocation.OnEnd(r.leave) // also when a signal ends this
+	r := &request{dir: dir, id: id, next: next, now: w.workspace.Now}
+	w.workspace.Project.Invocation.OnEnd(r.leave) // also when a signal ends this
 	until := time.Now().Add(wait)
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
@@ -107,7 +107,7 @@ func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.
 			continue
 		}
 		late := &waitError{holder: holder, taken: true, wait: wait}
-		if over && ctx.Err() == nil && r.next && w.workspace.Invocation.Served {
+		if over && ctx.Err() == nil && r.next && w.workspace.Project.Invocation.Served {
 			r.over.Store(true) // the next call of this server collects it
 			return orchestrator.Answer{}, late
 		}
@@ -208,7 +208,7 @@ func postedNext(p *workspace.EpicView, f epic.NextRequested) string {
 
 // sayWaiting tells a person for whom a command waits.
 func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
-	fmt.Fprintf(w.workspace.Invocation.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.FormatDuration(wait))
+	fmt.Fprintf(w.workspace.Project.Invocation.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.FormatDuration(wait))
 }
 
 // inTurn does a short command: it asks the run that drives the epic, or does it itself when it is

@@ -120,7 +120,7 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 	if prompt, err = runTasks(w, string(epicID)); err != nil {
 		return "", err
 	}
-	path := session.File(filepath.Dir(w.Home), id)
+	path := session.File(filepath.Dir(w.Project.Home), id)
 	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
 		return s.Bind(id, string(epicID)), nil
 	})
@@ -129,7 +129,7 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 // Known has orch keep a session that works on an epic without being bound to it, so that its end is
 // noticed; one that had ended goes on.
 func Known(ctx context.Context, w *workspace.Workspace, id string) error {
-	return changeSession(ctx, session.File(filepath.Dir(w.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
+	return changeSession(ctx, session.File(filepath.Dir(w.Project.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
 		s.ID, s.Ended = id, false
 		return s, nil
 	})
