@@ -20,6 +20,9 @@ func TestQuick(t *testing.T) {
 	require.Equal(t, c.Hooks[1], q.Hooks[1])
 	require.Equal(t, `{"bash": "orch-stop-hook --client x"}`, q.Files["f"])
 	require.Equal(t, "orch stop-hook --client x", c.Hooks[0].Command)
-	require.True(t, q.Hooks[0].Is("orch stop-hook --client x"))
+	for line, is := range map[string]bool{"orch stop-hook --client x": true, "orch-stop-hook --client x e-1": true, "orch stop-hook e-1 --client x": true, "orch stop-hook --client xy": false, "": false,
+		"orch stop-hook --client x && ./mine": false, "orch stop-hook --client x; ./mine": false, "orch stop-hook --client x e-1 >log": false} {
+		require.Equal(t, is, q.Hooks[0].Is(line), line)
+	}
 	require.Equal(t, q.Hooks, q.Quick().Hooks, "twice is once")
 }

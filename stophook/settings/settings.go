@@ -23,9 +23,32 @@ type Hook struct {
 	Also    string // another command that counts as this one; "" for none
 }
 
-// Is reports whether a command is this hook's.
+// Is reports whether a command is this hook's: as orch writes it, or with plain words that somebody has added,
+// such as an epic.
 func (h Hook) Is(command string) bool {
-	return command == h.Command || h.Also != "" && command == h.Also
+	return calls(command, h.Command) || h.Also != "" && calls(command, h.Also)
+}
+
+// calls reports whether a line of a shell is a command, or the command with more plain words in it.
+func calls(line, command string) bool {
+	if line == command {
+		return true
+	}
+	words, want := strings.Fields(line), strings.Fields(command)
+	if strings.ContainsFunc(line, special) || len(words) < len(want) || words[0] != want[0] {
+		return false
+	}
+	for _, word := range words {
+		if len(want) > 0 && word == want[0] {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
+}
+
+// special reports whether a shell may make something of a character other than a part of a word.
+func special(r rune) bool {
+	return !(r == ' ' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-_./=:,+@%", r))
 }
 
 // ErrSettings says that a settings file is no JSON object of the shape that the client

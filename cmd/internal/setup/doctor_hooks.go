@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,7 +159,7 @@ func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
 // hasShim reports whether the team's own hook file hands over to orch.
 func (w doctor) hasShim() bool {
 	body, err := os.ReadFile(filepath.Join(w.workspace.Project.Root, claude.ShimFile))
-	return err == nil && string(body) == claude.Shim
+	return err == nil && claude.IsShim(string(body))
 }
 
 // hooksOff reports whether one of Claude Code's settings switches all hooks off.
@@ -173,19 +174,21 @@ func (w doctor) hooksOff() bool {
 	})
 }
 
-// fire runs the hook as the client would, for a session that is not bound: it has to say
-// nothing, with exit 0.
+// fire runs the hook as the client would, for a session without an id, which nothing can be bound to: it
+// has to say nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Timeout)
 	defer cancel()
 	began := w.workspace.Now()
-	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Project.Root, event)
-	res, err := w.workspace.Project.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Project.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.Project.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
+	input := fmt.Sprintf(`{"session_id":"","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Project.Root, event)
+	res, err := w.workspace.Project.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Project.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.Project.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096, Bound: true})
 	switch {
 	case err != nil:
 		return 0, err
 	case res.ExitCode != 0:
 		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, text.Head(string(res.Stderr)))
+	case len(res.Stderr) > 0:
+		return 0, errors.New(text.Head(string(res.Stderr)))
 	case len(res.Stdout) > 0:
 		return 0, fmt.Errorf("it holds a session that is not bound: %s", text.Head(string(res.Stdout)))
 	}
