@@ -89,8 +89,9 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 
 // settingsStamp is the times and sizes of the files that settings are read from.
 func (w driver) settingsStamp() string {
-	files := []string{filepath.Join(w.workspace.Project.Root, project.SettingsFile), cmp.Or(project.OwnSettings(w.workspace.Project.Invocation.Process, w.workspace.Project.Root), w.workspace.Project.Root)}
-	agents, err := filepath.Glob(filepath.Join(w.workspace.Project.Root, config.AgentsFolder, "*.md"))
+	root := w.workspace.Project.Root
+	files := []string{filepath.Join(root, project.SettingsFile), cmp.Or(project.OwnSettings(w.workspace.Project.Invocation.Process, root), root)}
+	agents, err := filepath.Glob(filepath.Join(root, config.AgentsFolder, "*.md"))
 	if err == nil {
 		files = append(files, agents...)
 	}

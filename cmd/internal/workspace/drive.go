@@ -67,11 +67,12 @@ type Permits struct {
 // Deps is all that an Orchestrator of the epic works with. It fails as Store does, when orch's
 // folder cannot be made, and when it cannot be known who this clone is.
 func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker, p Permits) (orchestrator.Deps, error) {
+	here := w.Project
 	store, err := w.Store(epicID)
 	if err != nil {
 		return orchestrator.Deps{}, err
 	}
-	if err := private.MkdirBelow(w.Project.Home, 1); err != nil {
+	if err := private.MkdirBelow(here.Home, 1); err != nil {
 		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
 	}
 	me, err := w.clone(ctx)
@@ -80,20 +81,22 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	}
 	dir := w.EpicDir(epicID)
 	return orchestrator.Deps{
-		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Project.Repo, Store: store, Marker: w.Project.Marker(),
+		Epic: epicID, Dir: dir, Tracker: t, Repo: here.Repo, Store: store, Marker: here.Marker(),
 		Engine: w.engineKind().open(local.Options{
-			Dir: dir, Repo: w.Project.Repo, Bench: store, Proc: w.Project.Proc, Harness: w.harness, Env: w.Project.AgentEnv(ctx), RuleEnv: w.Project.GateEnv(),
-			Hooks: p.Hooks, Redact: w.Project.Invocation.Redact, Now: w.Now,
+			Dir: dir, Repo: here.Repo, Bench: store, Proc: here.Proc, Harness: w.harness, Env: here.AgentEnv(ctx), RuleEnv: here.GateEnv(),
+			Hooks: p.Hooks, Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Lander: land.NewLander(land.Options{
-			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Project.Repo, Checkouts: store, Run: w.Project.Proc.RunGuarded, Env: w.Project.GateEnv(),
-			Gate: w.Project.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), w.Project.Config.Protect...), AllowProtected: p.Protected, Redact: w.Project.Invocation.Redact, Now: w.Now,
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: here.Repo, Checkouts: store, Run: here.Proc.RunGuarded, Env: here.GateEnv(),
+			Gate: here.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), here.Config.Protect...), AllowProtected: p.Protected,
+			Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Agents: orchestrator.Agents{
-			Client: w.client(), Roles: w.roles(), Gate: w.Project.Config.Gate, Tasks: w.TasksCommand(),
-			Limits: engine.Limits{Time: w.Project.Config.Limits.TaskTime, NoProgress: w.Project.Config.Limits.NoProgress, Files: w.Project.Config.Limits.Files},
+			Client: w.client(), Roles: w.roles(), Gate: here.Config.Gate, Tasks: w.TasksCommand(),
+			Limits: engine.Limits{Time: here.Config.Limits.TaskTime, NoProgress: here.Config.Limits.NoProgress, Files: here.Config.Limits.Files},
 		},
-		Settings: w.Project.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID), Redact: w.Project.Invocation.Redact, Now: w.Now, Hurry: w.Project.Proc.Hurry,
+		Settings: here.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID),
+		Redact: here.Invocation.Redact, Now: w.Now, Hurry: here.Proc.Hurry,
 	}, nil
 }
 

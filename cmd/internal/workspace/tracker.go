@@ -57,7 +57,8 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 
 // place is where trackers are looked for.
 func (w *Workspace) place() place {
-	return place{Root: w.Project.Root, Home: w.Project.Home, Run: w.Project.Proc.Run, Env: w.Project.SystemEnv(), LookPath: w.Project.Invocation.LookPath, Person: w.Person(), Hasty: w.Project.Hasty, Now: w.Now}
+	here := w.Project
+	return place{Root: here.Root, Home: here.Home, Run: here.Proc.Run, Env: here.SystemEnv(), LookPath: here.Invocation.LookPath, Person: w.Person(), Hasty: here.Hasty, Now: w.Now}
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
