@@ -27,7 +27,7 @@ func IsShim(script string) bool {
 func Plugin(version string) (map[string]string, error) {
 	events := map[string]any{}
 	for _, h := range Client().Hooks {
-		events[h.Event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}}}}
+		events[h.Event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": h.Command, "timeout": h.Limit()}}}}
 	}
 	files := map[string]string{
 		"commands/run-tasks.md": Command,

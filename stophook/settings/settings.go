@@ -8,20 +8,26 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Hook is one command that a client runs at an event.
 type Hook struct {
-	Event   string // the client's name of it, such as Stop
-	Command string // as a shell runs it
-	Timeout int    // how long it may take, in the client's own unit
-	Also    string // another command that counts as this one; "" for none
+	Event   string        // the client's name of it, such as Stop
+	Command string        // as a shell runs it
+	Timeout time.Duration // how long it may take
+	Unit    time.Duration // what the client counts that in; 0: seconds
+	Also    string        // another command that counts as this one; "" for none
 }
+
+// Limit is Timeout as the client's settings have it, in its own unit.
+func (h Hook) Limit() int64 { return int64(h.Timeout / cmp.Or(h.Unit, time.Second)) }
 
 // Is reports whether a command is this hook's: as orch writes it, or with plain words that somebody has added,
 // such as an epic.
@@ -107,7 +113,7 @@ func Commands(settings []byte, event string) (out []string, err error) {
 
 // addHook appends a hook to those of its event.
 func addHook(settings []byte, h Hook) ([]byte, error) {
-	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
+	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Limit()}
 	group := []any{map[string]any{"hooks": []any{entry}}}
 	for depth, path := range [][]string{{"hooks", h.Event}, {"hooks"}, {}} {
 		at, ok, err := locate(settings, path...)
