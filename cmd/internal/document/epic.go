@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/reason"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // Status is how an epic stands.
@@ -73,6 +74,15 @@ type Around struct {
 	NoRequestsMore int `json:"no_requests_more,omitempty"`
 	// EpicBranch is where the epic branch is.
 	EpicBranch EpicBranch `json:"epic_branch"`
+	// LetGo are the sessions that the stop hook let go with work of the epic left, which nobody has bound again.
+	LetGo []SessionEnding `json:"sessions_let_go"`
+}
+
+// SessionEnding is a session that was let go with work left.
+type SessionEnding struct {
+	// Session is the client's id of it.
+	Session string `json:"session"`
+	session.Ending
 }
 
 // Holder is a run, or a short command, that has an epic.
