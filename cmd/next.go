@@ -372,16 +372,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if task == nil {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
-	parked := task.State == epic.Parked && task.Code == reason.Protected
-	if parked && !f.accept {
-		return &cli.Error{Code: string(reason.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
-			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
-	}
-	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
-		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
-	}
-	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
-		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
+	parked := waitsForAcceptance(task)
+	if err := a.landAsPerson(task, f); err != nil {
+		return err
 	}
 	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != reason.Orphaned && (at.Holder.IsZero() || workspace.IsCaller(a.App)(at.Holder)) && task.State != epic.Skipped {
 		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
@@ -397,24 +390,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	}
 	d := driver{workspace: p.Workspace, faults: a.faults}
 	err = d.inTurn(ctx, p.State.Epic, f.wait, func(left time.Duration) error {
-		e := epic.Event{Fact: epic.LandRequested{}, Task: task.ID, Attempt: task.Last().Number, Reason: "asked by orch land"}
-		if parked {
-			e.Fact, e.Reason = epic.TaskAccepted{}, "a person has accepted its changes of protected paths"
-		}
-		answer, err := d.askRun(ctx, p.Folder, e, left)
-		switch {
-		case err != nil:
-			return err
-		case answer.Refused != "":
-			return notNow(task.ID, answer.Refused)
-		case answer.Task == nil:
-			return notNow(task.ID, "the task is gone")
-		}
-		now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
-		if err != nil {
-			return err
-		}
-		return a.sayLanded(now.State, answer.Promise, answer.Task)
+		return a.landByRun(ctx, d, p, task, left)
 	}, func(left time.Duration) error {
 		f.wait = left
 		return a.landHere(ctx, d, p, task, f)
@@ -424,6 +400,49 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		return a.lateLand(ctx, p, task, late)
 	}
 	return err
+}
+
+// waitsForAcceptance reports whether a task is parked for its changes of protected paths.
+func waitsForAcceptance(t *epic.Task) bool {
+	return t.State == epic.Parked && t.Code == reason.Protected
+}
+
+// landAsPerson refuses what a person alone decides on, unless one does: that changes of protected paths
+// are landed, and that a task is taken over from a session.
+func (a *app) landAsPerson(task *epic.Task, f runFlags) error {
+	if waitsForAcceptance(task) && !f.accept {
+		return &cli.Error{Code: string(reason.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
+			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
+	}
+	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
+	}
+	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
+	}
+	return nil
+}
+
+// landByRun has the run that drives the epic land a task, and waits for that so long.
+func (a *app) landByRun(ctx context.Context, d driver, p *workspace.EpicView, task *epic.Task, wait time.Duration) error {
+	e := epic.Event{Fact: epic.LandRequested{}, Task: task.ID, Attempt: task.Last().Number, Reason: "asked by orch land"}
+	if waitsForAcceptance(task) {
+		e.Fact, e.Reason = epic.TaskAccepted{}, "a person has accepted its changes of protected paths"
+	}
+	answer, err := d.askRun(ctx, p.Folder, e, wait)
+	switch {
+	case err != nil:
+		return err
+	case answer.Refused != "":
+		return notNow(task.ID, answer.Refused)
+	case answer.Task == nil:
+		return notNow(task.ID, "the task is gone")
+	}
+	now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
+	if err != nil {
+		return err
+	}
+	return a.sayLanded(now.State, answer.Promise, answer.Task)
 }
 
 // lateLand tells who waited for a landing that the time for that is over.

@@ -94,58 +94,71 @@ func Decide(f Facts) Decision {
 	if !f.Input.StopHookActive {
 		s.BlocksThisPrompt = 0
 	}
-	allow := func(v Cause, why string) Decision {
-		s.Blocked, s.Ending = s.Blocked && v == Background, session.Ending{}
-		return Decision{Cause: v, Why: why, Session: s}
-	}
 	said, _ := promise.FindListed(f.Input.LastMessage, set.Promises)
 	switch {
 	case !set.Enabled:
-		return allow(Disabled, "workflow.stop_hook.enabled is false")
+		return allow(s, Disabled, "workflow.stop_hook.enabled is false")
 	case s.Cancelled:
-		return allow(Cancelled, "the session was released")
+		return allow(s, Cancelled, "the session was released")
 	case f.Input.BackgroundTasks > 0:
-		return allow(Background, "background tasks run; the client goes on by itself when they end")
+		return allow(s, Background, "background tasks run; the client goes on by itself when they end")
 	case f.Caps.MaxBlocks > 0 && s.BlocksThisPrompt >= f.Caps.MaxBlocks:
-		return allow(ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Caps.MaxBlocks, s.Epic, s.Epic))
+		return allow(s, ClientCap, fmt.Sprintf("the client sends a session back %d times a prompt at most; resume it with /run-tasks %s, or use orch run %s", f.Caps.MaxBlocks, s.Epic, s.Epic))
 	case (f.Epic == nil || f.Epic.Unread != "") && letsGo(said):
-		return allow(Promised, saying(said))
+		return allow(s, Promised, saying(said))
 	case f.Epic == nil:
 		return decideUnreadable(s, set, "the tracker does not answer")
 	case f.Epic.Unread != "":
 		return decideUnreadable(s, set, f.Epic.Unread)
 	}
 	s.Unreadable = 0
-	w := *f.Epic
+	f.Session = s
+	return decideByEpic(f, said)
+}
+
+// decideByEpic is the decision by how the epic stands, which is known, for a session that nothing
+// else lets go; said is the promise that it made.
+func decideByEpic(f Facts, said promise.Promise) Decision {
+	s, set, w := f.Session, f.Settings, *f.Epic
 	if s.NoProgress++; w.Fingerprint != s.Fingerprint {
 		s.NoProgress, s.Fingerprint = 0, w.Fingerprint
 	}
-	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	switch {
 	case w.Promise == epic.LoopError:
-		return allow(Failed, w.because())
+		return allow(s, Failed, w.because())
 	case w.Left() == 0 && w.Done == 0:
-		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
+		return allow(s, NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Promise == epic.LoopDone:
 		s.Blocks, s.NoProgress = 0, 0
-		return allow(Done, "all tasks are closed")
+		return allow(s, Done, "all tasks are closed")
 	case w.Promise == epic.LoopBlocked && set.allows("all_blocked"):
-		return allow(AllBlocked, w.because())
-	case w.Promise == epic.LoopContinue && !busy:
-		return allow(AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
+		return allow(s, AllBlocked, w.because())
+	case w.Promise == epic.LoopContinue && !set.holdFor(w):
+		return allow(s, AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
 	case w.Promise == epic.LoopContinue && w.Offer.Hopeless():
-		return allow(Elsewhere, fmt.Sprintf("orch next has nothing for it: [%s] %s", w.Offer.Code, w.Offer.Why))
+		return allow(s, Elsewhere, fmt.Sprintf("orch next has nothing for it: [%s] %s", w.Offer.Code, w.Offer.Why))
 	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Caps.NewSession:
 		s.NewSession = true
-		return allow(Checkpoint, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
+		return allow(s, Checkpoint, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
 	case letsGo(said):
-		return allow(Promised, saying(said))
+		return allow(s, Promised, saying(said))
 	case s.Blocks >= set.MaxCycles:
-		return allow(MaxCycles, "sent back to work max_cycles times; /run-tasks "+s.Epic+" goes on")
+		return allow(s, MaxCycles, "sent back to work max_cycles times; /run-tasks "+s.Epic+" goes on")
 	case s.NoProgress >= maxNoProgress:
-		return allow(NoProgress, "several stops in a row and nothing has moved: "+w.Work.String())
+		return allow(s, NoProgress, "several stops in a row and nothing has moved: "+w.Work.String())
 	}
 	return blockFor(WorkLeft, w.Work.String(), s, f.Caps.NewSession)
+}
+
+// holdFor reports whether the settings hold a session for what is left.
+func (s Settings) holdFor(w Standing) bool {
+	return s.CheckReady && w.Ready > 0 || s.CheckInProgress && w.InProgress > 0
+}
+
+// allow lets a session stop. Only one whose background tasks run stays blocked, if it was.
+func allow(s session.Session, v Cause, why string) Decision {
+	s.Blocked, s.Ending = s.Blocked && v == Background, session.Ending{}
+	return Decision{Cause: v, Why: why, Session: s}
 }
 
 // saying is a promise and its reason in a clause.

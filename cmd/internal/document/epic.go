@@ -6,7 +6,6 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/reason"
-	"github.com/beadsorch/orch/stophook/session"
 )
 
 // Status is how an epic stands.
@@ -82,7 +81,12 @@ type Around struct {
 type SessionEnding struct {
 	// Session is the client's id of it.
 	Session string `json:"session"`
-	session.Ending
+	// Cause is why, in a word of docs/stop-hook.md.
+	Cause string `json:"cause"`
+	// Why is the same in a clause.
+	Why string `json:"why"`
+	// At is when, UTC.
+	At time.Time `json:"at"`
 }
 
 // Holder is a run, or a short command, that has an epic.

@@ -26,7 +26,7 @@ func (p page) letGo() []document.SessionEnding {
 	}
 	for _, s := range all {
 		if s.Epic == string(p.view.State.Epic) && !s.Ending.IsZero() {
-			out = append(out, document.SessionEnding{Session: s.ID, Ending: s.Ending})
+			out = append(out, document.SessionEnding{Session: s.ID, Cause: s.Ending.Cause, Why: s.Ending.Why, At: s.Ending.At})
 		}
 	}
 	return out
