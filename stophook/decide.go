@@ -157,7 +157,7 @@ func (s Settings) holdFor(w Standing) bool {
 
 // allow lets a session stop. Only one whose background tasks run stays blocked, if it was.
 func allow(s session.Session, v Cause, why string) Decision {
-	s.Blocked = s.Blocked && v == Background
+	s.Blocked, s.Ending = s.Blocked && v == Background, session.Ending{}
 	return Decision{Cause: v, Why: why, Session: s}
 }
 
@@ -191,11 +191,17 @@ func (s Standing) because() string {
 	return fmt.Sprintf("[%s] %s; %s", s.Code, s.Reason, s.Work)
 }
 
+// Abandons reports whether a stop that is allowed for a cause leaves work that the session could do, which nobody goes
+// on with: a person has to be told.
+func (v Cause) Abandons() bool {
+	return slices.Contains([]Cause{MaxCycles, NoProgress, ClientCap, Untrusted, Unknown, Promised, Checkpoint}, v)
+}
+
 // blockFor blocks a stop, and counts it.
 func blockFor(v Cause, why string, s session.Session, fresh bool) Decision {
 	s.Blocks++
 	s.BlocksThisPrompt++
-	s.Blocked = true
+	s.Blocked, s.Ending = true, session.Ending{}
 	return Decision{Block: true, NewSession: fresh, Cause: v, Why: why, Session: s}
 }
 

@@ -21,7 +21,7 @@ func Client() client.Client {
 			{Event: "SessionEnd", Command: "orch session-end", Timeout: 30 * time.Second}},
 		Files: map[string]string{".claude/commands/run-tasks.md": Command}, Elsewhere: []string{".claude/settings.local.json", "~/.claude/settings.json"},
 		Start: "/run-tasks EPIC", Block: client.Block, Context: client.Context,
-		Tell: func(text string) any { return map[string]string{"systemMessage": text} },
+		Tell: func(text string) map[string]any { return map[string]any{"systemMessage": text} },
 	}
 }
 

@@ -35,7 +35,7 @@ func Client() client.Client {
 		},
 		Start: "/run-tasks EPIC", Trust: "trust the folder in Copilot CLI (with -p: --trust-folder): elsewhere it skips hooks without a word",
 		MaxBlocks: maxBlocks, Block: client.Block,
-		Context: func(_, text string) any { return map[string]string{"additionalContext": text} },
+		Context: func(_, text string) map[string]any { return map[string]any{"additionalContext": text} },
 	}
 	c.Files = map[string]string{HooksFile: hooksFile(c.Hooks), ".github/skills/run-tasks/SKILL.md": client.Skill}
 	return c

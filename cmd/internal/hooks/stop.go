@@ -82,7 +82,9 @@ type stop struct {
 	epic   *stophook.Standing // nil for a session that no epic is bound to, or whose epic cannot be read
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
-	settle    func(context.Context) (stophook.Decision, error)
+	settle func(context.Context) (stophook.Decision, error)
+	// keep keeps how the session was let go; nil where nothing is kept of it.
+	keep      func(context.Context, session.Ending) error
 	uncounted bool // it is blocked, and nothing is kept of that
 	// programs are registered to be run in the work that is left.
 	programs []plan.Item
@@ -139,6 +141,9 @@ func (a sessionCmd) stopHook(ctx context.Context, how caller, explain bool) erro
 		if err == nil && s.settle != nil && !explain {
 			err = s.count(ctx)
 		}
+		if err == nil && s.keep != nil && !s.answer.Block && s.answer.Cause.Abandons() && !explain {
+			err = s.keep(ctx, session.Ending{Cause: string(s.answer.Cause), Why: a.app.Redact.String(s.answer.Why), At: a.app.Now().UTC()})
+		}
 		return s, err
 	})
 	if explain {
@@ -154,8 +159,8 @@ func (a sessionCmd) stopHook(ctx context.Context, how caller, explain bool) erro
 	if s.answer.Block {
 		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.NewSession))
 	}
-	if s.answer.Cause == stophook.Untrusted && s.client.Tell != nil {
-		if err := json.NewEncoder(a.app.Stdout).Encode(s.client.Tell("orch let the session end  [UNTRUSTED] " + s.answer.Why)); err != nil {
+	if s.answer.Cause.Abandons() && s.client.Tell != nil {
+		if err := json.NewEncoder(a.app.Stdout).Encode(s.client.Tell(fmt.Sprintf("orch let the session end  [%s] %s", s.answer.Cause, s.answer.Why))); err != nil {
 			return fmt.Errorf("telling the person: %w", err)
 		}
 	}

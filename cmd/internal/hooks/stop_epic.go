@@ -68,6 +68,14 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 			return answer.Session, nil
 		})
 	}
+	s.keep = func(ctx context.Context, e session.Ending) error {
+		return changeSession(ctx, path, s.in.Session, func(now session.Session, ok bool) (session.Session, error) {
+			if ok {
+				now.Ending = e
+			}
+			return now, nil
+		})
+	}
 	if s.programs, err = programs(w, bound.Epic, read.snapshot.Issues); err != nil {
 		return s, err
 	}

@@ -38,6 +38,7 @@ func (p page) text(now time.Time, all bool) string {
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
 	p.needsYou(&b, now)
+	p.letGoText(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return p.cutOffText(t), s.IsReady(t, now) })
 	if why := epic.HeldPlaces(s, now); why != "" && p.view.Held {

@@ -117,7 +117,7 @@ func (p page) document(sum epic.Summary) document.Status {
 	}
 	asked, bad := min(len(p.view.Asked), maxRequestsPrinted), min(len(p.view.NoRequests), maxRequestsPrinted)
 	doc.Around = &document.Around{Held: p.view.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
-		Asked: document.RecordsOf(p.view.Asked[:asked]), AskedMore: len(p.view.Asked) - asked, NoRequests: p.view.NoRequests[:bad], NoRequestsMore: len(p.view.NoRequests) - bad}
+		Asked: document.RecordsOf(p.view.Asked[:asked]), AskedMore: len(p.view.Asked) - asked, NoRequests: p.view.NoRequests[:bad], NoRequestsMore: len(p.view.NoRequests) - bad, LetGo: p.letGo()}
 	doc.Run.State = document.RunState(p.view.State, p.view.Held)
 	if p.view.Held {
 		holder := document.Holder(p.view.Holder)
