@@ -147,7 +147,7 @@ func (f TrackerRead) apply(s State, e Event) State {
 		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
 		i, known := s.index[n.ID]
 		if !known {
-			t := &Task{Node: n, State: Waiting, Since: e.At}
+			t := &Task{Node: n, State: Waiting, Since: e.At, late: s.Run.Iterations > 0}
 			t.reconcile(Node{}, s.Run.Limits.Actor, alone, e.At)
 			s.index[n.ID] = len(s.Tasks)
 			s.Tasks = append(s.Tasks, t)

@@ -77,6 +77,8 @@ type Task struct {
 	Elsewhere     bool        `json:"elsewhere,omitempty"` // closed in the tracker by the orch of another clone, and its work was not found here
 	Hints         []string    `json:"hints,omitempty"`     // answers and advice of a person, oldest first
 	SkipStatus    string      `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+
+	late bool // it came up after the run had started an agent, which may have filed it
 }
 
 // Last returns the newest attempt; its Number is 0 when there was none.
