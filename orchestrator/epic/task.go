@@ -48,6 +48,7 @@ type Node struct {
 	Estimate     Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
 	DeferTill    time.Time  `json:"defer_until,omitzero"`             // not ready before
 	ClosedAt     time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
+	UpdatedAt    time.Time  `json:"updated_at,omitzero"`              // when it was last changed; only of a landed task that was closed, and is not any more
 	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
 	LandedIn     Commit     `json:"landed_in,omitempty"`              // the commit that an orch has closed it for, shortened; "" for none
 	Parked       string     `json:"parked,omitempty"`                 // the note with which an orch has said that it is blocked; "" for none
