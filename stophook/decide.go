@@ -118,16 +118,16 @@ func Decide(f Facts) Decision {
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	said, _ := promise.Find(f.Input.LastMessage, set.Promises...)
 	switch {
-	case w.Promise == epic.LoopError:
+	case w.Promise == epic.LoopError && w.Offer.Despite == "":
 		return allow(Failed, w.because())
 	case w.Left() == 0 && w.Done == 0:
 		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Promise == epic.LoopDone:
 		s.Blocks, s.NoProgress = 0, 0
 		return allow(Done, "all tasks are closed")
-	case w.Promise == epic.LoopBlocked && set.allows("all_blocked"):
+	case w.Promise == epic.LoopBlocked && w.Offer.Despite == "" && set.allows("all_blocked"):
 		return allow(AllBlocked, w.because())
-	case w.Promise == epic.LoopContinue && !busy:
+	case (w.Promise == epic.LoopContinue || w.Offer.Despite != "") && !busy:
 		return allow(AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
 	case w.Promise == epic.LoopContinue && w.Offer.Hopeless():
 		return allow(Elsewhere, fmt.Sprintf("orch next has nothing for it: [%s] %s", w.Offer.Code, w.Offer.Why))
