@@ -111,6 +111,8 @@ func (p page) drainText() string {
 			said += fmt.Sprintf("      next  %-36s   %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
 		}
 		return said
+	case !p.stopped() && o.Code == reason.RunActive:
+		return fmt.Sprintf("\nAnother clone has the epic\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000)) + nextText(strings.Join(explain.Ways(p.State, epic.Summary{Code: o.Code}), "\n"))
 	case !p.stopped():
 		return ""
 	}
