@@ -124,16 +124,16 @@ func decideByEpic(f Facts, said promise.Promise) Decision {
 		s.NoProgress, s.Fingerprint = 0, w.Fingerprint
 	}
 	switch {
-	case w.Promise == epic.LoopError:
+	case w.Promise == epic.LoopError && w.Offer.Despite == "":
 		return allow(s, Failed, w.because())
 	case w.Left() == 0 && w.Done == 0:
 		return allow(s, NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Promise == epic.LoopDone:
 		s.Blocks, s.NoProgress = 0, 0
 		return allow(s, Done, "all tasks are closed")
-	case w.Promise == epic.LoopBlocked && set.allows("all_blocked"):
+	case w.Promise == epic.LoopBlocked && w.Offer.Despite == "" && set.allows("all_blocked"):
 		return allow(s, AllBlocked, w.because())
-	case w.Promise == epic.LoopContinue && !set.holdFor(w):
+	case (w.Promise == epic.LoopContinue || w.Offer.Despite != "") && !set.holdFor(w):
 		return allow(s, AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
 	case w.Promise == epic.LoopContinue && w.Offer.Hopeless():
 		return allow(s, Elsewhere, fmt.Sprintf("orch next has nothing for it: [%s] %s", w.Offer.Code, w.Offer.Why))

@@ -137,15 +137,16 @@ func hours(d time.Duration) string {
 }
 
 // iterationLimit is how often a run may start an agent, each iteration of an attempt being
-// one start. Where the settings name no number it is 100, or what all attempts at all tasks
-// may come to when that is more.
+// one start. Where the settings name no number it is 100, or, when that is more, what all attempts may
+// come to at the tasks that were there when the run started its first agent: what comes up later, which
+// agents may have filed, adds nothing, so that a run whose agents file tasks for ever ends.
 func (s State) iterationLimit() int {
 	if n := s.Run.Limits.MaxIterations; n > 0 {
 		return n
 	}
 	starts := 0
 	for _, t := range s.Tasks {
-		if t.Dispatchable() {
+		if t.Dispatchable() && !t.late {
 			starts += max(1, s.Run.Limits.Attempts) * (s.Run.Limits.iterations(t) + 1) // a conflict may cost one more
 		}
 	}

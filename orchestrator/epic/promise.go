@@ -108,11 +108,13 @@ func stoppedByTracker(s State, _ Counts) Outlook {
 
 // stoppedFromOutside tells of what has to be mended or settled first, even where all is done: the machine,
 // the clone that has the epic, the epic branch.
-func stoppedFromOutside(s State, _ Counts) Outlook {
+func stoppedFromOutside(s State, c Counts) Outlook {
 	drain := s.Run.Drain
 	switch {
 	case drain == reason.Machine:
 		return s.drained(LoopError)
+	case s.Holder() != "" && c.Total > 0 && c.Done == c.Total: // what it has begun may be in no record of a task yet
+		return Outlook{LoopBlocked, reason.RunActive, HolderName(s.Holder()) + " drives this epic; all tasks are closed, and what it lands is not here before you fetch it"}
 	case drain == reason.RunActive:
 		return s.drained(LoopBlocked)
 	case s.Moved.Pending() && (drain == reason.EpicMoved || drain == reason.CheckedOut):

@@ -48,6 +48,7 @@ type Node struct {
 	Estimate     Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
 	DeferTill    time.Time  `json:"defer_until,omitzero"`             // not ready before
 	ClosedAt     time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
+	UpdatedAt    time.Time  `json:"updated_at,omitzero"`              // when it was last changed; only of a landed task that was closed, and is not any more
 	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
 	LandedIn     Commit     `json:"landed_in,omitempty"`              // the commit that an orch has closed it for, shortened; "" for none
 	Parked       string     `json:"parked,omitempty"`                 // the note with which an orch has said that it is blocked; "" for none
@@ -77,6 +78,8 @@ type Task struct {
 	Elsewhere     bool        `json:"elsewhere,omitempty"` // closed in the tracker by the orch of another clone, and its work was not found here
 	Hints         []string    `json:"hints,omitempty"`     // answers and advice of a person, oldest first
 	SkipStatus    string      `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+
+	late bool // it came up after the run had started an agent, which may have filed it
 }
 
 // Last returns the newest attempt; its Number is 0 when there was none.

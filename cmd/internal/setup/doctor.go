@@ -49,7 +49,7 @@ what is missing then. It says what it did, and leaves an epic alone that a run h
 		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a, fix) },
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, and entries of worktrees that were moved; what is changed is kept before")
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, entries of worktrees that were moved, and attempts that no journal knows; what is changed is kept before")
 	return c
 }
 
@@ -71,7 +71,7 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 	findings = append(findings, w.checkGit(ctx), inner, w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(append(findings, w.checkScratch()...), w.checkModes()...)
-	findings = append(findings, w.checkLeftovers(ctx, issues)...)
+	findings = append(append(findings, w.checkLeftovers(ctx, issues)...), w.checkForgotten(ctx, issues)...)
 	bad, rows := 0, []document.Finding{}
 	for _, f := range findings {
 		if rows = append(rows, document.Finding(f)); !f.OK {

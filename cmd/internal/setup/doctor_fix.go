@@ -39,7 +39,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 			out = append(out, w.mendLoop(loop)...)
 		}
 	}
-	out = append(out, w.setAside(ctx)...)
+	out = append(append(out, w.setAside(ctx)...), w.mendForgotten(ctx)...)
 	loops, _ := filepath.Glob(filepath.Join(w.workspace.Project.Home, "iterations", "*")) // a constant pattern is never malformed
 	for _, loop := range loops {
 		out = append(out, w.mendLoop(loop)...)

@@ -75,6 +75,8 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"tracker", "", "no answer: " + e.Reason, true}, true
 	case epic.TrackerWritten:
 		return refusedLine(f)
+	case epic.TrackerOutdated:
+		return line{"restored", e.Task, e.Reason, true}, true
 	case epic.MetaFiled:
 		return line{"filed", "", e.Reason, true}, true
 	case epic.LeftoverFound:

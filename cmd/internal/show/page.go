@@ -37,6 +37,7 @@ func (p page) text(now time.Time, all bool) string {
 	b.WriteString(branchText(p.branch, s))
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
+	b.WriteString(p.restoredText())
 	p.needsYou(&b, now)
 	p.letGoText(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
@@ -51,6 +52,29 @@ func (p page) text(now time.Time, all bool) string {
 	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
+}
+
+// restoredText says which tasks the tracker has, or had when the newest run began, as they were before they landed.
+func (p page) restoredText() string {
+	var ids []epic.TaskID
+	for _, t := range p.view.State.Restored() {
+		ids = append(ids, t.ID)
+	}
+	is, open := "is closed again by the next run", len(ids) > 0
+	for _, e := range p.view.Events {
+		if _, ok := e.Fact.(epic.TrackerOutdated); ok && !e.At.Before(p.view.State.Run.Started) && !slices.Contains(ids, e.Task) {
+			ids = append(ids, e.Task)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return ""
+	case !open:
+		is = "was closed again"
+	case p.view.Held:
+		is = "is closed again"
+	}
+	return fmt.Sprintf("\nThe tracker was restored\n  · it had %s as of before the landing; what has landed %s\n    to have a task done again, open it in the tracker after that\n", joinIDs(ids, 10), is)
 }
 
 // requestsText lists the first of the requests that nobody has taken, and of the files that are none.
@@ -88,6 +112,8 @@ func (p page) drainText() string {
 			said += fmt.Sprintf("      next  %-36s   %s\n", "orch run "+cli.Quote(p.view.State.Epic), "go on")
 		}
 		return said
+	case !p.stopped() && o.Code == reason.RunActive:
+		return fmt.Sprintf("\nAnother clone has the epic\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000)) + nextText(strings.Join(explain.Ways(p.view.State, epic.Summary{Code: o.Code}), "\n"))
 	case !p.stopped():
 		return ""
 	}
