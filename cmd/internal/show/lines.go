@@ -125,7 +125,10 @@ func requestLine(e epic.Event, s epic.State) (l line, ok bool) {
 func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
 	switch f := e.Fact.(type) {
 	case epic.BaseChecked:
-		if !f.Passed {
+		switch {
+		case f.Stopped:
+			return line{"again", "", "the gate has yet to judge the epic branch: " + e.Reason, false}, true
+		case !f.Passed:
 			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
 		}
 	case epic.EpicLandedInto:
