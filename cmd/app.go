@@ -4,6 +4,8 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 
@@ -62,6 +64,12 @@ func execute(ctx context.Context, a *app) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
+		var wrong *cli.Error
+		if errors.As(err, &wrong) && wrong.Exit == cli.ExitUsage && scopeOf(c) == unheard {
+			// To a client a hook that ends with 2 holds its session, and says why: orch's usage is nothing for a model.
+			fmt.Fprintf(p.Stderr, "%s: %s\n", c.CommandPath(), wrong.What)
+			return cli.ExitDone
+		}
 		if strings.HasPrefix(err.Error(), "if any flags in the group") { // cobra's words for flags that do not go together
 			err = cli.Usage("%s", err)
 		}

@@ -118,7 +118,7 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	out, err := driver{workspace: w, faults: a.app.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	if err == nil {
-		err = out.Say(w.Invocation)
+		err = out.Say(w.Project.Invocation)
 	}
 	a.afterDemo(dir, repo, keep)
 	if !keep {

@@ -15,7 +15,7 @@ import (
 
 func settings() stophook.Settings {
 	return stophook.Settings{Enabled: true, CheckReady: true, CheckInProgress: true, MaxCycles: 50,
-		AllowExitOn: []string{"all_complete", "all_blocked", "context_checkpoint"}, Promises: []string{"ALL TASKS COMPLETE"}}
+		AllowExitOn: []string{"all_complete", "all_blocked", "context_checkpoint"}, Promises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"}}
 }
 
 // standing is an epic with this work left, which has moved as the fingerprint has.
@@ -60,7 +60,15 @@ func TestDecide(t *testing.T) {
 		{"ready tasks are not asked about", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckReady = false }), Session: bound, Epic: ready}, false, stophook.AllBlocked},
 		{"nor those in progress", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckInProgress = false }), Session: bound, Epic: standing("p", epic.Work{InProgress: 1, Waiting: 2})}, false, stophook.AllBlocked},
 		{"it says done while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>EPIC COMPLETE</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
-		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: ready}, false, stophook.Promised},
+		{"blocked, beside done, which says nothing of it", stophook.Facts{Settings: settings(), Input: says("<promise>COMPLETE</promise> <promise>blocked - needs  user</promise>"), Session: bound, Epic: ready}, false, stophook.Promised},
+		{"blocked, in words that are not listed", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"blocked, and nothing is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: standing("p", epic.Work{Done: 3})}, false, stophook.Done},
+		{"words of the team's own", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = []string{"STOP NOW"} }), Input: says("<promise>stop now</promise>"), Session: bound, Epic: ready}, false, stophook.Promised},
+		{"the same, and the tracker does not answer", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = []string{"STOP NOW"} }), Input: says("<promise>STOP NOW</promise>"), Session: bound}, false, stophook.Promised},
+		{"the same in a quote", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = []string{"STOP NOW"} }), Input: says("not `<promise>STOP NOW</promise>`"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"words that are not listed", stophook.Facts{Settings: settings(), Input: says("<promise>STOP NOW</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"full, which is not listed", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = nil }), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
 		{"the tracker does not answer", stophook.Facts{Settings: settings(), Session: bound}, true, stophook.Unknown},
 		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: session.Input{StopHookActive: true}, Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, false, stophook.ClientCap},
 		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, true, stophook.WorkLeft},

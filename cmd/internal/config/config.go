@@ -60,7 +60,8 @@ type StopHook struct {
 	MaxCycles int
 	// AllowExitOn are the states that allow the stop: all_complete, all_blocked, context_checkpoint.
 	AllowExitOn []string
-	// CompletionPromises are the texts of promises that allow the stop.
+	// CompletionPromises are the texts of promises that allow the stop; one that says that all is done does so only where
+	// the state agrees.
 	CompletionPromises []string
 }
 

@@ -3,13 +3,8 @@ package hooks
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -120,7 +115,7 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 	if prompt, err = runTasks(w, string(epicID)); err != nil {
 		return "", err
 	}
-	path := session.File(filepath.Dir(w.Home), id)
+	path := session.File(filepath.Dir(w.Project.Home), id)
 	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
 		return s.Bind(id, string(epicID)), nil
 	})
@@ -129,7 +124,7 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 // Known has orch keep a session that works on an epic without being bound to it, so that its end is
 // noticed; one that had ended goes on.
 func Known(ctx context.Context, w *workspace.Workspace, id string) error {
-	return changeSession(ctx, session.File(filepath.Dir(w.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
+	return changeSession(ctx, session.File(filepath.Dir(w.Project.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
 		s.ID, s.Ended = id, false
 		return s, nil
 	})
@@ -162,19 +157,9 @@ func shownID(id string) string { return text.Clause(id, 64) }
 
 func (a sessionCmd) listSessions() error {
 	root, common := session.Repository(a.app.Dir)
-	dir := filepath.Join(common, "orch", "sessions")
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("listing the sessions: %w", err)
-	}
-	sessions := []session.Session{}
-	for _, e := range entries {
-		var s session.Session
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil || strings.HasPrefix(e.Name(), ".") || json.Unmarshal(b, &s) != nil {
-			continue
-		}
-		sessions = append(sessions, s)
+	sessions, err := session.All(common)
+	if err != nil {
+		return err
 	}
 	tasks := a.tasksOf(root, common)
 	if a.app.JSON {
@@ -188,6 +173,8 @@ func (a sessionCmd) listSessions() error {
 			state += ", has ended"
 		case s.Cancelled:
 			state = "released"
+		case !s.Ending.IsZero():
+			state += fmt.Sprintf(", was let go %s ago  [%s] %s", cli.FormatDuration(a.app.Now().Sub(s.Ending.At)), s.Ending.Cause, text.Clause(s.Ending.Why, 1000))
 		}
 		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}

@@ -169,8 +169,8 @@ func (a commands) startable(ctx context.Context, task string, rules []validation
 	if err != nil {
 		return err
 	}
-	if p.workspace.Broken != nil { // the rules are in the settings
-		return p.workspace.Broken
+	if p.workspace.Project.Broken != nil { // the rules are in the settings
+		return p.workspace.Project.Broken
 	}
 	if err := p.knows(rules); err != nil {
 		return err

@@ -63,8 +63,8 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 	if fix {
 		findings = w.mend(ctx)
 	}
-	if w.workspace.Broken != nil {
-		u := explain.Error(w.workspace.Broken)
+	if w.workspace.Project.Broken != nil {
+		u := explain.Error(w.workspace.Project.Broken)
 		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	inner, issues := w.checkTracker(ctx)
@@ -100,11 +100,11 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 }
 
 func (w doctor) checkGit(ctx context.Context) finding {
-	v, err := w.workspace.Repo.Out(ctx, "version")
+	v, err := w.workspace.Project.Repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
 	}
-	if err := w.workspace.Repo.CheckHead(ctx); err != nil {
+	if err := w.workspace.Project.Repo.CheckHead(ctx); err != nil {
 		u := explain.Error(err)
 		return finding{"git", false, u.What, strings.Join(u.Fix, "; ")}
 	}
@@ -120,7 +120,7 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 		u := explain.Error(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
-	began := w.workspace.Invocation.Now()
+	began := w.workspace.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
 		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.workspace.TasksCommand() + " list"}, nil
@@ -131,25 +131,25 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.Invocation.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
 }
 
 func (w doctor) checkAgent(ctx context.Context) finding {
-	if w.workspace.Config.Agent.Harness == "command" {
-		name := w.workspace.Config.Agent.Command[0]
-		if w.workspace.Invocation.LookPath(name) == "" {
+	if w.workspace.Project.Config.Agent.Harness == "command" {
+		name := w.workspace.Project.Config.Agent.Command[0]
+		if w.workspace.Project.Invocation.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
-		return finding{"agent", true, strings.Join(w.workspace.Config.Agent.Command, " "), ""}
+		return finding{"agent", true, strings.Join(w.workspace.Project.Config.Agent.Command, " "), ""}
 	}
-	c, _ := all.Client(w.workspace.Config.Agent.Harness)
-	binary := w.workspace.Invocation.LookPath(c.Name)
+	c, _ := all.Client(w.workspace.Project.Config.Agent.Harness)
+	binary := w.workspace.Project.Invocation.LookPath(c.Name)
 	if binary == "" {
 		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{binary, "--version"}, Env: w.workspace.AgentEnv(ctx), MaxOutputBytes: 4096})
+	res, err := w.workspace.Project.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Project.Root, Argv: []string{binary, "--version"}, Env: w.workspace.Project.AgentEnv(ctx), MaxOutputBytes: 4096, Bound: true})
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}
@@ -157,11 +157,11 @@ func (w doctor) checkAgent(ctx context.Context) finding {
 }
 
 func (w doctor) checkGate() finding {
-	if len(w.workspace.Config.Gate) == 0 {
+	if len(w.workspace.Project.Config.Gate) == 0 {
 		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
-	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.workspace.Config.Gate), cli.Plural(len(w.workspace.Config.Gate), "rule", "rules")), ""}
-	if missing := w.workspace.Config.Missing; len(missing) > 0 {
+	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.workspace.Project.Config.Gate), cli.Plural(len(w.workspace.Project.Config.Gate), "rule", "rules")), ""}
+	if missing := w.workspace.Project.Config.Missing; len(missing) > 0 {
 		f.Says += "; agents name others, which are never asked: " + text.Cut(strings.Join(missing, ", "), 100)
 		f.Fix = "add them to workflow.gate, or take them out of " + config.AgentsFolder
 	}
@@ -173,7 +173,7 @@ const diskFloorBytes = 1 << 30
 
 func (w doctor) checkDisk() finding {
 	var st syscall.Statfs_t
-	if err := syscall.Statfs(w.workspace.Repo.CommonDir(), &st); err != nil {
+	if err := syscall.Statfs(w.workspace.Project.Repo.CommonDir(), &st); err != nil {
 		return finding{"disk", false, err.Error(), ""}
 	}
 	free := st.Bavail * uint64(st.Bsize)
@@ -196,7 +196,7 @@ func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 	}
 	moved := fmt.Sprintf("[%s] of %s: %s", reason.EpicMoved, p.State.Epic, b.Moved)
 	switch {
-	case b.Moved.From == "" && p.State.Foreign().From != "" && !p.Held && epic.PromiseOf(p.State, p.Workspace.Invocation.Now()).Code == reason.BaseRed:
+	case b.Moved.From == "" && p.State.Foreign().From != "" && !p.Held && epic.PromiseOf(p.State, p.Workspace.Now()).Code == reason.BaseRed:
 		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: %s", reason.BaseRed, p.State.Epic, p.State.Run.DrainWhy), strings.Join(explain.Ways(p.State, epic.Summary{Code: reason.BaseRed}), "; or ")})
 	case b.Moved.From == "":
 	case b.Running:
@@ -233,7 +233,7 @@ func checkKnown(p *workspace.EpicView, issues []tracker.Issue) (out []finding) {
 		out = append(out, finding{"tracker", false, fmt.Sprintf("the tracker no longer has %s of %s, which landed nowhere yet", text.Cut(strings.Join(lost, ", "), 100), p.State.Epic),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Invocation.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Now())
 	return out
 }
 
@@ -278,7 +278,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if active {
 		return out
 	}
-	left, err := proc.Survivors(w.workspace.Marker())
+	left, err := proc.Survivors(w.workspace.Project.Marker())
 	if err == nil && len(left) > 0 {
 		out = append(out, finding{"processes", false, fmt.Sprintf("%d of a killed run are left: %v", len(left), left), "orch run EPIC ends them"})
 	}

@@ -45,7 +45,7 @@ func (w doctor) forgotten(ctx context.Context, issues []tracker.Issue) (out []fo
 		return nil, err
 	}
 	for _, name := range names {
-		dir := filepath.Join(w.workspace.Home, "epics", name)
+		dir := filepath.Join(w.workspace.Project.Home, "epics", name)
 		if _, held, err := epicstore.HeldBy(dir); journal.Begun(dir) || held || err != nil {
 			continue // what is wrong with it is said elsewhere
 		}
@@ -58,7 +58,7 @@ func (w doctor) forgotten(ctx context.Context, issues []tracker.Issue) (out []fo
 				return nil, err
 			}
 		}
-		if branch, err := w.workspace.Repo.Resolve(ctx, "refs/heads/epic/"+name); err == nil {
+		if branch, err := w.workspace.Project.Repo.Resolve(ctx, "refs/heads/epic/"+name); err == nil {
 			f.refs = append(f.refs, git.Ref{Name: "refs/heads/epic/" + name, Commit: branch})
 		} else if !errors.Is(err, git.ErrNoSuchRef) {
 			return nil, err
@@ -75,7 +75,7 @@ func (w doctor) forgotten(ctx context.Context, issues []tracker.Issue) (out []fo
 func (w doctor) namesInGit(ctx context.Context) (names []string, others map[string][]git.Ref, err error) {
 	others = map[string][]git.Ref{}
 	for _, prefix := range []string{attemptRefs, orchRefs} {
-		refs, err := w.workspace.Repo.Refs(ctx, prefix)
+		refs, err := w.workspace.Project.Repo.Refs(ctx, prefix)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -87,7 +87,7 @@ func (w doctor) namesInGit(ctx context.Context) (names []string, others map[stri
 			}
 		}
 	}
-	entries, err := os.ReadDir(w.workspace.Worktrees())
+	entries, err := os.ReadDir(w.workspace.Project.Worktrees())
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, nil, err
 	}
@@ -111,7 +111,7 @@ func idOf(name string, issues []tracker.Issue) (epic.TaskID, bool) {
 // mendForgotten takes away the worktrees and branches of attempts that no journal knows, as the next run of their epic
 // would, once all of their work is reachable; while agents of a killed run are there, nothing.
 func (w doctor) mendForgotten(ctx context.Context) (out []finding) {
-	if left, err := proc.Survivors(w.workspace.Marker()); err != nil || len(left) > 0 {
+	if left, err := proc.Survivors(w.workspace.Project.Marker()); err != nil || len(left) > 0 {
 		return nil // which checkLeftovers says
 	}
 	issues, _ := w.workspace.Survey(ctx) // ids that are their own slugs need none

@@ -25,17 +25,17 @@ func (p page) keptText() string {
 		n++
 		fmt.Fprintf(&b, "  ! %s: %s\n      next  %-36s   %s\n", text.Clause(dir, 1000), text.Clause(what, 400), "ls -A "+cli.Quote(dir), "take what you need; then rm -r "+cli.Quote(dir))
 	}
-	root := filepath.Join(p.Workspace.Worktrees(), slug.Of(string(p.State.Epic)))
+	root := filepath.Join(p.view.Workspace.Project.Worktrees(), slug.Of(string(p.view.State.Epic)))
 	dirs, _ := os.ReadDir(root) // one that is not there keeps nothing
 	for _, d := range dirs {
 		if dir := filepath.Join(root, d.Name()); d.IsDir() && strings.HasPrefix(d.Name(), worktree.KeptPrefix) {
 			say(dir, "git repositories of their own, or files that cannot be read, which no commit has: "+namesIn(dir))
 		}
 	}
-	for _, t := range p.State.Tasks {
+	for _, t := range p.view.State.Tasks {
 		a := t.Last()
 		over := (t.State == epic.Landed || t.State == epic.Skipped) && a.Phase == epic.Ended && len(a.Apart) > 0
-		if dir := worktree.NamesOf(p.Workspace.Worktrees(), string(p.State.Epic), string(t.ID), a.Number).Dir; over && cli.Exists(dir) {
+		if dir := worktree.NamesOf(p.view.Workspace.Project.Worktrees(), string(p.view.State.Epic), string(t.ID), a.Number).Dir; over && cli.Exists(dir) {
 			say(dir, fmt.Sprintf("%s of %s, which no commit has: the work landed without", strings.Join(a.Apart, ", "), t.ID))
 		}
 	}

@@ -47,8 +47,6 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"landed", e.Task, e.Reason, false}, true
 	case epic.LandingRefused:
 		return line{"refused", e.Task, e.Reason, true}, true
-	case epic.TaskAccepted:
-		return line{"accepted", e.Task, e.Reason, false}, true
 	case epic.LandingLost:
 		return line{"again", "", "landing starts over: " + e.Reason, true}, true
 	case epic.TaskParked:
@@ -57,18 +55,12 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 		}
 		return line{"parked", e.Task, fmt.Sprintf("[%s] %s", e.Code, e.Reason), true}, true
 	}
-	return runLine(e, s)
+	return requestLine(e, s)
 }
 
-// runLine tells events of the run and of what is around it, and what somebody has asked for.
+// runLine tells how the run goes.
 func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	switch f := e.Fact.(type) {
-	case epic.TaskRetried:
-		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
-	case epic.TaskLimited:
-		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", f.Iterations), false}, true
-	case epic.TaskSkipped:
-		return line{"skipped", e.Task, e.Reason, false}, true
 	case epic.DrainStarted:
 		return line{"drain", "", e.Reason + "; no new work is started", true}, true
 	case epic.RunPaused:
@@ -104,6 +96,21 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		}
 	case epic.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
+	}
+	return branchLine(e, s)
+}
+
+// requestLine tells what a person or a session has asked for.
+func requestLine(e epic.Event, s epic.State) (l line, ok bool) {
+	switch f := e.Fact.(type) {
+	case epic.TaskAccepted:
+		return line{"accepted", e.Task, e.Reason, false}, true
+	case epic.TaskRetried:
+		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
+	case epic.TaskLimited:
+		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", f.Iterations), false}, true
+	case epic.TaskSkipped:
+		return line{"skipped", e.Task, e.Reason, false}, true
 	case epic.LandRequested:
 		return line{"asked", e.Task, "to be landed for its session", false}, true
 	case epic.NextRequested:
@@ -111,7 +118,7 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.RequestRefused:
 		return line{"refused", "", e.Reason, true}, true
 	}
-	return branchLine(e, s)
+	return runLine(e, s)
 }
 
 // branchLine tells events of the epic branch.

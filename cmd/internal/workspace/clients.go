@@ -48,7 +48,7 @@ func HookedClient(name string) (client.Client, error) {
 
 // client is the agent that the settings name.
 func (w *Workspace) client() engine.Client {
-	a := w.Config.Agent
+	a := w.Project.Config.Agent
 	return engine.Client{Harness: a.Harness, Command: a.Command, Model: a.Model, PermissionMode: a.PermissionMode, AllowedTools: a.AllowedTools}
 }
 
@@ -58,7 +58,7 @@ func AlwaysProtected() []string { return append(protect.Defaults(), all.Protecte
 
 // resumes reports whether that agent can go on with a conversation.
 func (w *Workspace) resumes() bool {
-	c, known := all.Client(w.Config.Agent.Harness)
+	c, known := all.Client(w.Project.Config.Agent.Harness)
 	return known && c.Resumes
 }
 
@@ -74,7 +74,7 @@ func (w *Workspace) harness(of engine.Client) (harness.Harness, error) {
 	if !ok {
 		return command.New(of.Command), nil
 	}
-	program := w.Invocation.LookPath(c.Name)
+	program := w.Project.Invocation.LookPath(c.Name)
 	if program == "" {
 		return nil, &cli.Error{Code: "NO_AGENT", What: c.Name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.Name,
 			Fix: []string{"install " + c.Title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}

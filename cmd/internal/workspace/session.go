@@ -264,7 +264,7 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		}
 		seen := a.Started
 		if h.Session != "" {
-			path := session.File(filepath.Dir(w.Home), h.Session)
+			path := session.File(filepath.Dir(w.Project.Home), h.Session)
 			if s, ok, err := session.Load(path, h.Session); err == nil && ok && s.Ended {
 				return "its client has ended it"
 			}
@@ -275,12 +275,12 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		if proc.Gone(h.PID, h.Born, h.Here) {
 			return fmt.Sprintf("its process, %d, has ended", h.PID)
 		}
-		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
+		for _, dir := range []string{worktree.NamesOf(w.Project.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
 			if at := worktree.Changed(dir); at.After(seen) {
 				seen = at
 			}
 		}
-		if idle := w.Invocation.Now().Sub(seen); idle > SessionTimeout {
+		if idle := w.Now().Sub(seen); idle > SessionTimeout {
 			return "it has given no sign for " + cli.FormatDuration(idle)
 		}
 		return ""

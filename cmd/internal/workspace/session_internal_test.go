@@ -42,7 +42,7 @@ func TestSessionGone(t *testing.T) {
 
 	now = now.Add(SessionTimeout + time.Minute)
 	require.Contains(t, gone(task, a), "no sign for 1h")
-	dir := worktree.NamesOf(w.Worktrees(), "e", "e.1", 1).Dir
+	dir := worktree.NamesOf(w.Project.Worktrees(), "e", "e.1", 1).Dir
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.Chtimes(dir, now, now))
 	require.Empty(t, gone(task, a), "a file has changed")
