@@ -350,7 +350,7 @@ that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return workspace.WithPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
+			return workspace.WithTaskPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
 		},
 	}
 	f.base = "HEAD"
