@@ -99,7 +99,7 @@ func reached(s State, now *clock) (reason.Code, string) {
 	}
 	l := s.Run.Limits
 	switch {
-	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
+	case s.Gate == GateRed && !l.AllowRedBase && (s.Run.Mode.starts() || s.unjudgedForeign()) && !s.Moved.Restoring:
 		return reason.BaseRed, s.gateRed()
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
 		return reason.TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))

@@ -142,7 +142,7 @@ func stoppedAtEnd(s State, c Counts) Outlook {
 		return Outlook{}
 	case c.Total == 0 && gone > 0:
 		return Outlook{LoopBlocked, reason.TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", gone)}
-	case s.untold():
+	case s.untaken == 0 && s.untold():
 		return Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the tracker has yet to be told", c.Total)}
 	case c.Total == 0:
 		return Outlook{LoopDone, "", "the epic has no tasks"}
