@@ -23,7 +23,7 @@ import (
 // guardedRef reports whether a reference is compared: attempts' and epics' own branches, and
 // what other epics keep, are not.
 func (g *Guard) guardedRef(name string) bool {
-	return strings.HasPrefix(name, g.Attic) ||
+	return strings.HasPrefix(name, g.Attic) || g.Misplaced(name) ||
 		!strings.HasPrefix(name, "refs/heads/orch/") && !strings.HasPrefix(name, "refs/heads/epic/") && !strings.HasPrefix(name, "refs/orch/")
 }
 
@@ -59,9 +59,12 @@ func (g *Guard) refsSignature() (string, error) {
 		}
 		name := filepath.ToSlash(rel)
 		if e.IsDir() {
-			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") {
+			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") && !strings.HasPrefix(name+"/", "refs/heads/orch/") {
 				return fs.SkipDir
 			}
+			return nil
+		}
+		if !g.guardedRef(name) {
 			return nil
 		}
 		info, err := e.Info()
@@ -122,6 +125,8 @@ func (g *Guard) checkRefs(ctx context.Context) (found []Change, err error) {
 func (g *Guard) checkRef(ctx context.Context, name string, was, is git.Commit) (Change, error) {
 	c := Change{Path: name, What: describeMove(was, is)}
 	switch {
+	case g.Misplaced(name):
+		return g.checkMisplaced(ctx, c, was, is)
 	case strings.HasPrefix(name, g.Attic):
 		return g.checkAttic(ctx, c, was, is)
 	case strings.HasPrefix(name, "refs/replace/"):
@@ -163,6 +168,29 @@ func (g *Guard) checkAttic(ctx context.Context, c Change, was, is git.Commit) (C
 		}
 	}
 	return g.putRef(ctx, c, was, is)
+}
+
+// checkMisplaced gives another name to a reference that was made where those of attempts are to be.
+func (g *Guard) checkMisplaced(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	if was != "" || is == "" {
+		return Change{}, nil
+	}
+	name := strings.ReplaceAll(strings.TrimPrefix(c.Path, "refs/"), "/", "-")
+	aside := fmt.Sprintf("%saside/%s-%.12s", strings.TrimSuffix(g.Attic, "attic/"), name, is)
+	c.What, c.Fix = c.What+", where orch keeps what attempts make", "git log -1 "+shellQuoted(aside)
+	if c.Restored = true; g.dry {
+		return c, nil
+	}
+	changes := []git.RefChange{{Name: c.Path, Old: is}}
+	if _, err := g.Repo.Resolve(ctx, aside); errors.Is(err, git.ErrNoSuchRef) {
+		changes = append(changes, git.RefChange{Name: aside, New: is})
+	}
+	err := g.Repo.UpdateRefs(ctx, changes)
+	if errors.Is(err, git.ErrRefMoved) {
+		return Change{}, nil // it moves again; the next time
+	}
+	c.Restored = err == nil
+	return c, err
 }
 
 // putRef puts a reference back.

@@ -59,7 +59,33 @@ func (w world) guard() *tamper.Guard {
 	files, err := private.Open(w.common)
 	require.NoError(w.T, err)
 	w.T.Cleanup(func() { files.Close() })
-	return tamper.New(tamper.Options{Repo: w.repo, Files: files, Dir: w.dir, Attic: "refs/orch/e/attic/", Now: time.Now})
+	return tamper.New(tamper.Options{Repo: w.repo, Files: files, Dir: w.dir, Attic: "refs/orch/e/attic/", Misplaced: misplaced, Now: time.Now})
+}
+
+// misplaced knows one attempt at one task, of one epic.
+func misplaced(ref string) bool {
+	return strings.HasPrefix(ref, "refs/heads/orch/e/") && ref != "refs/heads/orch/e/t/1" || strings.HasPrefix(ref, "refs/orch/e/attic/") && ref != "refs/orch/e/attic/t/1"
+}
+
+// TestMisplaced moves references away that are where those of attempts are to be, and keeps what they lead to.
+func TestMisplaced(t *testing.T) {
+	for _, ref := range []string{"refs/heads/orch/e/t", "refs/heads/orch/e/u/1/x", "refs/orch/e/attic/u"} {
+		w := newWorld(t)
+		g := w.guard()
+		_, _, err := g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		w.Git("update-ref", ref, "HEAD")
+		found, err := g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		require.Equal(t, ref, found[0].Path)
+		require.True(t, found[0].Restored)
+		require.Empty(t, w.Git("for-each-ref", ref))
+		require.Contains(t, w.Git("for-each-ref", "--format=%(objectname)", "refs/orch/e/aside"), w.Git("rev-parse", "HEAD"))
+		found, err = g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
 }
 
 // guarded is how the files with one right value are, by path: mode, and content or target.
