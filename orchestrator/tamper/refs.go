@@ -223,12 +223,51 @@ func (g *Guard) checkStash(ctx context.Context, c Change, was, is git.Commit) (C
 		c.Fix = "git stash store -m kept " + string(was)
 		return c, nil
 	}
-	if last := lastWord(log); strings.Contains(last, " on orch/") || strings.Contains(last, "On orch/") {
+	last := lastWord(log)
+	ofAttempt := strings.Contains(last, " on orch/") || strings.Contains(last, "On orch/")
+	if strings.Contains(last, "n (no branch): ") {
+		if ofAttempt, err = g.fromNoHead(ctx, is); err != nil {
+			return Change{}, err
+		}
+	}
+	if ofAttempt {
 		c.What = fmt.Sprintf("got an entry, %.12s, from an attempt's worktree", is)
 		c.Fix = "git stash list"
 		return c, nil
 	}
 	return Change{}, nil
+}
+
+// fromNoHead reports whether a stash was made where no work tree of a person's is: none has its base checked out by its
+// id.
+func (g *Guard) fromNoHead(ctx context.Context, stash git.Commit) (bool, error) {
+	base, err := g.Repo.Resolve(ctx, string(stash)+"^")
+	if err != nil {
+		return false, dropUnknown(err)
+	}
+	heads, err := filepath.Glob(g.at("worktrees/*/HEAD")) // of a folder with a name that is a pattern: none
+	if err != nil {
+		heads = nil
+	}
+	for _, path := range append(heads, g.at("HEAD")) {
+		admin := filepath.Dir(path)
+		why, err := g.Files.ReadFile(filepath.Join(admin, "locked"), maxFile)
+		if err == nil && strings.HasPrefix(string(why), "orch: ") && admin != g.Repo.CommonDir() {
+			continue
+		}
+		if at, err := g.Files.ReadFile(path, maxFile); err == nil && strings.TrimSpace(string(at)) == string(base) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// dropUnknown drops that there is no such object.
+func dropUnknown(err error) error {
+	if errors.Is(err, git.ErrNoSuchRef) {
+		return nil
+	}
+	return err
 }
 
 // isOrdinaryMove reports whether a person could have moved a branch or tag so.

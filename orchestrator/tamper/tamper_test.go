@@ -570,6 +570,35 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// TestStashOfNoBranch: a stash of a detached HEAD is a person's where a work tree of theirs is there.
+func TestStashOfNoBranch(t *testing.T) {
+	t.Parallel()
+	for _, attempt := range []bool{false, true} {
+		w := newWorld(t)
+		w.Commit("b", "b\n")
+		dir := filepath.Join(t.TempDir(), "agent-t")
+		w.Git("worktree", "add", "-q", "--detach", dir, "HEAD~1")
+		if attempt {
+			w.Git("worktree", "lock", "--reason", "orch: refs/heads/orch/e/t/1", dir)
+		}
+		g := w.guard()
+		_, _, err := g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		there := gittest.World{T: t, Dir: dir, Env: w.Env}
+		there.Write("a", "stashed\n")
+		there.Git("add", "a")
+		there.Git("stash")
+		found, err := g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		if !attempt {
+			require.Empty(t, found)
+			continue
+		}
+		require.Len(t, found, 1)
+		require.Contains(t, found[0].What, "from an attempt's worktree")
+	}
+}
+
 // TestForgedRecord holds that a record which an agent has changed is not believed.
 func TestForgedRecord(t *testing.T) {
 	t.Parallel()
