@@ -599,6 +599,30 @@ func TestStashOfNoBranch(t *testing.T) {
 	}
 }
 
+// TestGitAtWork leaves alone what a git that runs has for a moment.
+func TestGitAtWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("modules/sub/HEAD", "ref: refs/heads/main\n", 0o644)
+	w.write("modules/sub/config", "[core]\n\tbare = false\n", 0o644)
+	g := w.guard()
+	_, _, err := g.Begin(t.Context(), "", nil)
+	require.NoError(t, err)
+	its := []string{"info/refs_Ab12Cd", "info/refs", "modules/sub/info/refs_Xy34Zw", "info/sparse-checkout.lock"}
+	for _, path := range its {
+		w.write(path, "x", 0o644)
+	}
+	w.write("info/refs_of.me", "x", 0o644)
+	w.write("hooks/refs_Ab12Cd", "x", 0o755)
+	found, err := g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, []string{"hooks/refs_Ab12Cd", "info/refs_of.me"}, []string{found[0].Path, found[1].Path})
+	for _, path := range its {
+		require.FileExists(t, filepath.Join(w.common, path))
+	}
+}
+
 // TestForgedRecord holds that a record which an agent has changed is not believed.
 func TestForgedRecord(t *testing.T) {
 	t.Parallel()
