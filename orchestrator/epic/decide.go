@@ -194,7 +194,7 @@ func (s State) takenOut(t *Task) string {
 	case t.Status == t.Written, t.ClosedByAgent:
 		return ""
 	case t.Elsewhere:
-		return t.elsewhere()
+		return s.elsewhere(t)
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"
 	}

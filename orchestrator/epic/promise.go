@@ -53,7 +53,7 @@ func promiseOf(s State, c Counts) Outlook {
 		if o.Code == "" {
 			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
 			if n := len(s.Sought()); n > 0 {
-				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
+				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; %s has closed %d, and the epic branch here does not have that work", c.Done, c.Total, s.closers(), n)
 			}
 		}
 	}
