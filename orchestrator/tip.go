@@ -290,7 +290,7 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic
 // a run has taken what others put on it; only
 // between Open and Run. It fails when it is there, with a [*CollectedError], as [worktree.Store.CheckRefs] does, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
-	if err := o.fx.Store.CheckRefs(false); err != nil {
+	if err := o.fx.Store.CheckRefs(ctx, false); err != nil {
 		return epic.TipMove{}, err
 	}
 	m, foreign := o.loop.State.Moved.TipMove, o.loop.State.Foreign()

@@ -99,7 +99,7 @@ func reached(s State, now *clock) (reason.Code, string) {
 	}
 	l := s.Run.Limits
 	switch {
-	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
+	case s.Gate == GateRed && !l.AllowRedBase && (s.Run.Mode.starts() || s.unjudgedForeign()) && !s.Moved.Restoring:
 		return reason.BaseRed, s.gateRed()
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
 		return reason.TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))
@@ -194,7 +194,7 @@ func (s State) takenOut(t *Task) string {
 	case t.Status == t.Written, t.ClosedByAgent:
 		return ""
 	case t.Elsewhere:
-		return t.elsewhere()
+		return s.elsewhere(t)
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"
 	}

@@ -53,7 +53,7 @@ func promiseOf(s State, c Counts) Outlook {
 		if o.Code == "" {
 			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
 			if n := len(s.Sought()); n > 0 {
-				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
+				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; %s has closed %d, and the epic branch here does not have that work", c.Done, c.Total, s.closers(), n)
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func stoppedAtEnd(s State, c Counts) Outlook {
 		return Outlook{}
 	case c.Total == 0 && gone > 0:
 		return Outlook{LoopBlocked, reason.TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", gone)}
-	case s.untold():
+	case s.untaken == 0 && s.untold():
 		return Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the tracker has yet to be told", c.Total)}
 	case c.Total == 0:
 		return Outlook{LoopDone, "", "the epic has no tasks"}

@@ -27,9 +27,6 @@ func (s State) Seen(held bool, asked []Event, now time.Time) State {
 			e.At = now
 		}
 		s = Apply(s, e)
-		if f, ok := e.Fact.(TaskSkipped); ok && f.Status != "" { // as the tracker will have it
-			s = s.edit(e.Task, func(t *Task) { t.Status, t.Written = f.Status, f.Status })
-		}
 		s.untaken++
 	}
 	return s

@@ -428,4 +428,4 @@ func (s State) settled() bool {
 }
 
 // stuck reports whether what waits to land has to wait for a person.
-func (s State) stuck() bool { return !s.settled() && s.Run.Drain != "" }
+func (s State) stuck() bool { return (!s.settled() || s.unjudgedForeign()) && s.Run.Drain != "" }

@@ -176,9 +176,19 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
 	case a.Salvaged:
-		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
+		return line{"salvaged", e.Task, joinWords("uncommitted work was committed for the agent", e.Reason), e.Reason != ""}, true
+	case e.Reason != "":
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, e.Reason), true}, true
 	}
 	return line{}, false
+}
+
+// joinWords puts one clause behind another, where there is one.
+func joinWords(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + "; " + b
 }
 
 // loopLine tells how a session iterates.
