@@ -90,6 +90,7 @@ type AgentEnded struct {
 	Salvaged  bool     `json:"salvaged,omitempty"`  // orch committed what was not
 	Unmerged  []string `json:"unmerged,omitempty"`  // files that it left in conflict
 	Beside    Commit   `json:"beside,omitempty"`    // another line of its commits, which is kept and not in its work
+	Apart     []string `json:"apart,omitempty"`     // repositories of their own in its worktree that its work goes without, the first few
 	Session   string   `json:"session,omitempty"`   // the client's id of the conversation
 	End       End      `json:"end,omitempty"`       // how its process ended
 	Signal    string   `json:"signal,omitempty"`    // from its promise
@@ -170,7 +171,7 @@ func (f AgentEnded) note(t *Task, e Event) {
 	if f.Head != "" {
 		a.Head = f.Head
 	}
-	a.Why = e.Reason
+	a.Why, a.Apart = e.Reason, f.Apart
 	if f.Session != "" && f.Session != a.Session {
 		a.Session, a.SessionTokens = f.Session, 0
 	}
