@@ -268,5 +268,8 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	case epic.ModeNext, epic.ModeLand:
 		number = s.Run.Number
 	}
+	if mode == epic.ModeLand { // it lands what was handed out although the gate is red
+		limits.AllowRedBase = limits.AllowRedBase || s.Run.Limits.AllowRedBase
+	}
 	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
 }

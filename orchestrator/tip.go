@@ -32,17 +32,20 @@ func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
-	seen, ok := e.Fact.(epic.TipSeen)
-	if !ok {
-		return e
-	}
 	at, held, err := b.repo.CheckedOut(b.name)
 	if err != nil {
 		return machineFailed("looking for work trees", err)
 	}
-	if held {
-		seen.Held, seen.Busy = heldBy(at), at.Busy
-		e.Fact = seen
+	if !held {
+		return e
+	}
+	switch f := e.Fact.(type) {
+	case epic.TipSeen:
+		f.Held, f.Busy = heldBy(at), at.Busy
+		e.Fact = f
+	case epic.BranchMoved:
+		f.Held, f.Busy = heldBy(at), at.Busy
+		e.Fact = f
 	}
 	return e
 }

@@ -39,14 +39,14 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 
 // mustParkQueued parks work that is not to land any more.
 func (s State) mustParkQueued(t *Task) (reason.Code, string) {
-	stop := s.mustStop(t)
+	taken := s.takenOut(t)
 	switch {
 	case t.Deleted:
 		return reason.TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
 	case t.Elsewhere:
 		return reason.LandedElsewhere, s.Missing(t) + "; what was done here is kept"
-	case stop != "":
-		return reason.TrackerDrift, stop + " while orch worked on it; its commits are kept"
+	case taken != "":
+		return reason.TrackerDrift, taken + " while orch worked on it; its commits are kept"
 	}
 	return "", ""
 }

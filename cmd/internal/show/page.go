@@ -34,7 +34,7 @@ func (p page) text(now time.Time, all bool) string {
 		title += "  " + text.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
-	b.WriteString(branchText(p.branch, s))
+	b.WriteString(branchText(p.branch, s, now))
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
 	b.WriteString(p.restoredText())
