@@ -85,7 +85,7 @@ func (h *harvest) harvestFiles(ctx context.Context) error {
 	if err := h.publish(ctx); err != nil {
 		return err
 	}
-	if err := h.findEmbedded(ctx, snap.nested); err != nil {
+	if err := h.findEmbedded(ctx, snap); err != nil {
 		return err
 	}
 	if err := h.tidy(ctx, snap); err != nil {

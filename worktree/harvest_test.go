@@ -324,6 +324,7 @@ func TestHarvestReportsWhatIsNotInTheWork(t *testing.T) {
 	work := a.harvest()
 	require.Equal(t, 2, work.Ignored, "a file and a folder")
 	require.ElementsMatch(t, []string{"clone", "sub/empty"}, work.Nested)
+	require.ElementsMatch(t, []string{"clone", "sub/empty"}, work.Apart)
 	require.Equal(t, []string{"git~1"}, work.Unread)
 	require.Equal(t, []string{start[0], "file=1", "link=/etc", "new=1", "other=1", "sub/new=1"}, a.files(work.Head))
 }

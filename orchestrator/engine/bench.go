@@ -64,6 +64,9 @@ type Harvest struct {
 	// Embedded are those that keep the work from being taken: Head links to a commit of them that no remote of
 	// theirs has, or which are no submodules; or nothing else has changed, and they have what is saved nowhere.
 	Embedded []string
+	// Apart are those, no submodules, that are beside changes which Head has, with what is saved nowhere: the work can be
+	// taken, and goes without them.
+	Apart []string
 	// Unread are paths that git would not take, for their names or since it may not read them.
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.

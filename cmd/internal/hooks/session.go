@@ -109,7 +109,7 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 	if err != nil {
 		return err
 	}
-	prompt, err := bindSession(ctx, w, epicID, id)
+	prompt, err := bindSession(ctx, w, epicID, id, "")
 	if err != nil {
 		return err
 	}
@@ -118,11 +118,11 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id string) (prompt string, err error) {
+func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id, clientName string) (prompt string, err error) {
 	if _, err := w.FindEpic(ctx, epicID); err != nil {
 		return "", err
 	}
-	if prompt, err = runTasks(w, string(epicID)); err != nil {
+	if prompt, err = runTasks(w, string(epicID), clientName); err != nil {
 		return "", err
 	}
 	path := session.File(filepath.Dir(w.Project.Home), id)

@@ -271,7 +271,7 @@ func (a sessionCmd) bindStopped(ctx context.Context, epicID epic.TaskID, id, fol
 	if err != nil {
 		return err
 	}
-	_, err = bindSession(ctx, w, epicID, id)
+	_, err = bindSession(ctx, w, epicID, id, "")
 	return err
 }
 

@@ -176,7 +176,7 @@ func (w doctor) checkDisk() finding {
 	if err := syscall.Statfs(w.workspace.Project.Repo.CommonDir(), &st); err != nil {
 		return finding{"disk", false, err.Error(), ""}
 	}
-	free := st.Bavail * uint64(st.Bsize)
+	free := uint64(st.Bavail) * uint64(st.Bsize)
 	f := finding{"disk", free >= diskFloorBytes, fmt.Sprintf("%.1f GB free", float64(free)/1e9), ""}
 	if !f.OK {
 		f.Fix = "make room: agents need worktrees"

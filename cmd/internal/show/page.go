@@ -49,6 +49,7 @@ func (p page) text(now time.Time, all bool) string {
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
+	b.WriteString(p.keptText())
 	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()

@@ -77,7 +77,7 @@ func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	if err != nil {
 		return err
 	}
-	w.Base, w.Head, w.Salvaged, w.Unmerged, w.Gone, w.Embedded = t.Base, h.Head, h.Salvaged, h.Unmerged, h.Gone, h.Embedded
+	w.Base, w.Head, w.Salvaged, w.Unmerged, w.Gone, w.Embedded, w.Apart = t.Base, h.Head, h.Salvaged, h.Unmerged, h.Gone, h.Embedded, h.Apart
 	if len(h.Blocking) > 0 {
 		w.Reason = joinClauses(w.Reason, "removed, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
 	}
