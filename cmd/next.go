@@ -351,7 +351,7 @@ that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return workspace.WithPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
+			return workspace.WithTaskPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
 		},
 	}
 	f.base = "HEAD"
@@ -462,7 +462,7 @@ func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Ta
 
 // landHere lands a task in a run of its own.
 func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, task *epic.Task, f runFlags) error {
-	s, _, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
+	s, sum, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		now := o.State().Task(task.ID)
 		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != reason.Orphaned {
 			return nil // a run had been asked, and has landed or judged it before it died
@@ -478,7 +478,17 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, tas
 	if err != nil {
 		return err
 	}
+	if t := s.Task(task.ID); t.State == epic.Queued && sum.Code == reason.BaseRed {
+		return redBase(s, sum, t)
+	}
 	return a.sayLanded(s, epic.PromiseOf(s, a.App.Now()).Promise, s.Task(task.ID))
+}
+
+// redBase says that a task waits to land, since the epic branch is red without it.
+func redBase(s epic.State, sum epic.Summary, t *epic.Task) error {
+	r, _ := reason.Of(reason.BaseRed)
+	return &cli.Error{Code: string(reason.BaseRed), What: t.ID.String() + " waits to land: " + sum.Reason, Exit: int(r.Exit),
+		Why: "its work is kept, and no attempt was charged", Fix: append(explain.Ways(s, sum), "then orch land "+cli.Quote(t.ID))}
 }
 
 // mayLand says why the caller cannot land a task now; nil when it can.

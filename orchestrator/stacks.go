@@ -17,6 +17,9 @@ import (
 func (x *dispatch) checkBase(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
 	c := d.Fact.(epic.BaseCheckStarted).Commit
 	j, found, err := x.judgeUndisturbed(ctx, s, d, land.Stack{Tip: c})
+	if err != nil && context.Cause(ctx) != nil {
+		return append(found, epic.Event{Fact: epic.BaseChecked{Commit: c, Stopped: true}, Reason: err.Error()})
+	}
 	return append(found, baseChecked(c, j, err))
 }
 

@@ -32,6 +32,9 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 	if h.work.Head, err = s.newestWork(ctx, v, base); err != nil {
 		return engine.Harvest{}, err
 	}
+	if h.work.Beside, err = s.besideWork(ctx, v, h.work.Head, base); err != nil {
+		return engine.Harvest{}, err
+	}
 	if h.work.Gone = l.missing(); h.work.Gone != "" {
 		return h.work, h.publish(ctx)
 	}

@@ -48,6 +48,9 @@ type Names struct {
 type Harvest struct {
 	// Head is its newest work, which the attempt's branch now points at; the base when there is none.
 	Head object.Commit
+	// Beside is what the branch or HEAD has, whichever is not Head, where Head has not all of it: two lines of work, of
+	// which one is kept and does not count; "" there is none.
+	Beside object.Commit
 	// Gone is the folder that is not there any more: the worktree, or git's record of it; "" none is
 	// missing. Head is then what was committed, and whether there was more is not known.
 	Gone string

@@ -122,7 +122,8 @@ func applyWrite(s State, w WriteResult) State {
 	}
 	return s.edit(w.ID, func(t *Task) {
 		if w.Refused == "" {
-			t.Status, t.Written, t.Assignee, t.ClosedByAgent, t.UpdatedAt = w.Status, w.Status, w.By, false, time.Time{}
+			t.Status, t.Written, t.Assignee, t.UpdatedAt = w.Status, w.Status, w.By, time.Time{}
+			t.ClosedByAgent = w.Status == statusClosed && t.Dispatchable() && t.State != Landed && t.State != Skipped // a person has had it tried again meanwhile
 		} else if w.By != "" {
 			t.Assignee, t.Status = w.By, statusInProgress
 		}

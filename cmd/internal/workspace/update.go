@@ -200,16 +200,26 @@ func (p *EpicView) LastRead() time.Time {
 	return p.Records[len(p.Records)-1].At
 }
 
-// WithPromise is the error of a command with what the epic needs next that the command, or the task of
-// which it is, is about: an epic, or a task of one that orch has driven.
+// WithPromise is the error of a command about an epic with what that needs next. Where id is none, as that of a
+// task of one, the error stays as it is.
 func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
+	return withPromise(ctx, a, id, false, err)
+}
+
+// WithTaskPromise is the error of a command about a task with what the epic needs next that has it, where orch has
+// driven that.
+func WithTaskPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
+	return withPromise(ctx, a, id, true, err)
+}
+
+func withPromise(ctx context.Context, a *cli.Invocation, id string, ofTask bool, err error) error {
 	if _, said := cli.Exited(err); said || ctx.Err() != nil {
 		return err
 	}
 	e := explain.Error(err)
-	p, _, lookErr := Look(ctx, a, []string{id})
+	p, task, lookErr := Look(ctx, a, []string{id})
 	fault := JournalFault(lookErr)
-	if lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
+	if task != nil && !ofTask || lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
 		return err
 	}
 	with := *e
