@@ -12,8 +12,11 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/explain"
+	"github.com/beadsorch/orch/cmd/internal/project"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // Process is what the operating system gave the program.
@@ -74,6 +77,8 @@ func execute(ctx context.Context, a *app) int {
 			err = cli.Usage("%s", err)
 		}
 		a.App.JSON, a.App.Lines = a.App.JSON || asksJSON(p.Args), cli.DoesPrintLines(c)
+		root, _ := session.Repository(a.App.Dir) // a command may have failed before it knew what the settings call secret
+		project.KnowSecrets(a.App, root, workspace.Kinds())
 		return explain.Report(a.App, err)
 	}
 	return cli.ExitDone

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -563,7 +564,7 @@ func (a *app) sayLanded(s epic.State, p epic.Promise, t *epic.Task) error {
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, document.LandOf(s, p, t, a.App.Now(), landNext(s.Epic, t)))
 	} else if landed {
-		fmt.Fprintf(a.App.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s.Epic, t))
+		fmt.Fprintf(a.App.Stdout, "landed %s; next: %s\n", strings.Join(append([]string{fmt.Sprintf("%s in %.12s", t.ID, t.Commit)}, s.LeftOut([]epic.TaskID{t.ID})...), "; "), landNext(s.Epic, t))
 	} else if t.State == epic.Queued {
 		fmt.Fprintf(a.App.Stdout, "%s did not land yet: its work waits to\nnext: %s\n", t.ID, landNext(s.Epic, t))
 	} else {

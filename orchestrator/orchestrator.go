@@ -205,7 +205,7 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 	if err != nil {
 		return err
 	}
-	if err := fx.Store.CheckRefs(o.loop.State.Ended()); err != nil {
+	if err := fx.Store.CheckRefs(ctx, o.loop.State.Ended()); err != nil {
 		return err
 	}
 	left, err := reapSurvivors(ctx, fx.Marker)

@@ -147,12 +147,16 @@ func decideByEpic(f Facts, said promise.Promise) Decision {
 	case s.NoProgress >= maxNoProgress:
 		return allow(s, NoProgress, "several stops in a row and nothing has moved: "+w.Work.String())
 	}
-	return blockFor(WorkLeft, w.Work.String(), s, f.Caps.NewSession)
+	why := w.Work.String()
+	if w.Left() == 0 {
+		why = w.Reason
+	}
+	return blockFor(WorkLeft, why, s, f.Caps.NewSession)
 }
 
 // holdFor reports whether the settings hold a session for what is left.
 func (s Settings) holdFor(w Standing) bool {
-	return s.CheckReady && w.Ready > 0 || s.CheckInProgress && w.InProgress > 0
+	return s.CheckReady && (w.Ready > 0 || w.Offer.Settles) || s.CheckInProgress && w.InProgress > 0
 }
 
 // allow lets a session stop. Only one whose background tasks run stays blocked, if it was.

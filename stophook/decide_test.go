@@ -82,6 +82,8 @@ func TestDecide(t *testing.T) {
 		{"others have all places", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.PlacesTaken}}}, false, stophook.Elsewhere},
 		{"nothing more for it, and it has a task", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{InHand: 1, Code: reason.Paused}}}, true, stophook.WorkLeft},
 		{"what is ready waits for a time", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.BackOff}}}, true, stophook.WorkLeft},
+		{"no task is left, and the gate has yet to judge the branch", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Done: 2}, Outlook: epic.Outlook{Promise: epic.LoopContinue, Reason: "the gate has yet to judge"}, Offer: epic.Offer{Code: reason.NothingReady, Settles: true}}}, true, stophook.WorkLeft},
+		{"which the run does that goes on", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Done: 2}, Outlook: epic.Outlook{Promise: epic.LoopContinue, Reason: "the gate has yet to judge"}, Offer: epic.Offer{Code: reason.NothingReady}}}, false, stophook.AllBlocked},
 		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unreadable: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {

@@ -168,12 +168,21 @@ func stops(s State, _ *clock) (ds []Decision) {
 	return ds
 }
 
+// mustStop says in a clause why the agent of a task is interrupted; "" where it is not.
 func (s State) mustStop(t *Task) string {
 	switch {
 	case s.Run.Interrupt:
 		return "interrupted"
 	case s.Run.Drain == reason.RunActive:
 		return s.Run.DrainWhy
+	}
+	return s.takenOut(t)
+}
+
+// takenOut says in a clause how a person, or the orch of another clone, has taken a task out of orch's hands;
+// "" where nobody has. What the run ends for is no such thing: the next one goes on with the task.
+func (s State) takenOut(t *Task) string {
+	switch {
 	case t.State == Skipped:
 		return "skipped"
 	case t.Deleted:
@@ -185,7 +194,7 @@ func (s State) mustStop(t *Task) string {
 	case t.Status == t.Written, t.ClosedByAgent:
 		return ""
 	case t.Elsewhere:
-		return t.elsewhere()
+		return s.elsewhere(t)
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"
 	}

@@ -107,7 +107,7 @@ func FuzzClosedAs(f *testing.F) {
 		if strings.HasPrefix(by, ActorPrefix) && !one.Waived {
 			require.False(t, one.Done(), "an orch's word alone")
 		}
-		require.NotEmpty(t, one.Missing())
+		require.NotEmpty(t, s.Missing(one))
 	})
 }
 

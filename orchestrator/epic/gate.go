@@ -32,12 +32,18 @@ type BaseChecked struct {
 	anyTime
 	Commit Commit `json:"commit,omitempty"` // that was judged
 	Verdict
-	Output string `json:"output,omitempty" text:"long"` // of what failed
+	Stopped bool   `json:"stopped,omitempty"`            // with its run, before it had judged
+	Output  string `json:"output,omitempty" text:"long"` // of what failed
 }
 
 func (f BaseChecked) apply(s State, _ Event) State {
-	s.Gate = GateGreen
-	if !f.Passed {
+	switch {
+	case f.Stopped:
+		s.Gate = GateUnknown
+		return s
+	case f.Passed:
+		s.Gate = GateGreen
+	default:
 		s.Gate = GateRed
 	}
 	if s.Moved.Accepted && (f.Passed || s.Run.Limits.AllowRedBase) {

@@ -32,16 +32,23 @@ type Offer struct {
 	// Despite is for what the newest run ended, whose own agents cannot work, where the session would be handed a task
 	// all the same, now or after a back-off; else "".
 	Despite reason.Code
+
+	// Settles says that asking brings the epic on though no task is left: nobody has it, and who hands out has the
+	// gate judge the epic branch, takes what was asked for, and tells the tracker.
+	Settles bool
 }
 
 // Hopeless reports whether the session can do nothing for the epic until others, or a person, have:
 // it is at work on nothing, and would be handed nothing. What waits for a time alone is no reason:
 // nobody else brings it on.
-func (o Offer) Hopeless() bool { return o.InHand == 0 && o.Code != "" && o.Code != reason.BackOff }
+func (o Offer) Hopeless() bool {
+	return o.InHand == 0 && o.Code != "" && o.Code != reason.BackOff && !o.Settles
+}
 
 // OfferTo says what a session would get now that asked for a task. The stop hook and next both go
 // by it, so that no session is sent back to work for which there is none.
 func OfferTo(s State, who Asker, now time.Time) (o Offer) {
+	o.Settles = !who.Held && WorkOf(s, now).Left() == 0 && PromiseOf(s, now).Promise == LoopContinue
 	despite := s.Run.Drain
 	if who.Driven || !ofRunsAgents(despite) {
 		despite = ""

@@ -39,14 +39,14 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 
 // mustParkQueued parks work that is not to land any more.
 func (s State) mustParkQueued(t *Task) (reason.Code, string) {
-	stop := s.mustStop(t)
+	taken := s.takenOut(t)
 	switch {
 	case t.Deleted:
 		return reason.TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
 	case t.Elsewhere:
-		return reason.LandedElsewhere, t.Missing() + "; what was done here is kept"
-	case stop != "":
-		return reason.TrackerDrift, stop + " while orch worked on it; its commits are kept"
+		return reason.LandedElsewhere, s.Missing(t) + "; what was done here is kept"
+	case taken != "":
+		return reason.TrackerDrift, taken + " while orch worked on it; its commits are kept"
 	}
 	return "", ""
 }
@@ -128,7 +128,7 @@ func (s State) taking(t *Task) bool {
 // leftByAnother reports whether a waiting task is in progress under the name of another orch, from which
 // no person has taken the epic. Once the epic is held here, that orch is gone.
 func (s State) leftByAnother(t *Task) bool {
-	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && !s.takesOver()
+	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && actorEpic(t.Assignee) == s.Epic && !s.takesOver()
 }
 
 // takesOver reports whether a person has said that the clone which had the epic is gone: to this run, or to one

@@ -75,6 +75,9 @@ type Options struct {
 	Dir string
 	// Attic is what the names of the references begin with that keep the epic's work, and only ever grow.
 	Attic string
+	// Misplaced reports whether a name is among those that only orch gives references of the epic's attempts, and is
+	// none that it gives.
+	Misplaced func(ref string) bool
 	// Now is the clock.
 	Now func() time.Time
 }

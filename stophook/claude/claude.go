@@ -20,7 +20,7 @@ func Client() client.Client {
 		Hooks: []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30 * time.Second}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30 * time.Second},
 			{Event: "SessionEnd", Command: "orch session-end", Timeout: 30 * time.Second}},
 		Files: map[string]string{".claude/commands/run-tasks.md": Command}, Elsewhere: []string{".claude/settings.local.json", "~/.claude/settings.json"},
-		Start: "/run-tasks EPIC", Block: client.Block, Context: client.Context,
+		Prompt: ".claude/prompts/run-tasks.md", Start: "/run-tasks EPIC", Block: client.Block, Context: client.Context,
 		Tell: func(text string) map[string]any { return map[string]any{"systemMessage": text} },
 	}
 }

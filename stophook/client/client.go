@@ -31,6 +31,8 @@ type Client struct {
 	// Elsewhere are other files that the client takes hooks from: in the repository, or
 	// below ~/ of the person.
 	Elsewhere []string
+	// Prompt is the file of the repository that a team may have its own prompt in, for sessions that run an epic.
+	Prompt string
 	// Start is what a person types to run an epic.
 	Start string
 	// Trust is what a person has to do before the client runs the hooks; "" for nothing.

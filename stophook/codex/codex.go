@@ -24,7 +24,7 @@ func Client() client.Client {
 		},
 		Append: map[string]string{".codex/config.toml": tools},
 		Files:  map[string]string{".agents/skills/run-tasks/SKILL.md": client.Skill}, Elsewhere: []string{"~/.codex/hooks.json"},
-		Start: "$run-tasks EPIC", Trust: "in Codex type /hooks and trust the three: others it skips without a word",
+		Prompt: ".codex/prompts/run-tasks.md", Start: "$run-tasks EPIC", Trust: "in Codex type /hooks and trust the three: others it skips without a word",
 		Block: client.Block, Context: client.Context,
 	}
 }

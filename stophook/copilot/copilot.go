@@ -33,7 +33,7 @@ func Client() client.Client {
 			{Event: "sessionStart", Command: "orch session-start --client copilot", Timeout: 30 * time.Second},
 			{Event: "userPromptSubmitted", Command: "orch session-prompt --client copilot", Timeout: 30 * time.Second},
 		},
-		Start: "/run-tasks EPIC", Trust: "trust the folder in Copilot CLI (with -p: --trust-folder): elsewhere it skips hooks without a word",
+		Prompt: ".github/prompts/run-tasks.md", Start: "/run-tasks EPIC", Trust: "trust the folder in Copilot CLI (with -p: --trust-folder): elsewhere it skips hooks without a word",
 		MaxBlocks: maxBlocks, Block: client.Block,
 		Context: func(_, text string) map[string]any { return map[string]any{"additionalContext": text} },
 	}

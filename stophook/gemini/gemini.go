@@ -25,7 +25,7 @@ func Client() client.Client {
 			{Event: "BeforeAgent", Command: "orch session-prompt --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},
 		},
 		Files: map[string]string{".gemini/commands/run-tasks.toml": command}, Elsewhere: []string{"~/.gemini/settings.json"},
-		Start: "/run-tasks EPIC", Fresh: true, Block: block, Context: client.Context,
+		Prompt: ".gemini/prompts/run-tasks.md", Start: "/run-tasks EPIC", Fresh: true, Block: block, Context: client.Context,
 	}
 }
 

@@ -167,6 +167,7 @@ func TestGolden(t *testing.T) { // alone: what it writes is read by others
 // tasks makes an epic and what is asked of the tracker and of the repository.
 func (w *world) tasks() {
 	w.keep("orch.version-1", "", "version")
+	w.keep("orch.text-1", "", "help", "version")
 	w.orch("", "tasks", "create", "The epic", "--type", "epic", "--id", "e-1")
 	w.keep("orch.tasks-1", "", "tasks", "create", "one", "--parent", "e-1", "-d", "write one", "-p", "1", "-l", "agent:me", "-e", "30")
 	w.orch("", "tasks", "create", "two", "--parent", "e-1")

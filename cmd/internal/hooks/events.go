@@ -43,12 +43,12 @@ others at once. It prints nothing.`, "SessionEnd", toModel(a.ended))
 }
 
 // ended notes that a session is over, where orch knows of it.
-func (a sessionCmd) ended(ctx context.Context, in session.Input, project string) (string, error) {
-	_, common := session.Repository(project)
-	if common == "" || in.Session == "" || !session.MayApply(in, project) {
+func (a sessionCmd) ended(ctx context.Context, o occasion) (string, error) {
+	_, common := session.Repository(o.project)
+	if common == "" || o.in.Session == "" || !session.MayApply(o.in, o.project) {
 		return "", nil
 	}
-	return "", changeSession(ctx, session.File(common, in.Session), in.Session, func(s session.Session, ok bool) (session.Session, error) {
+	return "", changeSession(ctx, session.File(common, o.in.Session), o.in.Session, func(s session.Session, ok bool) (session.Session, error) {
 		s.Ended = ok
 		return s, nil
 	})
@@ -62,19 +62,26 @@ func SessionPrompt(app *cli.Invocation, inside Inside) *cobra.Command {
 and adds what the session has to do. For any other prompt it prints nothing.`, "UserPromptSubmit", toModel(a.promptBinding))
 }
 
+// occasion is an event of a session.
+type occasion struct {
+	in      session.Input
+	project string // the folder of the session
+	client  string // its client's name
+}
+
 // words are what a session is sent at an event, "" for nothing.
 type words struct{ model, person string }
 
 // toModel is words for the model alone.
-func toModel(says func(context.Context, session.Input, string) (string, error)) func(context.Context, session.Input, string) (words, error) {
-	return func(ctx context.Context, in session.Input, project string) (words, error) {
-		text, err := says(ctx, in, project)
+func toModel(says func(context.Context, occasion) (string, error)) func(context.Context, occasion) (words, error) {
+	return func(ctx context.Context, o occasion) (words, error) {
+		text, err := says(ctx, o)
 		return words{model: text}, err
 	}
 }
 
 // event is a hook that may say something to the session.
-func (a sessionCmd) event(use, short, long, event string, says func(context.Context, session.Input, string) (words, error)) *cobra.Command {
+func (a sessionCmd) event(use, short, long, event string, says func(context.Context, occasion) (words, error)) *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: use, Short: short, Long: long, Args: cli.AtMost(0, "no argument"), RunE: func(c *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(c.Context(), stophook.Timeout)
@@ -89,7 +96,7 @@ func (a sessionCmd) event(use, short, long, event string, says func(context.Cont
 			root, _ := session.Repository(project)
 			k, ours, callErr = a.caller(name, cmp.Or(root, project))
 			if err = errors.Join(err, callErr); err == nil && ours && !a.inAttempt(ctx, project) {
-				said, err = says(ctx, in, project)
+				said, err = says(ctx, occasion{in: in, project: project, client: k.Name})
 			}
 			return said, err
 		})
@@ -118,11 +125,11 @@ func (a sessionCmd) event(use, short, long, event string, says func(context.Cont
 
 // started is what is said as a session starts: to its model what it is at, to the person which sessions were let
 // go since with work left.
-func (a sessionCmd) started(ctx context.Context, in session.Input, project string) (said words, err error) {
-	if said.model, err = a.announcement(ctx, in, project); err != nil {
+func (a sessionCmd) started(ctx context.Context, o occasion) (said words, err error) {
+	if said.model, err = a.announcement(ctx, o); err != nil {
 		return said, err
 	}
-	said.person, err = a.endings(ctx, project)
+	said.person, err = a.endings(ctx, o.project)
 	return said, err
 }
 
@@ -157,24 +164,24 @@ func (a sessionCmd) endings(ctx context.Context, project string) (string, error)
 const maxEndings = 3
 
 // announcement is the text for a session that starts; "" for an unbound one.
-func (a sessionCmd) announcement(ctx context.Context, in session.Input, project string) (string, error) {
-	root, common := session.Repository(project)
-	if common != "" && in.Session != "" {
-		s, ok, err := session.Load(session.File(common, in.Session), in.Session)
+func (a sessionCmd) announcement(ctx context.Context, o occasion) (string, error) {
+	root, common := session.Repository(o.project)
+	if common != "" && o.in.Session != "" {
+		s, ok, err := session.Load(session.File(common, o.in.Session), o.in.Session)
 		if err != nil {
 			return "", err
 		}
 		if ok && s.Ended { // it was resumed
-			if err := Known(ctx, workspace.OpenForHook(a.app, root, common), in.Session); err != nil {
+			if err := Known(ctx, workspace.OpenForHook(a.app, root, common), o.in.Session); err != nil {
 				return "", err
 			}
 		}
 		if ok && s.Epic != "" && !s.Cancelled {
-			return runTasks(workspace.OpenForHook(a.app, root, common), s.Epic)
+			return runTasks(workspace.OpenForHook(a.app, root, common), s.Epic, o.client)
 		}
 	}
-	project = cmp.Or(root, project)
-	l, err := stophook.ReadCriteriaLoop(filepath.Join(project, session.LoopFile))
+	o.project = cmp.Or(root, o.project)
+	l, err := stophook.ReadCriteriaLoop(filepath.Join(o.project, session.LoopFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -182,7 +189,7 @@ func (a sessionCmd) announcement(ctx context.Context, in session.Input, project 
 		return "", err
 	}
 	text := l.Resume()
-	if s, err := readLoopSession(filepath.Join(project, loopSession)); text != "" && err == nil && s.ID != "" && s.ID != in.Session {
+	if s, err := readLoopSession(filepath.Join(o.project, loopSession)); text != "" && err == nil && s.ID != "" && s.ID != o.in.Session {
 		text += "\nIt belongs to another session, and does not hold this one. Only if the person wants it to go on here: `orch loop take`."
 	}
 	return text, nil
@@ -190,14 +197,14 @@ func (a sessionCmd) announcement(ctx context.Context, in session.Input, project 
 
 // promptBinding binds a session whose prompt asks for it. What keeps it from being bound is
 // sent to the session: a person waits there.
-func (a sessionCmd) promptBinding(ctx context.Context, in session.Input, project string) (string, error) {
-	epicID, ok := session.EpicInPrompt(in.Prompt)
-	root, common := session.Repository(project)
-	if !ok || in.Session == "" || common == "" {
+func (a sessionCmd) promptBinding(ctx context.Context, o occasion) (string, error) {
+	epicID, ok := session.EpicInPrompt(o.in.Prompt)
+	root, common := session.Repository(o.project)
+	if !ok || o.in.Session == "" || common == "" {
 		return "", nil
 	}
 	w := workspace.OpenForHook(a.app, root, common)
-	text, err := bindSession(ctx, w, epic.TaskID(epicID), in.Session)
+	text, err := bindSession(ctx, w, epic.TaskID(epicID), o.in.Session, o.client)
 	if err != nil {
 		u := explain.Error(err)
 		return fmt.Sprintf("orch could not bind this session to epic %s: %s. Tell the person so, and stop.", epic.TaskID(epicID), u.What), nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -50,6 +51,12 @@ func InClient(a *cli.Invocation) bool {
 		}
 	}
 	return false
+}
+
+// knowSecrets adds the variables that the settings call secret, for a command, or an error, that needs nothing else of them.
+func knowSecrets(a *cli.Invocation) {
+	root, _ := session.Repository(a.Dir)
+	project.KnowSecrets(a, root, workspace.Kinds())
 }
 
 // Session is the command orch session.
@@ -96,10 +103,13 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 		return noSession()
 	}
 	w, err := workspace.Read(ctx, a.app)
+	if err == nil {
+		err = a.app.RefuseSecrets("the session's id", id)
+	}
 	if err != nil {
 		return err
 	}
-	prompt, err := bindSession(ctx, w, epicID, id)
+	prompt, err := bindSession(ctx, w, epicID, id, "")
 	if err != nil {
 		return err
 	}
@@ -108,11 +118,11 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id string) (prompt string, err error) {
+func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id, clientName string) (prompt string, err error) {
 	if _, err := w.FindEpic(ctx, epicID); err != nil {
 		return "", err
 	}
-	if prompt, err = runTasks(w, string(epicID)); err != nil {
+	if prompt, err = runTasks(w, string(epicID), clientName); err != nil {
 		return "", err
 	}
 	path := session.File(filepath.Dir(w.Project.Home), id)
@@ -134,6 +144,7 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
 	}
+	knowSecrets(a.app)
 	_, common := session.Repository(a.app.Dir)
 	path := session.File(common, id)
 	var s session.Session

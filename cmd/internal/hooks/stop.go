@@ -150,6 +150,7 @@ func (a sessionCmd) stopHook(ctx context.Context, how caller, explain bool) erro
 		return a.explainStop(s, err)
 	}
 	if err != nil { // it fails open: a session must not hang on a hook
+		knowSecrets(a.app)
 		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", text.Head(err.Error()))
 		return nil
 	}
@@ -270,7 +271,7 @@ func (a sessionCmd) bindStopped(ctx context.Context, epicID epic.TaskID, id, fol
 	if err != nil {
 		return err
 	}
-	_, err = bindSession(ctx, w, epicID, id)
+	_, err = bindSession(ctx, w, epicID, id, "")
 	return err
 }
 

@@ -34,7 +34,6 @@ import (
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
-	"github.com/beadsorch/orch/templates"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -81,7 +80,7 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 	}
 	s.allowed = func(ctx context.Context) error { return a.allowed(ctx, w.Project.Root, s.programs) }
 	// It may be needed, whatever is decided the second time.
-	s.prompt, err = runTasks(w, bound.Epic)
+	s.prompt, err = runTasks(w, bound.Epic, s.client.Name)
 	return s, err
 }
 
@@ -274,9 +273,14 @@ func refTip(common, ref string) string {
 // maxPacked is how much of packed-refs is read, in bytes; it says only whether something has moved.
 const maxPacked = 64 << 20
 
-// runTasks is the prompt of a session that runs an epic.
-func runTasks(w *workspace.Workspace, epicID string) (string, error) {
-	return templates.RunTasks(templates.RunTasksData{Epic: epicID, Tracker: w.TasksCommand()})
+// runTasks is the prompt of a session that runs an epic, as [workspace.Workspace.RunTasks]; a file that is not taken is
+// reported.
+func runTasks(w *workspace.Workspace, epicID, clientName string) (string, error) {
+	prompt, refused, err := w.RunTasks(epicID, clientName)
+	if refused != nil {
+		fmt.Fprintf(w.Project.Invocation.Stderr, "orch: %s\n", text.Head(refused.Error()))
+	}
+	return prompt, err
 }
 
 func hookSettings(c config.StopHook) stophook.Settings {

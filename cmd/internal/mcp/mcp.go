@@ -103,7 +103,7 @@ type tool struct {
 
 // addView is addTool for a tool whose result is what view makes of the printed document.
 func addView[In any](s server, t tool, fill func(In) (*commandLine, []string), view func(document []byte) ([]byte, error)) {
-	mcp.AddTool(s.server, &mcp.Tool{Name: t.name, Description: t.description, OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
+	mcp.AddTool(s.server, &mcp.Tool{Name: t.name, Description: t.description, InputSchema: inputSchema[In](), OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
 		l, operands := fill(in)
 		for _, o := range operands {
 			if strings.ContainsRune(o, 0) || strings.TrimSpace(o) == "" {

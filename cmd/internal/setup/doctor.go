@@ -176,7 +176,7 @@ func (w doctor) checkDisk() finding {
 	if err := syscall.Statfs(w.workspace.Project.Repo.CommonDir(), &st); err != nil {
 		return finding{"disk", false, err.Error(), ""}
 	}
-	free := st.Bavail * uint64(st.Bsize)
+	free := uint64(st.Bavail) * uint64(st.Bsize)
 	f := finding{"disk", free >= diskFloorBytes, fmt.Sprintf("%.1f GB free", float64(free)/1e9), ""}
 	if !f.OK {
 		f.Fix = "make room: agents need worktrees"
@@ -191,7 +191,10 @@ func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 	if err != nil {
 		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
 	}
-	if b.Held != "" {
+	switch {
+	case b.Held != "" && epic.PromiseOf(p.State.WithBranch(b.Moved), p.Workspace.Now()).Promise == epic.LoopDone:
+		out = append(out, finding{"branch", true, fmt.Sprintf("of %s: it is checked out in %s, after all was done", p.State.Epic, b.Held), ""})
+	case b.Held != "":
 		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", reason.CheckedOut, p.State.Epic, b.Held), strings.Join(explain.Leave(b.Held, b.Busy), "; ")})
 	}
 	moved := fmt.Sprintf("[%s] of %s: %s", reason.EpicMoved, p.State.Epic, b.Moved)

@@ -35,6 +35,9 @@ func (w doctor) hookFindings(ctx context.Context) (out []finding) {
 	if len(out) == 0 {
 		out = append(out, finding{"stop hook", true, "not installed (orch init); orch run needs none", ""})
 	}
+	if _, refused, err := w.workspace.RunTasks("EPIC", ""); refused != nil || err != nil {
+		out = append(out, finding{"prompt", false, text.Head(errors.Join(refused, err).Error()), "mend that file, or take it away"})
+	}
 	return out
 }
 

@@ -125,7 +125,10 @@ func requestLine(e epic.Event, s epic.State) (l line, ok bool) {
 func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
 	switch f := e.Fact.(type) {
 	case epic.BaseChecked:
-		if !f.Passed {
+		switch {
+		case f.Stopped:
+			return line{"again", "", "the gate has yet to judge the epic branch: " + e.Reason, false}, true
+		case !f.Passed:
 			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
 		}
 	case epic.EpicLandedInto:
@@ -133,15 +136,23 @@ func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.EpicNotLanded:
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case epic.BranchMoved:
-		return line{"moved", "", e.Reason, true}, true
+		if f.Held == "" {
+			return line{"moved", "", e.Reason, true}, true
+		}
+		return line{"moved", "", e.Reason + "; " + checkedOutLine(f.Held, f.Busy), true}, true
 	case epic.BranchAccepted:
 		return line{"accepted", "", "the epic branch as it is: " + e.Reason, false}, true
 	case epic.BranchRestored:
 		return line{"restored", "", e.Reason, true}, true
 	case epic.BranchHeld:
-		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": " + strings.Join(explain.Leave(f.Dir, f.Busy), "; "), true}, true
+		return line{"held", "", "the epic branch is " + checkedOutLine(f.Dir, f.Busy), true}, true
 	}
 	return line{}, false
+}
+
+// checkedOutLine says where the epic branch is checked out, what goes on there, and how it is left.
+func checkedOutLine(dir, busy string) string {
+	return "checked out in " + dir + ": " + strings.Join(explain.Leave(dir, busy), "; ")
 }
 
 func startLine(e epic.Event, s epic.State) line {
@@ -165,9 +176,19 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
 	case a.Salvaged:
-		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
+		return line{"salvaged", e.Task, joinWords("uncommitted work was committed for the agent", e.Reason), e.Reason != ""}, true
+	case e.Reason != "":
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, e.Reason), true}, true
 	}
 	return line{}, false
+}
+
+// joinWords puts one clause behind another, where there is one.
+func joinWords(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + "; " + b
 }
 
 // loopLine tells how a session iterates.

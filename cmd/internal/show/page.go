@@ -34,7 +34,7 @@ func (p page) text(now time.Time, all bool) string {
 		title += "  " + text.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
-	b.WriteString(branchText(p.branch, s))
+	b.WriteString(branchText(p.branch, s, now))
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
 	b.WriteString(p.restoredText())
@@ -49,6 +49,7 @@ func (p page) text(now time.Time, all bool) string {
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
+	b.WriteString(p.keptText())
 	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
@@ -131,7 +132,7 @@ func nextText(lines string) string {
 // that the next run meets again.
 func (p page) stopped() bool {
 	switch p.view.State.Run.Drain {
-	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth:
+	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth, reason.AgentCrashed:
 		return !p.view.Held && epic.Count(p.view.State, p.view.Workspace.Now()).Done < epic.Count(p.view.State, p.view.Workspace.Now()).Total
 	}
 	return false
@@ -310,7 +311,7 @@ type next struct{ Cmd, Why string }
 
 // nextFor leaves out the logs that are not there any more, and the changes of no attempt.
 func (p page) nextFor(t *epic.Task) []next {
-	return slices.DeleteFunc(nextFor(p.view.State.Epic, t, p.view.Workspace.CloneDir), func(n next) bool {
+	return slices.DeleteFunc(nextFor(p.view.State, t, p.view.Workspace.CloneDir), func(n next) bool {
 		if strings.HasPrefix(n.Cmd, "orch diff ") {
 			return t.Last().Number == 0
 		}
@@ -328,7 +329,7 @@ func (p page) nextFor(t *epic.Task) []next {
 
 // nextFor is what a person may do about a task that waits for one; cloneDir gives the folder of the clone that
 // an actor names, and "" where it is not known.
-func nextFor(epicID epic.TaskID, t *epic.Task, cloneDir func(actor string) string) []next {
+func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []next {
 	id := cli.Quote(t.ID)
 	if t.State == epic.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
@@ -353,8 +354,14 @@ func nextFor(epicID epic.TaskID, t *epic.Task, cloneDir func(actor string) strin
 		if t.LandedIn == "" {
 			return ways
 		}
+		epicID, why := cli.Quote(s.Epic), "have its work on the epic branch here; then orch run "+cli.Quote(s.Epic)
+		of, here := s.LandedBy(t)
+		branch := "epic/" + slug.Of(string(of))
+		if here {
+			return append([]next{{fmt.Sprintf("orch epic merge %s %s", epicID, branch), why}}, ways...)
+		}
 		from := cmp.Or(cloneDir(t.ClosedBy), "CLONE")
-		return append([]next{{fmt.Sprintf("git fetch %s epic/%s && orch epic merge %s FETCH_HEAD", cli.Quote(from), slug.Of(string(epicID)), cli.Quote(epicID)), "have its work on the epic branch here; then orch run " + cli.Quote(epicID)}}, ways...)
+		return append([]next{{fmt.Sprintf("git fetch %s %s && orch epic merge %s FETCH_HEAD", cli.Quote(from), branch, epicID), why}}, ways...)
 	case reason.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}

@@ -129,7 +129,7 @@ func (p page) document(sum epic.Summary) document.Status {
 
 // Document is an epic for a program.
 func Document(a *cli.Invocation, s epic.State, sum epic.Summary) document.Status {
-	return documentOf(a, s, sum, func(t *epic.Task) []next { return nextFor(s.Epic, t, func(string) string { return "" }) })
+	return documentOf(a, s, sum, func(t *epic.Task) []next { return nextFor(s, t, func(string) string { return "" }) })
 }
 
 func documentOf(a *cli.Invocation, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {

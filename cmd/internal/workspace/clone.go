@@ -152,7 +152,7 @@ func identify(ctx context.Context, home string) (me identity, err error) {
 	return me, files.WriteFile(file, append(b, '\n'))
 }
 
-// CloneDir is the folder of the clone that an actor names, where that is the one that has the tracker; ""
+// CloneDir is the folder of the clone that an actor names, where that is the one that has the tracker, which may be this one; ""
 // for any other, since nobody keeps where clones are.
 func (w *Workspace) CloneDir(actor string) string {
 	beadsDir, _, _ := beads.Find(w.Project.Root)
@@ -161,7 +161,7 @@ func (w *Workspace) CloneDir(actor string) string {
 	if err != nil {
 		return ""
 	}
-	if them, ok := parseIdentity(b); !ok || at == w.Project.Root || !strings.HasSuffix(actor, "/"+them.Name) {
+	if them, ok := parseIdentity(b); !ok || !strings.HasSuffix(actor, "/"+them.Name) {
 		return ""
 	}
 	return at

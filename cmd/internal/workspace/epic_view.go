@@ -275,5 +275,31 @@ func (p *EpicView) Unremoved() (left []Unremoved) {
 			left = append(left, Unremoved{Path: f.Path, Why: e.Reason})
 		}
 	}
+	return append(left, p.unremovedWorktrees()...)
+}
+
+// unremovedWorktrees are those of tasks that are over, which the newest look at them found not to be removable, as
+// where something in one is saved nowhere.
+func (p *EpicView) unremovedWorktrees() (left []Unremoved) {
+	why := map[epic.TaskID]string{}
+	for _, e := range p.Events {
+		if _, ok := e.Fact.(epic.AttemptCleaned); ok {
+			why[e.Task] = e.Reason
+		}
+	}
+	store, err := p.Workspace.Store(p.State.Epic)
+	if err != nil {
+		return nil
+	}
+	for _, t := range p.State.Tasks {
+		a := t.Last()
+		if a.Phase != epic.Ended || a.Unremoved.IsZero() || why[t.ID] == "" {
+			continue
+		}
+		if dir := store.Name(string(t.ID), a.Number).Dir; cli.Exists(dir) {
+			left = append(left, Unremoved{Path: dir, Why: fmt.Sprintf("%s: the worktree of attempt %d at %s: %s; take out of it what you need, then: rm -r %s && orch gc",
+				orchestrator.Unremoved, a.Number, t.ID, text.Clause(why[t.ID], 1000), cli.Quote(dir))})
+		}
+	}
 	return left
 }

@@ -58,7 +58,8 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 // place is where trackers are looked for.
 func (w *Workspace) place() place {
 	here := w.Project
-	return place{Root: here.Root, Home: here.Home, Run: here.Proc.Run, Env: here.SystemEnv(), LookPath: here.Invocation.LookPath, Person: w.Person(), Hasty: here.Hasty, Now: w.Now}
+	return place{Root: here.Root, Home: here.Home, Run: here.Proc.Run, Env: here.SystemEnv(), LookPath: here.Invocation.LookPath, Person: w.Person(), Hasty: here.Hasty, Now: w.Now,
+		Clean: func(text string) string { return here.Invocation.Redact.String(text) }}
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
