@@ -28,9 +28,9 @@ import (
 
 // TestMain lets the test binary be orch, for scripts and for tests that kill it.
 //
-// Much of what the tests do is to wait for processes: twice as many as usual go on side by side.
+// Much of what the tests do is to wait for processes: in an ordinary run twice as many as usual go on side by side.
 func TestMain(m *testing.M) {
-	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
+	if err := flag.Set("test.parallel", strconv.Itoa(thorough(2, 1, 1)*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
 		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"orch": asOrch})
@@ -229,7 +229,7 @@ func (f *fixture) run(extra []string, name string, args ...string) (string, int)
 	if name == "orch" {
 		path = filepath.Join(f.bin, "orch")
 	}
-	ctx, cancel := context.WithTimeout(f.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(f.t.Context(), 5*time.Minute)
 	defer cancel()
 	c := exec.CommandContext(ctx, path, args...)
 	c.Dir, c.Env = f.dir, append(f.env, extra...)
