@@ -22,15 +22,29 @@ type Result struct {
 	Stopped bool
 }
 
-// Run tries all threats within the bounds of a box, in a folder that it makes in dir and removes. It fails where they could not be
-// tried; that one was not stopped is no error.
-func Run(ctx context.Context, run command.Runner, b sandbox.Box, dir string) ([]Result, error) {
-	return attackAll(ctx, run, dir, b.Self, b.Program(), b.Wrap)
+// Run tries all threats within the bounds of a box, in a folder that it makes in dir and removes, "" for that of temporary files.
+// What it starts has the environment env. It fails where they could not be tried; that one was not stopped is no error.
+func Run(ctx context.Context, run command.Runner, b sandbox.Box, dir string, env []string) ([]Result, error) {
+	run = withEnvironment(run, env)
+	return attackAll(ctx, run, dir, b.Self, b.Program(), func(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
+		if err := b.Try(ctx, run, p); err != nil {
+			return c, err
+		}
+		return b.Wrap(c, p)
+	})
+}
+
+// withEnvironment adds env to what each command is given.
+func withEnvironment(run command.Runner, env []string) command.Runner {
+	return func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		c.Env = slices.Concat(env, c.Env)
+		return run(ctx, c)
+	}
 }
 
 // attackAll has wrap put the attacker, which is at the path program within the bounds, where it belongs.
 func attackAll(ctx context.Context, run command.Runner, dir, self, program string, wrap func(command.Cmd, sandbox.Policy) (command.Cmd, error)) (results []Result, err error) {
-	top, err := os.MkdirTemp(dir, "probe-")
+	top, err := os.MkdirTemp(dir, "orch-probe-")
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +71,7 @@ func attackAll(ctx context.Context, run command.Runner, dir, self, program strin
 		if err != nil {
 			return nil, err
 		}
-		c, err := wrap(command.Cmd{Argv: []string{program, word, string(told)}, Env: []string{"PATH=/usr/bin:/bin"}, Dir: place.Worktree}, policy)
+		c, err := wrap(command.Cmd{Argv: []string{program, word, string(told)}, Dir: place.Worktree}, policy)
 		if err != nil {
 			return nil, err
 		}

@@ -46,7 +46,7 @@ func wholeProbe(l sandbox.Level, dir string) int {
 	if err != nil {
 		panic(err)
 	}
-	run := proc.New(proc.Options{Guard: []string{self, "guard"}}).RunGuarded
+	run := withEnvironment(proc.New(proc.Options{Guard: []string{self, "guard"}}).RunGuarded, []string{"PATH=/usr/bin:/bin"})
 	b := sandbox.Box{Level: l, Self: self, Bwrap: bwrap()}
 	wrap, program := b.Wrap, b.Program()
 	if l == none {

@@ -19,7 +19,7 @@ type Result struct {
 }
 
 // Run fails: there is no sandbox on this system.
-func Run(context.Context, command.Runner, sandbox.Box, string) ([]Result, error) {
+func Run(context.Context, command.Runner, sandbox.Box, string, []string) ([]Result, error) {
 	return nil, errors.New("there is no sandbox on this system")
 }
 
