@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,6 +51,8 @@ func TestDoctorSandbox(t *testing.T) {
 
 	doc, code = doctor("/no/such/folder")
 	require.Contains(t, said(doc), "bubblewrap cannot be had: the program bwrap is not installed (install bubblewrap")
-	require.Equal(t, sandbox.ABI() == 0, code == 4, said(doc))
-	require.NotContains(t, strings.ReplaceAll(said(doc), "bubblewrap cannot", ""), "bubblewrap:")
+	require.NotContains(t, said(doc), "bubblewrap: stopped")
+	if sandbox.ABI() > 0 {
+		require.Zero(t, code, said(doc))
+	}
 }

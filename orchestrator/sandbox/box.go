@@ -57,9 +57,11 @@ func (b Box) Program() string {
 }
 
 const (
-	// execWord and initWord follow the program's name where it is to set up a sandbox, and where it is in one.
-	execWord = "sandbox-exec"
-	initWord = "sandbox-init"
+	// These follow the program's name: where it is to set up a sandbox, where it is the first process of one that it
+	// mounts, and where it is within one.
+	execWord  = "sandbox-exec"
+	mountWord = "sandbox-mount"
+	initWord  = "sandbox-init"
 	// Failed is the exit status where the bounds could not be set up: nothing of the command has run.
 	Failed = 125
 	// Standing is what a command without a program prints once its bounds stand.

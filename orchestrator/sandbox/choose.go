@@ -87,6 +87,7 @@ func Help(err error) string {
 		{"it runs with the rights of root", "install a bubblewrap that is not setuid"},
 		{"setting up uid map: Permission denied", "AppArmor keeps programs without a profile from this: install its profile bwrap-userns-restrict (Ubuntu: package apparmor-profiles)"},
 		{"Failed RTM_NEW", "AppArmor keeps programs without a profile from this: install its profile bwrap-userns-restrict (Ubuntu: package apparmor-profiles)"},
+		{"namespaces: ", "user namespaces, or mounts in them, are not allowed to programs here; install bubblewrap with its AppArmor profile, where it is that"},
 		{"No permissions to create", "user namespaces are not allowed here, as in most containers; the next level needs none"},
 		{"Can't mount proc", "this container hides parts of /proc; the next level mounts nothing"},
 		{"Failed to make / slave", "this container allows no mounts; the next level mounts nothing"},

@@ -96,9 +96,9 @@ func keptCapabilities() []int {
 }
 
 // dropCapabilities takes all others from this thread and from what it becomes; who has none has nothing to lose.
-func dropCapabilities() error {
+func dropCapabilities(keep []int) error {
 	kept := uint64(0)
-	for _, c := range keptCapabilities() {
+	for _, c := range keep {
 		kept |= 1 << c
 	}
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}

@@ -7,16 +7,18 @@ type Level string
 const (
 	// Bubblewrap is the program bwrap: mounts, processes and users of its own, and system calls filtered.
 	Bubblewrap Level = "bubblewrap"
+	// Namespaces is the same as the program itself makes it, where bwrap is not installed.
+	Namespaces Level = "namespaces"
 	// Landlock refuses access to files by their path, and system calls by a filter. Files that are not shared
 	// are still seen to be there, and the network is open.
 	Landlock Level = "landlock"
 )
 
 // Levels gives all levels, the strongest first.
-func Levels() []Level { return []Level{Bubblewrap, Landlock} }
+func Levels() []Level { return []Level{Bubblewrap, Namespaces, Landlock} }
 
 // mounts reports whether the level lays out a file system of its own.
-func (l Level) mounts() bool { return l == Bubblewrap }
+func (l Level) mounts() bool { return l == Bubblewrap || l == Namespaces }
 
 // Threat is what a command may try to do beyond its bounds.
 type Threat string

@@ -22,10 +22,10 @@ const (
 )
 
 // Serve is the whole work of the program where its arguments, with its name, are those of a command that [Box.Wrap] made: it
-// becomes that command. It returns only where that failed, with the exit status, and with ok false for other arguments. A
+// becomes that command, or waits for it. It returns the exit status where it did not become it, and ok false for other arguments. A
 // program calls it before anything else; the process has no other goroutines of the caller's.
 func Serve(args, env []string) (code int, ok bool) {
-	if len(args) < 4 || args[1] != execWord && args[1] != initWord || args[3] != "--" {
+	if len(args) < 4 || args[1] != execWord && args[1] != mountWord && args[1] != initWord || args[3] != "--" {
 		return 0, false
 	}
 	runtime.LockOSThread() // rights are given up by the thread that becomes the command
@@ -35,10 +35,20 @@ func Serve(args, env []string) (code int, ok bool) {
 	err := decoder.Decode(&told)
 	switch {
 	case err != nil:
+	case args[1] == mountWord:
+		code, err = told.runFirst(args[4:], env)
+		if err == nil {
+			return code, true
+		}
 	case args[1] == initWord:
 		err = told.enter()
 	case told.Level == Bubblewrap:
 		err = told.becomeBwrap(args, env)
+	case told.Level == Namespaces:
+		code, err = told.runNamespaces(args[4:], env)
+		if err == nil {
+			return code, true
+		}
 	case told.Level == Landlock:
 		err = told.enter()
 	default:
@@ -65,13 +75,18 @@ func (s spec) enter() error {
 	if err := closeFiles(); err != nil {
 		return err
 	}
+	if s.Level == Namespaces {
+		if err := dropCapabilities(nil); err != nil {
+			return err
+		}
+	}
 	if s.Level.mounts() {
 		if err := restrictScope(); err != nil {
 			return err
 		}
 		return restrictCalls(filterOptions{trace: true})
 	}
-	if err := dropCapabilities(); err != nil {
+	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err
 	}
 	if err := restrictFiles(s.Policy); err != nil {

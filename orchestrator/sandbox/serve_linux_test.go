@@ -3,6 +3,8 @@ package sandbox_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -139,6 +142,58 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
+// TestKilled: with the guard, or with what keeps the bounds, all within them ends, also what has left its session and its environment.
+// Where there are no namespaces, that is the work of whoever started the guard.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	for _, whom := range []string{"guard", "sandbox"} {
+		policy, err := sandbox.New(here(t))
+		require.NoError(t, err)
+		for _, b := range boxes(t, policy) {
+			if b.Level == sandbox.Landlock {
+				continue
+			}
+			t.Run(whom+"/"+string(b.Level), func(t *testing.T) {
+				t.Parallel()
+				line := filepath.Join(policy.Dir, string(b.Level))
+				require.NoError(t, unix.Mkfifo(line, 0o600))
+				held, err := os.OpenFile(line, os.O_RDONLY|unix.O_NONBLOCK, 0)
+				require.NoError(t, err)
+				defer held.Close()
+				until, err := os.OpenFile(line, os.O_WRONLY, 0) // somebody holds the other side from the beginning
+				require.NoError(t, err)
+				c, err := b.Wrap(command.Cmd{Argv: []string{"sh", "-c", `exec 9>"$1"; env -i setsid sleep 1000 & echo ready >&9; wait`, "sh", line}, Env: []string{"PATH=" + os.Getenv("PATH")}}, policy)
+				require.NoError(t, err)
+				p, err := system(t).Start(t.Context(), proc.Spec{Cmd: c, Log: filepath.Join(t.TempDir(), "log")})
+				require.NoError(t, err)
+				said := make([]byte, 16)
+				n, err := held.Read(said)
+				require.NoError(t, err)
+				require.Equal(t, "ready\n", string(said[:n]))
+				require.NoError(t, until.Close())
+				victim := p.PID()
+				if whom == "guard" {
+					victim = parent(t, victim)
+				}
+				require.NoError(t, unix.Kill(victim, unix.SIGKILL))
+				p.Wait()
+				n, err = held.Read(said) // ends when nobody holds the other side
+				require.ErrorIs(t, err, io.EOF, string(said[:n]))
+			})
+		}
+	}
+}
+
+// parent is the number of the process that a process was started by.
+func parent(t *testing.T, pid int) (ppid int) {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	require.NoError(t, err)
+	_, err = fmt.Sscanf(string(stat[strings.LastIndexByte(string(stat), ')')+4:]), "%d", &ppid)
+	require.NoError(t, err)
+	return ppid
+}
+
 // TestSetUpFails: a sandbox that cannot be set up says so, and runs nothing of the command.
 func TestSetUpFails(t *testing.T) {
 	t.Parallel()
@@ -179,16 +234,21 @@ func TestChoose(t *testing.T) {
 		case strings.Contains(c.Argv[2], "silent"):
 			return command.Result{}, nil
 		}
+		if strings.Contains(c.Argv[2], `"namespaces"`) {
+			return command.Result{ExitCode: sandbox.Failed, Stderr: []byte("orch sandbox: namespaces: operation not permitted\n")}, &command.ExitError{ExitCode: sandbox.Failed}
+		}
 		return command.Result{ExitCode: 1, Stderr: []byte("bwrap: setting up uid map: Permission denied\n")}, &command.ExitError{ExitCode: 1}
 	}
 	list := sandbox.Boxes("/orch", "/usr/bin/bwrap")
 	got, trials, err := sandbox.Choose(t.Context(), run, list, policy)
 	require.NoError(t, err)
 	require.Equal(t, sandbox.Landlock, got.Level)
-	require.Len(t, trials, 2)
+	require.Len(t, trials, 3)
 	require.ErrorContains(t, trials[0].Err, "uid map")
 	require.Contains(t, sandbox.Help(trials[0].Err), "bwrap-userns-restrict")
-	require.NoError(t, trials[1].Err)
+	require.EqualError(t, trials[1].Err, "namespaces: operation not permitted")
+	require.NotEmpty(t, sandbox.Help(trials[1].Err))
+	require.NoError(t, trials[2].Err)
 
 	list[0].Bwrap = "/silent"
 	_, trials, err = sandbox.Choose(t.Context(), run, list[:1], policy)

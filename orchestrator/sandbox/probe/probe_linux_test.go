@@ -40,6 +40,9 @@ func TestMain(m *testing.M) {
 // none is no sandbox at all.
 const none sandbox.Level = "none"
 
+// notHere is the exit status where a level cannot be had.
+const notHere = 3
+
 // wholeProbe prints what a level stops in the folder dir.
 func wholeProbe(l sandbox.Level, dir string) int {
 	self, err := os.Executable()
@@ -52,12 +55,22 @@ func wholeProbe(l sandbox.Level, dir string) int {
 	if l == none {
 		program, wrap = self, func(c command.Cmd, _ sandbox.Policy) (command.Cmd, error) { return c, nil }
 	}
+	var missing error
 	leaky := func(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
+		if l != none && missing == nil {
+			if missing = b.Try(context.Background(), run, p); missing != nil {
+				return c, missing
+			}
+		}
 		c, err := wrap(c, p)
 		c.Argv = append([]string{"sh", "-c", `exec 7</etc/passwd; exec "$@"`, "sh"}, c.Argv...)
 		return c, err
 	}
 	results, err := attackAll(context.Background(), run, dir, self, program, leaky)
+	if missing != nil {
+		fmt.Fprint(os.Stderr, missing)
+		return notHere
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
@@ -111,7 +124,11 @@ func probed(t *testing.T, l sandbox.Level, uid int) map[sandbox.Threat]bool {
 	}
 	var out, errs strings.Builder
 	c.Stdout, c.Stderr = &out, &errs
-	require.NoError(t, c.Run(), errs.String())
+	err = c.Run()
+	if c.ProcessState != nil && c.ProcessState.ExitCode() == notHere {
+		skip(t, string(l), fmt.Sprintf("%s is not tried: %s", l, errs.String()))
+	}
+	require.NoError(t, err, errs.String())
 	stopped := map[sandbox.Threat]bool{}
 	require.NoError(t, json.Unmarshal([]byte(out.String()), &stopped))
 	require.Len(t, stopped, len(sandbox.Promises()))
@@ -142,7 +159,6 @@ func TestPromises(t *testing.T) {
 		for name, uid := range users() {
 			t.Run(string(l)+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				needs(t, l, uid)
 				stopped := probed(t, l, uid)
 				for _, p := range sandbox.Promises() {
 					if p.Stopped(l, sandbox.ABI()) {
@@ -172,31 +188,7 @@ func TestProbesCanFail(t *testing.T) {
 	}
 }
 
-// needs skips a test where a level cannot be had, and says so; under ORCH_TEST_STRICT it fails, unless ORCH_TEST_SKIP names
-// the level.
-func needs(t *testing.T, l sandbox.Level, uid int) {
-	t.Helper()
-	why := ""
-	switch {
-	case l == sandbox.Landlock && sandbox.ABI() == 0:
-		why = "the kernel has no landlock"
-	case l == sandbox.Bubblewrap && bwrap() == "":
-		why = "bwrap is not installed"
-	case l == sandbox.Bubblewrap:
-		c := exec.CommandContext(t.Context(), bwrap(), "--unshare-user", "--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "true")
-		if uid != os.Geteuid() {
-			c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
-		}
-		if out, err := c.CombinedOutput(); err != nil {
-			why = "bwrap cannot be used: " + strings.TrimSpace(string(out))
-		}
-	}
-	if why != "" {
-		skip(t, string(l), fmt.Sprintf("%s is not tried: %s", l, why))
-	}
-}
-
-// skip ends a test that cannot be done here.
+// skip ends a test that cannot be done here, and says so; under ORCH_TEST_STRICT it fails, unless ORCH_TEST_SKIP has the name.
 func skip(t *testing.T, name, why string) {
 	t.Helper()
 	if os.Getenv("ORCH_TEST_STRICT") != "" && !slices.Contains(strings.Fields(os.Getenv("ORCH_TEST_SKIP")), name) {
