@@ -58,6 +58,7 @@ func layers() []layer {
 		{"orchestrator/checkpoint", append([]string{"orchestrator/journal", "orchestrator/private", "orchestrator/redact"}, middle...), nil, "files"},
 		{"orchestrator/proc", []string{"orchestrator/command", "orchestrator/text"}, []string{"os/exec"}, "the one that starts processes"},
 		{"orchestrator/sandbox", []string{"orchestrator/command", "orchestrator/text"}, nil, "makes command lines, and becomes the command: it starts none"},
+		{"orchestrator/sandbox/shadow", []string{"orchestrator/git", "orchestrator/private", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/epicdir", []string{"orchestrator/private", "orchestrator/slug"}, nil, "names of files"},
 		{"orchestrator/engine", append([]string{"orchestrator/epic", "templates"}, middle...), nil, "the words between the orchestrator and an engine: data"},

@@ -83,8 +83,8 @@ type Policy struct {
 	Network bool `json:"network"`
 }
 
-// Borrowed is the name, in the folder of a shadow repository, of the objects that it borrows. Where the
-// level has mounts they are mounted there; elsewhere it is a symbolic link.
+// Borrowed is the name, in the folder of a shadow repository, at which the objects that it borrows are mounted, where the level has
+// mounts.
 const Borrowed = "borrowed"
 
 // programAt is where the command finds the running program.
