@@ -6,24 +6,33 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/worktree/worktreetest"
 )
+
+// needsSandbox skips a test where no level can be had for certain, and says so; under ORCH_TEST_STRICT it fails.
+func needsSandbox(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("bwrap"); err == nil || sandbox.ABI() > 0 {
+		return
+	}
+	if os.Getenv("ORCH_TEST_STRICT") != "" {
+		t.Fatal("this machine has no level of the sandbox, and nothing may be skipped")
+	}
+	t.Skip("SKIPPED: this machine has no level of the sandbox")
+}
 
 // TestDoctorSandbox: each promise of each level that this machine has is kept, and of the others is said why not. It needs no
 // repository.
 func TestDoctorSandbox(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("bwrap"); err != nil && sandbox.ABI() == 0 {
-		if os.Getenv("ORCH_TEST_STRICT") != "" {
-			t.Fatal("this machine has no level of the sandbox, and nothing may be skipped")
-		}
-		t.Skip("SKIPPED: this machine has no level of the sandbox")
-	}
+	needsSandbox(t)
 	dir, programs := t.TempDir(), bin(t)
 	doctor := func(path string) (document.Doctor, int) {
 		c := exec.CommandContext(t.Context(), filepath.Join(programs, "orch"), "doctor", "--sandbox", "--json")
@@ -54,5 +63,48 @@ func TestDoctorSandbox(t *testing.T) {
 	require.NotContains(t, said(doc), "bubblewrap: stopped")
 	if sandbox.ABI() > 0 {
 		require.Zero(t, code, said(doc))
+	}
+}
+
+// TestSandboxTry: a command works on what is committed, with git, at each level; afterwards everything is as it was.
+func TestSandboxTry(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	levels := []string{"auto"}
+	for _, l := range sandbox.Levels() {
+		levels = append(levels, string(l))
+	}
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "", "true")
+			home := filepath.Dir(f.dir)
+			f.write(filepath.Join(home, "secret"), "a secret")
+			f.write(filepath.Join(f.dir, "uncommitted"), "x")
+			before := worktreetest.Snapshot(t, f.dir)
+			script := `set -e; git log -1 --format=%s; test ! -e uncommitted; echo new >new; git add new; git commit -qm two; git log -1 --format=%s; git config a.b c; git tag t
+				if cat "$1" 2>/dev/null; then exit 1; fi; echo x >"$HOME/x"; echo x >"$2" 2>/dev/null || true; echo said >&2; exit 7`
+			out, code := f.run(nil, "orch", "sandbox", "try", "--level", level, "--", "sh", "-c", script, "sh", filepath.Join(home, "secret"), filepath.Join(f.dir, "uncommitted"))
+			if code == 4 && level != "auto" && strings.Contains(out, "NO_SANDBOX") {
+				if os.Getenv("ORCH_TEST_STRICT") != "" {
+					t.Fatalf("%s is not tried, and nothing may be skipped: %s", level, out)
+				}
+				t.Skipf("SKIPPED: %s is not tried: %s", level, out)
+			}
+			require.Equal(t, 7, code, out)
+			require.Contains(t, out, "base\ntwo\n")
+			require.Contains(t, out, "said\n")
+			require.NotContains(t, out, "a secret")
+			require.Equal(t, before, worktreetest.Snapshot(t, f.dir))
+			require.NotContains(t, f.must("git", "worktree", "list"), "trees", "no worktree is left")
+			require.NoFileExists(t, filepath.Join(home, "x"))
+
+			out, code = f.run(nil, "orch", "sandbox", "try", "--level", level, "--show")
+			require.Zero(t, code, out)
+			require.Contains(t, out, "hidden    ")
+			out, code = f.run(nil, "orch", "sandbox", "try", "--read", home, "--", "true")
+			require.Equal(t, 2, code, out)
+			require.Contains(t, out, "is to be hidden")
+		})
 	}
 }

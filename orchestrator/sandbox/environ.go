@@ -18,7 +18,7 @@ func refused() []string {
 // home is another folder, what the XDG variables name below the person's is below that.
 func (p Policy) environment(env []string, l Level) []string {
 	home := p.Home
-	if !l.mounts() {
+	if !l.Mounts() {
 		home = p.PrivateHome
 	}
 	own := []string{"HOME=" + home, "TMPDIR=" + p.Temp, "TMP=" + p.Temp, "TEMP=" + p.Temp, "GOTMPDIR=" + p.Temp}

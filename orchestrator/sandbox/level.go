@@ -17,8 +17,8 @@ const (
 // Levels gives all levels, the strongest first.
 func Levels() []Level { return []Level{Bubblewrap, Namespaces, Landlock} }
 
-// mounts reports whether the level lays out a file system of its own.
-func (l Level) mounts() bool { return l == Bubblewrap || l == Namespaces }
+// Mounts reports whether the level lays out a file system of its own.
+func (l Level) Mounts() bool { return l == Bubblewrap || l == Namespaces }
 
 // Threat is what a command may try to do beyond its bounds.
 type Threat string
@@ -114,7 +114,7 @@ func Promises() []Promise {
 
 // Stopped reports whether a level promises to stop it on a kernel with this version of landlock, 0 for none.
 func (p Promise) Stopped(l Level, abi int) bool {
-	if l.mounts() {
+	if l.Mounts() {
 		return abi >= p.mounted
 	}
 	return abi >= p.landlock

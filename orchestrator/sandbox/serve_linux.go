@@ -80,7 +80,7 @@ func (s spec) enter() error {
 			return err
 		}
 	}
-	if s.Level.mounts() {
+	if s.Level.Mounts() {
 		if err := restrictScope(); err != nil {
 			return err
 		}

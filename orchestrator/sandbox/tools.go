@@ -1,0 +1,30 @@
+package sandbox
+
+import (
+	"path/filepath"
+	"slices"
+)
+
+// toolchains are folders of a home in which compilers, interpreters and what was installed with them are, and nothing of the
+// person's beside that.
+func toolchains() []string {
+	return []string{".nvm", ".volta", ".fnm", ".local/share/fnm", ".local/share/mise", ".asdf", ".pyenv", ".rbenv", ".sdkman", ".rustup", ".cargo/bin", ".bun/bin", ".deno/bin",
+		".dotnet", ".local/share/uv", ".local/share/pnpm", ".npm-global", "go/bin", "go/pkg/mod", "sdk"}
+}
+
+// WithTools is the place with the toolchains of the home to be read, and with the folders of a PATH that are in it. Folders that hold
+// something that is to be hidden are left out.
+func (p Place) WithTools(path []string) Place {
+	p.Read = slices.Clone(p.Read)
+	for _, folder := range toolchains() {
+		p.Read = append(p.Read, filepath.Join(p.Home, folder))
+	}
+	secret := slices.Concat([]string{p.Home, p.CommonDir, p.Checkout, p.Siblings}, p.Hide)
+	for _, dir := range path {
+		open := filepath.IsAbs(dir) && filepath.Clean(dir) == dir && below(dir, p.Home)
+		if open && !slices.ContainsFunc(secret, func(s string) bool { return s != "" && (s == dir || below(s, dir) || s != p.Home && below(dir, s)) }) {
+			p.Read = append(p.Read, dir)
+		}
+	}
+	return p
+}
