@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
 // ABI is the version of the kernel's landlock, asked of the kernel itself; 0 where it has none, or none that is on.
@@ -88,6 +90,17 @@ func writeRule(path string) []landlock.Rule {
 		return []landlock.Rule{landlock.RWFiles(path).WithIoctlDev().IgnoreIfMissing()}
 	}
 	return []landlock.Rule{landlock.RWFiles(path).IgnoreIfMissing()}
+}
+
+// dropAllCapabilities takes them from all threads of this process, which goes on.
+func dropAllCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	_, _, errno := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&header)), uintptr(unsafe.Pointer(&data[0])), 0)
+	if errno != 0 {
+		return fmt.Errorf("dropping capabilities: %w", errno)
+	}
+	return nil
 }
 
 // keptCapabilities are those that root keeps where there are no namespaces: files of other owners, and nothing of the machine.

@@ -89,6 +89,9 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("namespaces: %w", err)
 	}
+	if err := dropAllCapabilities(); err != nil {
+		return 0, err
+	}
 	return waitFor(pid)
 }
 

@@ -91,6 +91,7 @@ func TestCommands(t *testing.T) {
 			"no program": {argv: []string{"/etc/passwd"}, code: 126, says: "permission denied"},
 			"files":      {argv: []string{"sh", "-c", "ls /proc/self/fd | wc -l"}, out: "4\n"},
 			"home":       {argv: []string{"sh", "-c", `echo x >"$HOME/file" && cat "$HOME/file" && echo y >"$TMPDIR/file" && cat "$TMPDIR/file"`}, out: "x\ny\n"},
+			"filter":     {argv: []string{"grep", "-e", "NoNewPrivs", "-e", "Seccomp:", "/proc/self/status"}, out: "NoNewPrivs:\t1\nSeccomp:\t2\n"},
 			"signals":    {argv: []string{"sh", "-c", `trap "echo caught; exit 3" TERM; kill -TERM $$`}, out: "caught\n", code: 3},
 		} {
 			t.Run(string(b.Level)+"/"+name, func(t *testing.T) {
@@ -107,6 +108,27 @@ func TestCommands(t *testing.T) {
 				require.Contains(t, string(res.Stderr), test.says)
 			})
 		}
+	}
+}
+
+// TestNoRights: where there are namespaces neither a command nor the first process of them has any capability.
+func TestNoRights(t *testing.T) {
+	t.Parallel()
+	policy, err := sandbox.New(here(t))
+	require.NoError(t, err)
+	for _, b := range boxes(t, policy) {
+		if !b.Level.Mounts() {
+			continue
+		}
+		t.Run(string(b.Level), func(t *testing.T) {
+			t.Parallel()
+			c, err := b.Wrap(command.Cmd{Argv: []string{"sh", "-c", "cat /proc/self/status /proc/1/task/*/status | grep -E 'Cap(Eff|Prm|Amb)' | sort -u"}, Env: []string{"PATH=" + os.Getenv("PATH")}}, policy)
+			require.NoError(t, err)
+			res, err := system(t).RunGuarded(t.Context(), c)
+			require.NoError(t, err)
+			none := ":\t0000000000000000\n"
+			require.Equal(t, "CapAmb"+none+"CapEff"+none+"CapPrm"+none, string(res.Stdout))
+		})
 	}
 }
 
