@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,6 +87,10 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	works := f.agree(c, "agents at work", epic.LoopContinue)
 	require.Equal(t, "running", works.state)
 	require.EqualValues(t, 1, works.counts.(map[string]any)["running"])
+	for f.snapshot() == nil { // the run does not wait for it
+		time.Sleep(20 * time.Millisecond)
+	}
+	require.Equal(t, string(epic.LoopContinue), f.snapshot()["promise"])
 	f.must("orch", "pause", f.epic)
 	f.seen("run_paused")
 	f.write(at("go-e-1.1"), "")
@@ -97,6 +102,8 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	status, _ := f.document("", "status", f.epic)
 	require.Equal(t, true, status["run"].(map[string]any)["paused"])
 	require.Empty(t, f.next("paused", epic.LoopBlocked)["tasks"])
+	late, _ := f.document("", "next", f.epic, "--wait", "0s")
+	require.Equal(t, string(epic.LoopBlocked), late["promise"], "who does not wait is told the same: %v", late)
 
 	// Killed: not paused any more.
 	require.NoError(t, run.Process.Kill())
@@ -166,11 +173,7 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	f.must("orch", "run", f.epic)
 	f.agree(c, "done", epic.LoopDone)
 	f.next("done", epic.LoopDone)
-	var snapshot map[string]any
-	b, err := os.ReadFile(filepath.Join(f.epicDir(), "snapshot", "orchestrator-state.json"))
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(b, &snapshot))
-	require.Equal(t, "LOOP_DONE", snapshot["promise"])
+	require.Equal(t, "LOOP_DONE", f.snapshot()["promise"])
 
 	// Without its tracker nothing is done.
 	kept, err = os.ReadFile(issues)
@@ -184,6 +187,63 @@ echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 	require.NoError(t, os.MkdirAll(filepath.Dir(issues), 0o700))
 	require.NoError(t, os.WriteFile(issues, kept, 0o600))
 	f.agree(c, "back", epic.LoopDone)
+}
+
+// snapshot is the readable snapshot's state; nil while there is none.
+func (f *fixture) snapshot() (state map[string]any) {
+	f.t.Helper()
+	b, err := os.ReadFile(filepath.Join(f.epicDir(), "snapshot", "orchestrator-state.json"))
+	if os.IsNotExist(err) {
+		return nil
+	}
+	require.NoError(f.t, err)
+	require.NoError(f.t, json.Unmarshal(b, &state))
+	return state
+}
+
+// TestAllAgreeOnWorkOfAnotherClone asks them of an epic with a task that another clone has landed, before orch has
+// driven it here and then.
+func TestAllAgreeOnWorkOfAnotherClone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "echo x >\"$ORCH_TASK\" && git add -A && git commit -q -m x\n", "true")
+	f.must("orch", "session", "bind", f.epic, "--session", "s-1")
+	c := connect(t, f)
+	f.task("one")
+	f.closeAs("orch/e-1/h:0123456789ab", "e-1.1", "landed in 0123456789ab")
+	f.agree(c, "not driven", epic.LoopBlocked)
+	f.next("not driven", epic.LoopBlocked)
+	f.agree(c, "after next", epic.LoopBlocked)
+	f.task("two")
+	f.agree(c, "with another ready", epic.LoopContinue)
+	_, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code)
+	blocked := f.agree(c, "one of two", epic.LoopBlocked)
+	require.Contains(t, blocked.reason, "another clone has closed 1")
+	f.next("one of two", epic.LoopBlocked)
+
+	// A person closes it under their own name: that is a person's close, whoever closed it before.
+	f.closeAs("ann", "e-1.1", "as good as done")
+	f.agree(c, "closed by a person", epic.LoopDone)
+	f.must("orch", "run", f.epic)
+	f.agree(c, "run", epic.LoopDone)
+
+	// The orch of another clone has closed it, and nobody knows why: its agent may have.
+	f.task("three")
+	f.closeAs("orch/e-1/h:0123456789ab", "e-1.3", "done")
+	f.agree(c, "an agent's word", epic.LoopBlocked)
+	_, code = f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code)
+	f.must("orch", "retry", "e-1.3")
+	f.agree(c, "retried", epic.LoopContinue)
+	f.must("orch", "run", f.epic)
+	f.agree(c, "done again", epic.LoopDone)
+}
+
+// closeAs has somebody close a task.
+func (f *fixture) closeAs(who, id, reason string) {
+	f.t.Helper()
+	out, code := f.run([]string{"BD_ACTOR=" + who}, "orch", "tasks", "close", id, "--reason", reason)
+	require.Zero(f.t, code, out)
 }
 
 // agreeOnce is the promise of status.
@@ -214,4 +274,101 @@ func (f *fixture) lost(c tools, how string) {
 	plan, _ := f.document("", "plan", f.epic)
 	require.Equal(f.t, want, plan["promise"], "%s: %v", how, plan)
 	require.Equal(f.t, want, c.must("progress_summary", map[string]any{"epic": f.epic})["run"].(map[string]any)["promise"], how)
+}
+
+// canDo asks the stop hook and next, at the same moment, what a session can do for the epic. The hook
+// sends it back exactly where next has work for it, and both say the same where it has none: code, ""
+// for a task to work on, and new where it is one that it did not have. It gives what next has.
+func (f *fixture) canDo(c tools, session, when, code string) map[string]any {
+	f.t.Helper()
+	f.agree(c, when, f.promise())
+	stop, _ := f.document(fmt.Sprintf(`{"session_id": %q, "hook_event_name": "Stop"}`, session), "stop-hook", "--explain")
+	next, _ := f.documentFor(session, "", "next", f.epic, "--wait", "1s")
+	when += ", " + session
+	require.Equal(f.t, next["promise"], stop["promise"], "%s: %v %v", when, stop, next)
+	tasks := next["tasks"].([]any)
+	require.Equal(f.t, stop["block"], len(tasks) > 0, "%s: it is sent back where there is work for it: %v %v", when, stop, next)
+	if len(tasks) > 0 {
+		require.Empty(f.t, code, "%s: %v", when, next)
+		return next
+	}
+	require.Contains(f.t, stop["why"], "["+code+"]", "%s: %v", when, stop)
+	if next["waiting"] == true { // for a place of the run
+		return next
+	}
+	withheld := next["withheld"].(map[string]any)
+	require.Equal(f.t, code, withheld["code"], "%s: %v", when, next)
+	require.Contains(f.t, stop["why"], withheld["why"], "%s: %v", when, stop)
+	require.NotEmpty(f.t, withheld["fix"], "%s: %v", when, next)
+	return next
+}
+
+// promise is what status says that the epic needs next.
+func (f *fixture) promise() epic.Promise {
+	f.t.Helper()
+	status, _ := f.document("", "status", f.epic)
+	return epic.Promise(status["run"].(map[string]any)["promise"].(string))
+}
+
+// TestSessionsAgree: of two sessions and a run, each is held by the stop hook where next has work for it,
+// and nowhere else.
+func TestSessionsAgree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, `touch "$HOME/began-$ORCH_TASK"
+until test -e "$HOME/go-$ORCH_TASK"; do sleep 0.05; done
+echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
+`, "true")
+	f.settings("", "  run: {max_parallel: 1}\n")
+	home := filepath.Dir(f.dir)
+	for _, title := range strings.Fields("one two three four") {
+		f.task(title)
+	}
+	for _, id := range []string{"s-1", "s-2"} {
+		f.must("orch", "session", "bind", f.epic, "--session", id)
+	}
+	c := connect(t, f)
+	land := func(session, task string) {
+		t.Helper()
+		f.write(filepath.Join(f.dir+".worktrees", f.epic, "agent-"+task, task), "x")
+		landed, code := f.documentFor(session, "", "land", task)
+		require.Zero(t, code, landed)
+	}
+
+	// Without a run: who has the only place is held, the other is let go.
+	f.canDo(c, "s-1", "nothing begun", "")
+	f.canDo(c, "s-2", "s-1 has the place", "PLACES_TAKEN")
+	f.canDo(c, "s-1", "it has the place", "")
+	tool := c.must("epic_next", map[string]any{"epic": f.epic})
+	require.Equal(t, "PLACES_TAKEN", tool["withheld"].(map[string]any)["code"], tool)
+	land("s-1", "e-1.1")
+	f.canDo(c, "s-2", "the place is free", "")
+	f.canDo(c, "s-1", "s-2 has the place", "PLACES_TAKEN")
+
+	// A run waits for the place; paused, it gives none, also when that is free.
+	run := f.start("run", f.epic)
+	run.until("waits for a place")
+	f.canDo(c, "s-1", "a run waits as well", "PLACES_TAKEN")
+	f.canDo(c, "s-2", "a run waits for it", "")
+	f.must("orch", "pause", f.epic)
+	f.seen("run_paused")
+	f.canDo(c, "s-1", "paused, and s-2 at work", "PAUSED")
+	f.canDo(c, "s-2", "paused", "")
+	land("s-2", "e-1.2")
+	for f.promise() != epic.LoopBlocked { // the tracker is told meanwhile
+		time.Sleep(20 * time.Millisecond)
+	}
+	stop, _ := f.document(`{"session_id": "s-2", "hook_event_name": "Stop"}`, "stop-hook", "--explain")
+	require.Equal(t, "ALL_BLOCKED", stop["verdict"], stop)
+
+	// The run's agent has the place; then it takes no more work.
+	f.must("orch", "continue", f.epic)
+	await(filepath.Join(home, "began-e-1.3"))
+	f.canDo(c, "s-1", "the run's agent has the place", "PLACES_TAKEN")
+	f.must("orch", "stop", f.epic)
+	f.seen("drain_started")
+	f.canDo(c, "s-1", "drained", "INTERRUPTED")
+	f.write(filepath.Join(home, "go-e-1.3"), "")
+	_ = run.Wait() // it was stopped
+	f.canDo(c, "s-1", "the run has ended", "")
+	f.canDo(c, "s-2", "nothing is ready", "NOTHING_READY")
 }

@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -80,9 +81,10 @@ func isError(t ast.Expr, pkg string) bool {
 // has orch explain know it.
 func TestEveryCodeIsExplained(t *testing.T) {
 	t.Parallel()
-	known := map[epic.Code]bool{}
+	known, means := map[epic.Code]bool{}, map[string]bool{}
 	for _, r := range cli.Codes() {
-		require.False(t, known[r.Code], "%s is there twice", r.Code)
+		require.False(t, means[r.Means], "%s is there twice", r.Code)
+		means[r.Means] = true
 		require.NotEmpty(t, r.Means, r.Code)
 		require.NotEmpty(t, r.Do, r.Code)
 		known[r.Code] = true
@@ -107,6 +109,12 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	require.Contains(t, causes, "WORK_LEFT")
 	for _, v := range causes {
 		require.True(t, known[epic.Code(v)], "orch explain does not know the stop hook's %s", v)
+		require.True(t, slices.ContainsFunc(cli.CodesOf(epic.Code(v)), func(r epic.Reason) bool { return strings.HasPrefix(r.Means, "the stop hook: ") }),
+			"orch explain does not tell what %s means of a session", v)
+		used[v] = true
+	}
+	for _, v := range constants(t, filepath.Join("..", "orchestrator", "epic"), "Promise") {
+		require.True(t, known[epic.Code(v)], "orch explain does not know %s", v)
 		used[v] = true
 	}
 	for _, r := range cli.Codes()[len(epic.Reasons()):] {

@@ -1,9 +1,13 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +16,10 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
 func newEpicCmd(a *app) *cobra.Command {
@@ -40,6 +48,23 @@ branch back, or take it as it is.`,
 			RunE: func(c *cobra.Command, args []string) error {
 				return a.settle(c.Context(), epic.TaskID(args[0]), "accepted", (*orchestrator.Orchestrator).AcceptBranch)
 			},
+		},
+		&cobra.Command{
+			Use:   "merge EPIC COMMIT",
+			Short: "put what another clone has landed, and you have fetched, onto the branch",
+			Example: `  git fetch ../other epic/bd-a3f8
+  orch epic merge bd-a3f8 FETCH_HEAD`,
+			Args: cli.Exactly(2, "an epic and a commit"),
+			RunE: func(c *cobra.Command, args []string) error {
+				return a.settle(c.Context(), epic.TaskID(args[0]), "merged", func(o *orchestrator.Orchestrator, ctx context.Context) (epic.TipMove, error) {
+					commit, err := a.commitNamed(ctx, args[1])
+					if err != nil {
+						return epic.TipMove{}, err
+					}
+					m, err := o.MergeBranch(ctx, commit)
+					return m, mergeError(epic.TaskID(args[0]), commit, err)
+				})
+			},
 		})
 	return c
 }
@@ -60,7 +85,7 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 		return err
 	})
 	if errors.Is(err, orchestrator.ErrInPlace) {
-		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", err), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epicID)}}
+		return &cli.Error{Code: "NOT_NOW", What: fmt.Sprintf("nothing to settle: %s", cmp.Or(map[string]string{"merged": "the epic branch has that commit"}[word], err.Error())), Exit: cli.ExitUsage, Fix: []string{"orch status " + cli.Quote(epicID)}}
 	}
 	var gone *orchestrator.CollectedError
 	if errors.As(err, &gone) {
@@ -72,7 +97,7 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 		return err
 	}
 	text := fmt.Sprintf("%s: the epic branch is at %.12s\n", word, m.From)
-	if word == "accepted" {
+	if word != "restored" {
 		text = fmt.Sprintf("%s: the epic branch is at %.12s\n", word, m.To)
 		for _, id := range m.Lost {
 			text += fmt.Sprintf("  %s is open again\n", id)
@@ -83,4 +108,46 @@ func (a *app) settle(ctx context.Context, epicID epic.TaskID, word string, do fu
 	}
 	a.App.Print(document.EpicSettled{Epic: epicID, Did: word, Move: m}, text+fmt.Sprintf("go on: orch run %s\n", cli.Quote(epicID)))
 	return nil
+}
+
+// commitNamed is the commit that a person names: also FETCH_HEAD, which belongs to the work tree.
+func (a *app) commitNamed(ctx context.Context, name string) (epic.Commit, error) {
+	w, err := workspace.Read(ctx, a.App)
+	if err != nil {
+		return "", err
+	}
+	rev := name
+	if name == "FETCH_HEAD" {
+		at, err := w.Repo.CheckoutAt(w.Repo.WorkTree())
+		if err != nil {
+			return "", err
+		}
+		line, err := private.ReadFile(filepath.Join(at.GitDir, name), maxFetchHead)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		rev, _, _ = strings.Cut(string(line), "\t")
+	}
+	c, err := w.Repo.Resolve(ctx, rev)
+	if errors.Is(err, git.ErrNoSuchRef) || rev == "" {
+		return "", &cli.Error{Code: "NOT_FOUND", What: "this repository has no commit " + name, Exit: cli.ExitNotFound, Err: err, Fix: []string{"git fetch CLONE epic/EPIC"}}
+	}
+	return c, err
+}
+
+// maxFetchHead bounds FETCH_HEAD, in bytes.
+const maxFetchHead = 1 << 20
+
+// mergeError says what a person can do where a commit was not merged into the epic branch.
+func mergeError(epicID epic.TaskID, commit epic.Commit, err error) error {
+	var conflict *land.ConflictError
+	id, branch := cli.Quote(epicID), "epic/"+slug.Of(string(epicID))
+	switch {
+	case errors.Is(err, orchestrator.ErrUnsettled):
+		return &cli.Error{Code: string(epic.EpicMoved), What: err.Error(), Exit: cli.ExitNeedsYou, Err: err, Fix: []string{"orch status " + id}}
+	case errors.As(err, &conflict):
+		return &cli.Error{Code: string(epic.MergeConflict), What: "it does not merge into the epic branch: " + conflict.Error(), Exit: cli.ExitNeedsYou, Err: err,
+			Fix: []string{"git worktree add ../merge " + branch + " && git -C ../merge merge " + string(commit), "git worktree remove ../merge   when it is committed, then orch run " + id}}
+	}
+	return err
 }

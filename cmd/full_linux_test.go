@@ -118,3 +118,19 @@ func nobodyCharged(t *testing.T, f *fixture) {
 		}
 	}
 }
+
+// TestHookOnAFullDisk: a stop that cannot be counted holds nobody, or a session would be held for ever.
+func TestHookOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "exit 1", "true")
+	f.task("one")
+	small := filepath.Join(f.dir, ".git", "orch", "sessions")
+	mountSmall(t, small)
+	f.must("orch", "session", "bind", f.epic, "--session", "s-1")
+	stop := []string{"-c", `echo '{"session_id": "s-1", "hook_event_name": "Stop"}' | orch stop-hook`}
+	require.Contains(t, f.must("sh", stop...), `"decision":"block"`)
+	_, _ = f.run(nil, "dd", "if=/dev/zero", "of="+filepath.Join(small, "fill"), "bs=4k")
+	out := f.must("sh", stop...)
+	require.NotContains(t, out, "decision")
+	require.Contains(t, out, "no space left on device; the session may end")
+}

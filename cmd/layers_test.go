@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 const module = "github.com/beadsorch/orch/"
 
 // layer is a row of the table: which packages of the module the packages whose path begins with
-// prefix may import, and which powers they may link. The longest prefix counts. Every arrow that
+// prefix may import, and which powers they may link; a / at the end leaves out prefix itself. The longest prefix counts. Every arrow that
 // is not here is refused, so none runs up and none makes a circle.
 type layer struct {
 	prefix string
@@ -62,8 +63,8 @@ func layers() []layer {
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/epicdir", []string{"orchestrator/private", "orchestrator/slug"}, nil, "names of files"},
 		{"orchestrator/engine", append([]string{"orchestrator/epic", "templates"}, middle...), nil, "the words between the orchestrator and an engine: data"},
-		{"orchestrator/engine/local", append([]string{"orchestrator/engine", "orchestrator/epic", "orchestrator/epicdir", "orchestrator/checkpoint", "orchestrator/fault", "orchestrator/git", "orchestrator/harness",
-			"orchestrator/private", "orchestrator/proc", "orchestrator/redact", "templates"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by proc and git"},
+		{"orchestrator/engine/", append([]string{"orchestrator/engine", "orchestrator/epic", "orchestrator/epicdir", "orchestrator/checkpoint", "orchestrator/fault", "orchestrator/git", "orchestrator/harness",
+			"orchestrator/private", "orchestrator/proc", "orchestrator/redact", "templates"}, middle...), powers(), "an engine: by proc and git, or by asking another machine"},
 		{"orchestrator/land", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/git", "orchestrator/fault", "orchestrator/protect", "orchestrator/redact"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/tamper", append([]string{"orchestrator/fault", "orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/epicstore", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/journal", "orchestrator/private"}, values...), nil, "files"},
@@ -98,8 +99,10 @@ func list(t *testing.T) (packages []listed) {
 	}
 }
 
-// below reports whether path is prefix, or in its folder.
-func below(path, prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+// below reports whether path is prefix, or in its folder; with a / at its end, only the latter.
+func below(path, prefix string) bool {
+	return path == prefix || strings.HasPrefix(path, strings.TrimSuffix(prefix, "/")+"/")
+}
 
 // TestLayers: every package imports what its row allows, and links no power that it has no reason for.
 func TestLayers(t *testing.T) {
@@ -137,6 +140,25 @@ func TestLayers(t *testing.T) {
 		require.LessOrEqual(t, len(chains[path]), maxChain, "a chain of %d packages: %s", len(chains[path]), strings.Join(chains[path], " > "))
 	}
 	require.Greater(t, len(chains), 30)
+}
+
+// TestTopLevel: what is committed at the top of the repository is what is listed here and nothing
+// else, so that a stray file is noticed.
+func TestTopLevel(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", "..", "-c", "safe.directory=*", "ls-files", "-z").Output()
+	if err != nil {
+		t.Skip("this is no checkout, so git does not say what is committed")
+	}
+	have := map[string]bool{}
+	for path := range strings.SplitSeq(strings.TrimSuffix(string(out), "\x00"), "\x00") {
+		name, _, _ := strings.Cut(path, "/")
+		have[name] = true
+	}
+	require.Equal(t, []string{
+		".ci", ".gitignore", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "README.md", "SECURITY.md", "beads", "cmd", "docs",
+		"go.mod", "go.sum", "orchestrator", "stophook", "templates", "worktree",
+	}, slices.Sorted(maps.Keys(have)))
 }
 
 // maxChain is how many packages import each other in a row at most: who reads down from the

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,52 +73,79 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if untrusted != nil {
 		f.withheld, f.redBase = untrusted, true // nothing of the repository's runs; the next run asks the gate about the base
 	}
-	me, d := a.caller(), driver{workspace: w, faults: a.faults}
+	me, is, d := a.caller(), workspace.IsCaller(a.App), driver{workspace: w, faults: a.faults}
 	if err := keepSession(ctx, w, me); err != nil {
 		return err
 	}
-	fresh := map[epic.TaskID]bool{}
-	if p, err := w.ViewOf(epicID); err == nil && p != nil && p.State.AtLimit() {
+	n := handout{is: is, fresh: map[epic.TaskID]bool{}, trust: q.Needed(untrusted)}
+	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
-			return a.sayNext(w, p.State, me, fresh, q.Needed(untrusted))
+			n.view = p
+			return a.sayNext(n, cmp.Or(f.parallel, w.Config.Run.MaxParallel))
 		}
 	}
-	var s epic.State
 	err = d.inTurn(ctx, epicID, f.wait, func(left time.Duration) error {
 		p, given, err := d.askNext(ctx, epicID, me, f.parallel, left)
 		if err == nil {
 			p.Promise(ctx)
-			s, fresh[given] = p.State, true
+			n.view, n.fresh[given] = p, true
 		}
 		return err
 	}, func(left time.Duration) error {
 		f.wait = left
-		s, _, err = d.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
+		s, _, err := d.brief(ctx, epicID, f, epic.ModeNext, func(e epic.Event, _ epic.State) {
 			if _, ok := e.Fact.(epic.AttemptHanded); ok {
-				fresh[e.Task] = true
+				n.fresh[e.Task] = true
 			}
 		}, nil)
+		n.view = &workspace.EpicView{Workspace: w, Folder: w.EpicDir(epicID), State: s}
 		return err
 	})
 	var late *waitError
 	if errors.As(err, &late) {
-		return a.late(late, document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()})
+		return a.lateNext(ctx, w, epicID, late)
 	}
 	if err != nil {
 		return err
 	}
-	return a.sayNext(w, s, me, fresh, q.Needed(untrusted))
+	return a.sayNext(n, n.view.State.Run.Limits.MaxParallel)
 }
 
-// sayNext tells a session what it has, those that are fresh being new, and how the epic stands.
-func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool, trust document.TrustNeeded) error {
-	sum := epic.Summarize(s, w.Invocation.Now())
-	if err := collect(w.EpicDir(s.Epic), s, me, fresh); err != nil {
+// lateNext tells a session that its time to wait for a task is over.
+func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, late *waitError) error {
+	doc := document.Next{Epic: epicID, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()}
+	p, err := w.ViewOf(ctx, epicID)
+	if err != nil {
 		return err
 	}
-	tasks, others := a.handedOut(w, s, me, fresh)
+	if p != nil { // nil where the other has written nothing yet
+		doc.Promise = p.Promise(ctx).Promise
+	}
+	return a.late(late, doc)
+}
+
+// handout is what a session is told that has asked for tasks.
+type handout struct {
+	view  *workspace.EpicView
+	is    epic.IsSession
+	fresh map[epic.TaskID]bool // which of its tasks are new
+	trust document.TrustNeeded
+}
+
+// sayNext tells a session what it has and how the epic stands; parallel is how many tasks it lets be
+// under way where no run drives the epic.
+func (a *app) sayNext(n handout, parallel int) error {
+	w, s, is, fresh, trust := n.view.Workspace, n.view.State, n.is, n.fresh, n.trust
+	sum := epic.Summarize(s, w.Invocation.Now())
+	if err := collect(w.EpicDir(s.Epic), s, is, fresh); err != nil {
+		return err
+	}
+	tasks, others := a.handedOut(w, s, is, fresh)
 	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
+	if !doc.Done && !slices.ContainsFunc(tasks, func(h document.Handed) bool { return h.New }) {
+		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(is, parallel), w.Invocation.Now()), tasks)
+	}
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
 		return nil
@@ -139,7 +167,41 @@ func (a *app) sayNext(w *workspace.Workspace, s epic.State, me epic.SessionHolde
 	case len(tasks) == 0:
 		fmt.Fprintf(a.App.Stdout, "nothing to hand out now: %s\n", doc.Reason)
 	}
+	if why := doc.Withheld; why != nil {
+		fmt.Fprintf(a.App.Stdout, "  why    %s  [%s]\n", why.Why, why.Code)
+		for _, fix := range why.Fix {
+			fmt.Fprintf(a.App.Stdout, "  try    %s\n", fix)
+		}
+	}
 	return nil
+}
+
+// withheld says why a session is handed nothing new, and what it or a person can do; nil where it would
+// be handed something if it asked again.
+func withheld(s epic.State, sum epic.Summary, o epic.Offer, has []document.Handed) *document.Withheld {
+	if o.Code == "" {
+		return nil
+	}
+	id := cli.Quote(s.Epic)
+	doc := &document.Withheld{Code: o.Code, Why: o.Why, Fix: []string{}}
+	for _, h := range has {
+		doc.Fix = append(doc.Fix, "orch land "+cli.Quote(h.Task))
+	}
+	switch {
+	case o.Code == epic.Paused:
+		doc.Fix = append(doc.Fix, "a person: orch continue "+id)
+	case o.Code == epic.BackOff:
+		doc.Fix = append(doc.Fix, "orch next "+id+", then")
+	case o.Code == epic.Interrupted:
+		doc.Fix = append(doc.Fix, "orch next "+id+", when the run has ended")
+	case s.AtLimit():
+		doc.Fix = append(doc.Fix, "a person: orch run "+id)
+	case show.Ways(s, sum) != nil:
+		doc.Fix = append(doc.Fix, show.Ways(s, sum)...)
+	default:
+		doc.Fix = append(doc.Fix, "orch status "+id)
+	}
+	return doc
 }
 
 // atOnce is how long a session that has something in hand waits for the answer of a run.
@@ -149,13 +211,13 @@ const atOnce = 5 * time.Second
 // what it has, or has as many as it wants. It gives the epic as it is then, and the task, "" for
 // none. It fails as askRun does.
 func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.SessionHolder, most int, wait time.Duration) (p *workspace.EpicView, given epic.TaskID, err error) {
-	if p, err = w.workspace.ViewOf(epicID); err != nil {
+	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
-	inHand := 0
+	inHand, is := 0, workspace.IsCaller(w.workspace.Invocation)
 	if p != nil {
 		for _, t := range p.State.Tasks {
-			if at := t.Last(); !inHandOf(t, me) {
+			if at := t.Last(); !inHandOf(t, is) {
 				continue
 			} else if at.Request != "" && orchestrator.UnreadAnswer(p.Folder, at.Request) {
 				return p, "", nil
@@ -178,21 +240,21 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if answer.Task != nil {
 		given = answer.Task.ID
 	}
-	p, err = w.workspace.ViewOf(epicID)
+	p, err = w.workspace.ViewOf(ctx, epicID)
 	return p, given, err
 }
 
 // inHandOf reports whether a session has a task to work on.
-func inHandOf(t *epic.Task, me epic.SessionHolder) bool {
+func inHandOf(t *epic.Task, is epic.IsSession) bool {
 	at := t.Last()
-	return t.State == epic.Running && at.Phase == epic.HandedOver && !at.Unwanted && at.HeldBy(me)
+	return t.State == epic.Running && at.Phase == epic.HandedOver && !at.Unwanted && at.HeldBy(is)
 }
 
 // collect has a session know of the tasks that a run has given it since it asked, and notes them.
-func collect(dir string, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool) error {
+func collect(dir string, s epic.State, is epic.IsSession, fresh map[epic.TaskID]bool) error {
 	for _, t := range s.Tasks {
 		at := t.Last()
-		if at.Request == "" || !inHandOf(t, me) {
+		if at.Request == "" || !inHandOf(t, is) {
 			continue
 		}
 		ok, err := orchestrator.CollectAnswer(dir, at.Request, workspace.Self())
@@ -205,14 +267,14 @@ func collect(dir string, s epic.State, me epic.SessionHolder, fresh map[epic.Tas
 }
 
 // handedOut lists the tasks that a session works on, and those that others do.
-func (a *app) handedOut(w *workspace.Workspace, s epic.State, me epic.SessionHolder, fresh map[epic.TaskID]bool) (tasks []document.Handed, others []document.Elsewhere) {
+func (a *app) handedOut(w *workspace.Workspace, s epic.State, is epic.IsSession, fresh map[epic.TaskID]bool) (tasks []document.Handed, others []document.Elsewhere) {
 	tasks, others = []document.Handed{}, []document.Elsewhere{}
 	for _, t := range s.Tasks {
 		at := t.Last()
 		if !at.InSession || !at.Open() || t.State != epic.Running || at.Unwanted {
 			continue
 		}
-		if !at.HeldBy(me) {
+		if !at.HeldBy(is) {
 			others = append(others, document.Elsewhere{Task: t.ID, Holder: at.Holder.String()})
 			continue
 		}
@@ -238,7 +300,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -254,6 +316,9 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		stop()
 	}
 	s := o.State()
+	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
+		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+	}
 	if closeErr := w.workspace.CloseEpic(ctx, o); err == nil {
 		err = closeErr
 	}
@@ -318,7 +383,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
 	}
-	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || at.Holder.Same(a.caller())) && task.State != epic.Skipped {
+	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || workspace.IsCaller(a.App)(at.Holder)) && task.State != epic.Skipped {
 		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
 	}
 	if err := a.mayLand(p, task, parked, f); err != nil {
@@ -345,7 +410,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		case answer.Task == nil:
 			return notNow(task.ID, "the task is gone")
 		}
-		now, err := p.Workspace.ViewOf(p.State.Epic)
+		now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
 		if err != nil {
 			return err
 		}
@@ -356,9 +421,23 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	})
 	var late *waitError
 	if errors.As(err, &late) {
-		return a.late(late, document.Land{Task: task.ID, State: task.State, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)})
+		return a.lateLand(ctx, p, task, late)
 	}
 	return err
+}
+
+// lateLand tells who waited for a landing that the time for that is over.
+func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Task, late *waitError) error {
+	now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
+	if err != nil {
+		return err
+	}
+	doc := document.Land{Task: task.ID, State: task.State, Waiting: true, WaitingFor: late.who(), Next: "orch land " + cli.Quote(task.ID)}
+	doc.Promise = now.Promise(ctx).Promise
+	if t := now.State.Task(task.ID); t != nil {
+		doc.State = now.State.StateOf(t, a.App.Now())
+	}
+	return a.late(late, doc)
 }
 
 // landHere lands a task in a run of its own.
@@ -384,7 +463,7 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, tas
 
 // mayLand says why the caller cannot land a task now; nil when it can.
 func (a *app) mayLand(p *workspace.EpicView, t *epic.Task, accept bool, f runFlags) error {
-	me, at := a.caller(), t.Last()
+	me, at := workspace.IsCaller(a.App), t.Last()
 	if lost := t.LostBy(me); lost.Number > 0 && !accept {
 		return lostAttempt(p, t, lost)
 	}

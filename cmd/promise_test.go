@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,11 +15,17 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 )
 
-// document is what a command prints with --json, and its exit code.
+// document is what a command prints with --json, and its exit code; it comes from session s-1.
 func (f *fixture) document(stdin string, args ...string) (map[string]any, int) {
 	f.t.Helper()
+	return f.documentFor("s-1", stdin, args...)
+}
+
+// documentFor is document from a session.
+func (f *fixture) documentFor(session, stdin string, args ...string) (map[string]any, int) {
+	f.t.Helper()
 	c := exec.CommandContext(f.t.Context(), filepath.Join(f.bin, "orch"), append(args, "--json")...)
-	c.Dir, c.Env, c.Stdin = f.dir, append(f.env, "CLAUDE_CODE_SESSION_ID=s-1"), strings.NewReader(stdin)
+	c.Dir, c.Env, c.Stdin = f.dir, append(slices.Clone(f.env), "CLAUDE_CODE_SESSION_ID="+session), strings.NewReader(stdin)
 	out, err := c.Output()
 	var doc map[string]any
 	require.NoError(f.t, json.Unmarshal(out, &doc), "%v: %s %v", args, out, err)

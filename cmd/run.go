@@ -141,6 +141,9 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		out, err = driver{workspace: w, faults: a.faults, viewer: a.viewer}.drive(ctx, epicID, f, nil)
 	}
 	a.App.TakeSignals() // what failed because a signal released it is not reported
+	if err != nil {
+		err = workspace.WithPromise(ctx, a.App, string(epicID), err)
+	}
 	if a.viewer != nil || err != nil {
 		return a.viewer.End(w.Home, out, err)
 	}
@@ -199,9 +202,10 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	}
 	dir := w.workspace.EpicDir(epicID)
 	told := watch.NewPublisher(dir, w.workspace.Invocation.Redact, w.workspace.Invocation.Now)
+	first := firstSnapshot{keep: w.keepSnapshot}
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
-		Mode: epic.ModeRun, Base: s.base, Observe: told.Observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
+		Mode: epic.ModeRun, Base: s.base, Observe: func(e epic.Event, s epic.State) { told.Observe(e, s); first.seen(s) }, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
+		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
@@ -209,6 +213,8 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	if err := acceptAllowed(o, s.allowed); err != nil {
 		return out, errors.Join(err, o.GiveUp(), w.workspace.CloseEpic(ctx, o))
 	}
+	first.opened = true
+	first.seen(o.State())
 	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
 	w.workspace.Invocation.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
@@ -216,7 +222,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	told.Start(o.Activity)
 	shown := w.show(ctx, dir, held)
 	out, err = w.runTo(ctx, o, requests, stop)
-	remark = errors.Join(remark, told.Close())
+	remark = errors.Join(remark, told.Close(), first.wait())
 	if err == nil {
 		remark = errors.Join(remark, w.keep(dir, o.State(), out))
 	} else {
@@ -270,7 +276,7 @@ const stopFoot = "ctrl-c stops after what runs now, twice stops at once"
 // keep leaves what tells how the run ended, while the epic is still held. It fails where that
 // cannot be written.
 func (w driver) keep(dir string, s epic.State, out drive.Outcome) error {
-	return errors.Join(w.keepSnapshot(s.Epic, s, epic.Summarize(s, w.workspace.Invocation.Now())), drive.Keep(dir, out))
+	return errors.Join(w.keepSnapshot(s), drive.Keep(dir, out))
 }
 
 // prepared is an epic that was found, with what driving it needs.
@@ -290,6 +296,9 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 	base, err := w.workspace.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
+	}
+	if err := w.workspace.CheckJournal(ctx, epicID); err != nil {
+		return prepared{}, err
 	}
 	size := journal.Size(w.workspace.EpicDir(epicID))
 	found, err := w.workspace.FindEpic(ctx, epicID)
@@ -457,14 +466,39 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 	return cli.ExitNeedsYou
 }
 
+// firstSnapshot writes the readable files once in a run, as soon as that is opened and knows the tasks. The
+// loop does not wait for it.
+type firstSnapshot struct {
+	keep          func(epic.State) error
+	opened, begun bool
+	ended         sync.WaitGroup
+	err           error
+}
+
+// seen takes the state after each event of the run.
+func (f *firstSnapshot) seen(s epic.State) {
+	if f.begun || !f.opened || s.ReadAt().IsZero() {
+		return
+	}
+	f.begun = true
+	f.ended.Go(func() { f.err = f.keep(s) })
+}
+
+// wait waits until they are written. It fails as keep does.
+func (f *firstSnapshot) wait() error {
+	f.ended.Wait()
+	return f.err
+}
+
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
-func (w driver) keepSnapshot(epicID epic.TaskID, s epic.State, sum epic.Summary) error {
-	files, err := snapshot.Files(s, sum, w.workspace.Invocation.Now())
+func (w driver) keepSnapshot(s epic.State) error {
+	now := w.workspace.Invocation.Now()
+	files, err := snapshot.Files(s, epic.Summarize(s, now), now)
 	if err != nil {
 		return err
 	}
-	return snapshot.Write(filepath.Join(w.workspace.EpicDir(epicID), "snapshot"), files)
+	return snapshot.Write(filepath.Join(w.workspace.EpicDir(s.Epic), "snapshot"), files)
 }
 
 // outcome is how the run ended: a summary for people, then exactly one promise with its context;

@@ -40,7 +40,7 @@ func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Reque
 		}
 		seen = stamp
 		e, now := settingsEvent(w.workspace.Origins.Values(), known, func() (config.Origins, error) {
-			_, origins, err := project.Settings(w.workspace.Invocation.Process, w.workspace.Root)
+			_, origins, err := w.workspace.ReadSettings()
 			return origins, err
 		})
 		if known = now; e == nil {

@@ -52,7 +52,7 @@ func TestWatchSettings(t *testing.T) {
 	file := filepath.Join(root, project.SettingsFile)
 	require.NoError(t, os.WriteFile(file, []byte("workflow: {run: {attempts: 2}}\n"), 0o600))
 	p := cli.Process{Now: time.Now}
-	_, origins, err := project.Settings(p, root)
+	_, origins, err := project.Settings(p, root, config.Kinds{})
 	require.NoError(t, err)
 	w := driver{workspace: &workspace.Workspace{Project: &project.Project{Invocation: &cli.Invocation{Process: p}, Root: root, Origins: origins}}}
 	ctx, cancel := context.WithCancel(t.Context())

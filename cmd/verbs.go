@@ -59,10 +59,7 @@ without its work. orch retry takes it up again.`,
 			if closeIt {
 				f.Status = "closed"
 			}
-			e := epic.Event{Fact: f, Reason: "skipped by a person"}
-			if reason != "" {
-				e.Reason += ": " + reason
-			}
+			e := epic.Event{Fact: f, Reason: epic.SkipReason(reason)}
 			return a.ask(c.Context(), args[0], e, "is skipped")
 		},
 	}

@@ -27,7 +27,8 @@ func newWatchCmd(a *app) *cobra.Command {
 		Short:   "show a run that goes on, from any terminal",
 		Long: `Watch shows the run of an epic that goes on, whoever drives it, to its end, and
 exits as the run does. q or ctrl-c leaves it; the run goes on. Of an epic that
-no run drives it shows the status, and how the newest run ended.`,
+no run drives it shows the status, and how the newest run ended.
+Before the first run it shows the status alone, and exits 0.`,
 		Args: cli.AtMost(1, "at most one epic"),
 		RunE: func(c *cobra.Command, args []string) error { return a.watch(c.Context(), args) },
 	}
@@ -43,12 +44,19 @@ type viewer struct {
 }
 
 func (a *app) watch(ctx context.Context, args []string) error {
-	p, task, err := workspace.LoadEpic(ctx, a.App, args)
+	a.App.Lines = true
+	p, task, err := workspace.Look(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
 	if task != nil {
 		return cli.Usage("%s is a task of %s; name the epic", task.ID, p.State.Epic)
+	}
+	if !p.Held && p.State.Run.Number == 0 { // no run to look back on
+		if a.App.JSON {
+			return nil // there are no events either
+		}
+		return show.Page(ctx, p)
 	}
 	v := &viewer{app: a, epic: p, watch: watch.Open(p.Folder, a.App.Now), run: p.State.Run.Number}
 	if !p.Held && !a.App.JSON {

@@ -65,14 +65,14 @@ type tips interface {
 // Execute does what d asks for. The context's end gives it up.
 func (x *dispatch) Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
 	if !startsOthers(d.Act) {
-		return x.execute(ctx, s, d, tell)
+		return x.endAtOnce(x.execute(ctx, s, d, tell))
 	}
 	gate := d.Act == epic.Gate || d.Act == epic.CheckBase
 	x.countGate(gate, 1)
 	events := x.execute(ctx, s, d, tell)
 	found := x.inspect(ctx, d, tell)
 	x.countGate(gate, -1)
-	return append(found, events...)
+	return x.endAtOnce(append(found, events...))
 }
 
 func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
@@ -101,6 +101,8 @@ func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, t
 		return []epic.Event{x.answer(s, d.Request)}
 	case epic.LookAtSessions:
 		return x.reconcileSessions(ctx, s)
+	case epic.SeekLandings:
+		return x.seekLandings(ctx, s)
 	case epic.PinTip:
 		return x.tip.pin(ctx, s)
 	case epic.RestoreTip:

@@ -129,6 +129,13 @@ func written(t *testing.T) map[string][]Event {
 			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 8, Born: 9, Here: "m"}, AtOnce: true}, Request: "1-b"},
 			Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}, Task: "e.1", Attempt: 1, Request: "1-b"}, first(AttemptHanded{}),
 			Event{Fact: NextWithdrawn{Of: "1-b"}, Request: "1-c"}, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "it waits no longer"}),
+		"v3-elsewhere": begun(
+			Event{Fact: TrackerRead{Nodes: []Node{
+				{ID: "e.1", Title: "one", Parent: "e", Status: "closed", ClosedBy: "orch/e/h:1", LandedIn: "0123456789ab"}, {ID: "e.2", Title: "two", Parent: "e", Status: "closed", ClosedBy: "orch/e/h:1"},
+				{ID: "e.3", Title: "three", Parent: "e", Status: "closed", ClosedBy: "orch/e/h:1", Waived: true}, {ID: "e.4", Title: "four", Parent: "e", Status: "closed", LandedIn: "0123456789ab"}}, Took: time.Second}},
+			Event{Fact: LandingSeekStarted{}}, Event{Fact: TaskFound{Commit: "0123456789abcdef"}, Task: "e.1"},
+			Event{Fact: TaskParked{}, Task: "e.2", Code: LandedElsewhere, Reason: "closed by another clone"}, Event{Fact: TaskParked{}, Task: "e.4", Code: LandedElsewhere, Reason: "landed in 0123456789ab"},
+			Event{Fact: LandingSeekEnded{Tip: "tip0", Tasks: []TaskID{"e.1", "e.2", "e.4"}}}, Event{Fact: TaskRetried{}, Task: "e.2"}),
 		"v3-session-loop": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),
 			step("1-a", LoopStepped{Step: LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 3, ValidationRules: []validation.Rule{{Name: "tests", Type: validation.Command, Command: "go test ./..."}}}}),
@@ -200,7 +207,7 @@ func TestJournalOfBothShapes(t *testing.T) {
 	j, _, err := journal.Open(dir, time.Now)
 	require.NoError(t, err)
 	for _, e := range more {
-		_, err := j.Append(e)
+		_, err := j.AppendAll(e)
 		require.NoError(t, err)
 	}
 	require.NoError(t, j.Close())
@@ -226,7 +233,7 @@ func writeJournal(t *testing.T, file string, events []Event) {
 	j, _, err := journal.Open(dir, func() time.Time { clock = clock.Add(time.Second); return clock })
 	require.NoError(t, err)
 	for _, e := range events {
-		_, err := j.Append(e)
+		_, err := j.AppendAll(e)
 		require.NoError(t, err)
 	}
 	require.NoError(t, j.Close())

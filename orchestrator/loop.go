@@ -209,7 +209,7 @@ func fallbackEvents(d epic.Decision) []epic.Event {
 		return []epic.Event{{Fact: epic.AttemptCleaned{}, Task: d.Task, Attempt: d.Attempt, Reason: why}}
 	case epic.Into:
 		return []epic.Event{{Fact: epic.EpicNotLanded{}, Reason: why}}
-	case epic.LookAtTip, epic.RestoreTip:
+	case epic.LookAtTip, epic.RestoreTip, epic.SeekLandings:
 		return []epic.Event{{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: why}}
 	}
 	return nil

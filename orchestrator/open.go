@@ -34,13 +34,18 @@ func (o *Orchestrator) openJournal(ctx context.Context, me epicstore.Holder) (re
 	if err != nil {
 		return rec, err
 	}
-	if o.loop.State, err = epicstore.ReplayIn(dir, rec.Records); err != nil {
+	o.named = map[string]bool{}
+	name := func(e epic.Event) {
+		if IsUnremoved(e) {
+			o.named[leftAt(e)] = true
+		}
+	}
+	if o.loop.State, err = epicstore.ReplayEach(dir, rec.Records, name); err != nil {
 		return rec, fmt.Errorf("%s: %w", filepath.Join(dir, journal.File), err)
 	}
 	if s := o.loop.State; s.Epic != "" && s.Epic != o.fx.Epic {
 		return rec, &epicstore.ForeignError{Dir: dir, Epic: s.Epic}
 	}
-	o.nameUnremoved(rec.Records)
 	return rec, epicstore.WriteHolder(dir, me)
 }
 

@@ -24,6 +24,7 @@ type Orchestrator struct {
 	journal *journal.Journal
 	base    epic.Commit
 	me      epic.SessionHolder // the session that this was started from
+	mine    epic.IsSession     // whether that is who holds an attempt
 	pinned  epic.Commit        // what the tip reference was at when this run began; "" for none
 	named   map[string]bool    // what could not be removed, and was reported
 	left    []engine.Leftover  // what Close could not remove
@@ -39,6 +40,7 @@ type Options struct {
 	PID     int                          // who holds the epic, for others to see
 	Host    string                       // and where
 	Holder  epic.SessionHolder           // the session that it is started from
+	Mine    epic.IsSession               // whether that is who holds an attempt; nil: where it is named the same
 	Wait    time.Duration                // how long a short command of another process is waited for; one that drives the epic is not
 	Waiting func(epicstore.Holder)       // is called with the holder that it waits for; may be nil
 	// Locked, where it is set, is called when the epic's lock is held and before anything is
@@ -70,7 +72,10 @@ func Open(ctx context.Context, deps Deps, opt Options) (*Orchestrator, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Unlock())
 	}
-	o := &Orchestrator{lock: l, base: opt.Base, me: opt.Holder, fx: &dispatch{Deps: deps, files: files, activity: map[epic.TaskID]string{}}}
+	if opt.Mine == nil {
+		opt.Mine = opt.Holder.Same
+	}
+	o := &Orchestrator{lock: l, base: opt.Base, me: opt.Holder, mine: opt.Mine, fx: &dispatch{Deps: deps, files: files, activity: map[epic.TaskID]string{}}}
 	o.fx.tip = o.fx.branch()
 	o.loop = &Loop{Executor: o.fx, Observe: opt.Observe, Now: deps.Now, Append: o.append}
 	if deps.Redact != nil {
@@ -200,6 +205,9 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 	}
 	left, err := reapSurvivors(ctx, fx.Marker)
 	if err != nil {
+		return err
+	}
+	if err := fx.checkWritable(); err != nil {
 		return err
 	}
 	leftovers, err := fx.Store.Repair(ctx)

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -46,6 +46,8 @@ func PostRequest(dir string, e epic.Event, now time.Time) error {
 // PostAwaitedRequest is PostRequest for a caller that waits for the answer; id is the request's.
 func PostAwaitedRequest(dir string, e epic.Event, now time.Time) (id string, err error) {
 	e.At = now.UTC()
+	id = fmt.Sprintf("%020d-%s", now.UnixNano(), rand.Text()[:8])
+	e.Request = id // so that a copy by another name is known as one
 	b, err := json.Marshal(e)
 	if err != nil {
 		return "", fmt.Errorf("leaving the request: %w", err)
@@ -54,7 +56,6 @@ func PostAwaitedRequest(dir string, e epic.Event, now time.Time) (id string, err
 	if err != nil {
 		return "", fmt.Errorf("leaving the request: %w", err)
 	}
-	id = fmt.Sprintf("%020d-%s", now.UnixNano(), rand.Text()[:8])
 	if err := errors.Join(files.WriteFile(filepath.Join(dir, requestDir, id+".json"), b), files.Close()); err != nil {
 		return "", fmt.Errorf("leaving the request: %w", err)
 	}
@@ -143,6 +144,8 @@ func parseRequest(name string, b []byte, readErr error) (e epic.Event, bad strin
 		return epic.Event{}, "it is not the JSON of an event"
 	case !e.Requestable() && !isRefusal(e):
 		return epic.Event{}, "nobody may ask for that"
+	case e.Request != "" && e.Request != strings.TrimSuffix(name, ".json"):
+		return epic.Event{}, "it is a copy of the request " + text.Clause(e.Request, 80)
 	}
 	if f, next := e.Fact.(epic.NextRequested); next && f.Holder.IsZero() {
 		return epic.Event{}, "it does not say who wants a task"
@@ -188,23 +191,21 @@ const requestEvery = 200 * time.Millisecond
 func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	tick := time.NewTicker(requestEvery)
 	defer tick.Stop()
-	taken := map[string]bool{}
+	taken := takenRequests{all: map[string]bool{}}
 	for {
 		var next []Request
 		pending, err := PendingRequests(dir)
 		if err != nil {
 			pending = nil
 		}
-		pending = slices.DeleteFunc(pending, func(p Pending) bool { return taken[p.ID] })
-		for _, p := range pending {
-			taken[p.ID] = true
-		}
-		within, told := limitPending(dir, pending)
+		pending, told := taken.fresh(dir, pending)
+		within, tooMany := limitPending(dir, pending)
+		told = append(told, tooMany...)
 		for _, e := range told {
 			next = append(next, Request{Event: e})
 		}
 		for _, p := range within {
-			r := Request{Event: p.Event, Done: func() { _ = p.remove(dir) }} // its id is in the journal
+			r := Request{Event: p.Event, Done: func() { taken.removed(p, p.remove(dir)) }} // its id is in the journal
 			if p.Bad != "" {
 				r.Event = p.refusalEvent()
 			}
@@ -225,8 +226,52 @@ func takeRequests(ctx context.Context, dir string, to chan<- Request) {
 	}
 }
 
+// takenRequests are those that a run has handed to its loop. It is safe for concurrent use.
+type takenRequests struct {
+	mu  sync.Mutex
+	all map[string]bool // by id: whether its file was removed
+	// again says that it was told of a file that was put back: who does it twice would fill the journal.
+	again bool
+}
+
+// removed notes that the file of a request was taken away, where that has not failed.
+func (t *takenRequests) removed(p Pending, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.all[p.ID] = err == nil
+}
+
+// fresh are the pending requests that were not taken before. A file that is there again, once it was removed, asks for
+// nothing and is removed; it is told once.
+func (t *takenRequests) fresh(dir string, pending []Pending) (fresh []Pending, told []epic.Event) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, p := range pending {
+		gone, taken := t.all[p.ID]
+		if !taken {
+			t.all[p.ID] = false
+			fresh = append(fresh, p)
+			continue
+		}
+		if !gone || p.Bad != "" { // it is being taken, or is kept aside again
+			continue
+		}
+		if p.remove(dir) == nil && !t.again {
+			t.again = true
+			told = append(told, replayedEvent(p))
+		}
+	}
+	return fresh, told
+}
+
+// replayedEvent tells of a request whose file was put back after it had been taken.
+func replayedEvent(p Pending) epic.Event {
+	return epic.Event{Fact: epic.LeftoverFound{Path: p.file}, Reason: fmt.Sprintf("the request %s was taken before; somebody has put its file back, which asks for nothing and is removed", p.ID)}
+}
+
 // applyPending applies the requests that were left while no run was going on. A stop that came too late for its
-// run is not meant for this one; a session that wants a task of a run is left to ask again.
+// run is not meant for this one. A session that waits for a task is answered once the run goes on; a
+// request of one that does not wait any more is dropped.
 func (o *Orchestrator) applyPending() error {
 	pending, err := PendingRequests(o.fx.Dir)
 	if err != nil {
@@ -238,13 +283,17 @@ func (o *Orchestrator) applyPending() error {
 			return err
 		}
 	}
+	dropped := 0
 	for _, p := range within {
 		e := p.Event
 		if p.Bad != "" {
 			e = p.refusalEvent()
 		}
-		if _, next := e.Fact.(epic.NextRequested); next {
-			continue
+		if f, next := e.Fact.(epic.NextRequested); next {
+			if !hasEnded(f.Asker) && o.fx.Now().Sub(e.At) <= answerLife {
+				continue
+			}
+			dropped++
 		}
 		_, withdrawn := e.Fact.(epic.NextWithdrawn)
 		if e.Task != "" || p.Bad != "" || withdrawn {
@@ -256,5 +305,8 @@ func (o *Orchestrator) applyPending() error {
 			return fmt.Errorf("taking a request: %w", err)
 		}
 	}
-	return nil
+	if dropped == 0 {
+		return nil
+	}
+	return o.loop.request(Request{Event: epic.Event{Fact: epic.RequestRefused{}, Reason: fmt.Sprintf("requests for a task that nobody waits for any more were dropped: %d", dropped)}})
 }

@@ -30,7 +30,7 @@ func TestEveryTextOfAnEventIsRedacted(t *testing.T) {
 		"Wrote.Kind", "Wrote.Status", "Wrote.By",
 		"Verdict.Tree", "Verdict.Log", "Turn.Session", "Branch",
 		"TipMove.Kept",
-		"Holder.Session", "Holder.Here", "Asker.Here", "Of", "Holder.Name",
+		"Holder.Session", "Holder.Here", "Asker.Here", "Of", "Holder.Name", "Holder.Below",
 	}
 	left := map[string]bool{}
 	for kind, fact := range epic.Facts() {

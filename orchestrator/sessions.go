@@ -26,11 +26,11 @@ func (o *Orchestrator) gone(t *epic.Task, mode epic.Mode) string {
 	switch {
 	case a.Phase != epic.HandedOver:
 		return ""
-	case mode == epic.ModeRun && a.HeldBy(o.me):
+	case mode == epic.ModeRun && a.HeldBy(o.mine):
 		return "it was a session's; orch run takes over" // which that session has called itself
 	case mode == epic.ModeRun && a.Holder.IsZero():
 		return "it was a session's; orch run takes over"
-	case a.HeldBy(o.me):
+	case a.HeldBy(o.mine):
 		return o.fx.sessionGone(t) // it comes for what it was given
 	}
 	return o.fx.gone(t)

@@ -2,14 +2,12 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
 // clearStrays removes worktrees and branches that nothing will need: those of attempts which the
@@ -81,26 +79,10 @@ func leftoverEvent(l engine.Leftover) epic.Event {
 	return epic.Event{Fact: epic.LeftoverFound{Path: strings.TrimSpace(l.Path + " " + l.Ref)}, Reason: l.What + ": " + l.Fix}
 }
 
-// nameUnremoved learns from the journal what could not be removed.
-func (o *Orchestrator) nameUnremoved(records []journal.Record) {
-	o.named = map[string]bool{}
-	for _, e := range UnremovedIn(records) {
-		o.named[leftAt(e)] = true
-	}
-}
-
-// UnremovedIn are the events of a journal about what could not be removed.
-func UnremovedIn(records []journal.Record) (events []epic.Event) {
-	for _, r := range records {
-		var e epic.Event
-		if json.Unmarshal(r.Event, &e) != nil {
-			continue
-		}
-		if _, ok := e.Fact.(epic.LeftoverFound); ok && strings.HasPrefix(e.Reason, Unremoved) {
-			events = append(events, e)
-		}
-	}
-	return events
+// IsUnremoved reports whether an event is about what could not be removed.
+func IsUnremoved(e epic.Event) bool {
+	_, ok := e.Fact.(epic.LeftoverFound)
+	return ok && strings.HasPrefix(e.Reason, Unremoved)
 }
 
 // closeStore removes the last of the worktrees. What it cannot, it writes down once, and keeps

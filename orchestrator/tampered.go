@@ -291,16 +291,12 @@ func (x *dispatch) keepLease(ctx context.Context, say tamper.Say) ([]tamper.Chan
 	return []tamper.Change{c}, err
 }
 
-// TamperedIn are the events of a journal, in an epic's folder, that tell what others changed of the
+// TamperedIn are those of an epic's events, with their texts, that tell what others changed of the
 // repository, the epic branch that was put back among it: since the newest run of orch run began,
 // and while the one before was killed. What each says in full is in its fact.
-func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
+func TamperedIn(all []epic.Event) (events []epic.Event) {
 	over := false // the run before ended by itself
-	for _, r := range records {
-		var e epic.Event
-		if json.Unmarshal(r.Event, &e) != nil {
-			continue
-		}
+	for _, e := range all {
 		switch f := e.Fact.(type) {
 		case epic.RunStarted:
 			if f.Mode == epic.ModeRun && over {
@@ -309,7 +305,7 @@ func TamperedIn(dir string, records []journal.Record) (events []epic.Event) {
 		case epic.RunEnded:
 			over = true
 		case epic.TamperingFound:
-			events = append(events, epicstore.Unshelve(dir, e))
+			events = append(events, e)
 		case epic.BranchRestored:
 			if e.Code == epic.Tampered {
 				e.Fact = epic.TamperingFound{Files: []string{"the epic branch"}, Changes: e.Reason}

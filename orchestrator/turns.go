@@ -15,7 +15,7 @@ import (
 
 // turn has the engine do one turn of an attempt, and answers with what it came to.
 func (x *dispatch) turn(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) epic.Event {
-	p := &progress{x: x, ctx: ctx, d: d, tell: tell}
+	p := &progress{x: x, d: d, tell: tell, inspect: func() []epic.Event { return x.inspect(ctx, d, tell) }}
 	j := x.job(s, d)
 	w, err := x.Engine.Run(ctx, j, p.report)
 	if w.End == "" && !w.HandOver {
@@ -77,9 +77,9 @@ func unknownEnd(err error) error {
 // of no use any more.
 type progress struct {
 	x       *dispatch
-	ctx     context.Context
 	d       epic.Decision
 	tell    func(epic.Event) bool
+	inspect func() []epic.Event // compares what has one right value
 	mu      sync.Mutex
 	started bool
 	exited  bool
@@ -98,7 +98,7 @@ func (p *progress) report(r engine.Progress) {
 		p.x.watch(p.d.Task, r.Activity)
 	case r.Stage == engine.Exited:
 		p.exited = true
-		for _, found := range p.x.inspect(p.ctx, p.d, p.tell) { // before git is asked about its work
+		for _, found := range p.inspect() { // before git is asked about its work
 			p.tell(found)
 		}
 		p.x.unwatch(p.d.Task)

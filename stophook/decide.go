@@ -25,7 +25,7 @@ const (
 	Done       Cause = "DONE"        // nothing is left
 	AllBlocked Cause = "ALL_BLOCKED" // only a person can go on
 	Failed     Cause = "LOOP_ERROR"  // what the epic depends on cannot be reached
-	Elsewhere  Cause = "ELSEWHERE"   // what is in progress is in other hands
+	Elsewhere  Cause = "ELSEWHERE"   // others, or a person, move what is left
 	Checkpoint Cause = "CHECKPOINT"  // the context is full: a fresh session goes on
 	MaxCycles  Cause = "MAX_CYCLES"  // blocked as often as the settings allow
 	ClientCap  Cause = "CLIENT_CAP"  // the client would not go on working again
@@ -118,19 +118,19 @@ func Decide(f Facts) Decision {
 	busy := set.CheckReady && w.Ready > 0 || set.CheckInProgress && w.InProgress > 0
 	said, _ := promise.Find(f.Input.LastMessage, set.Promises...)
 	switch {
+	case w.Promise == epic.LoopError:
+		return allow(Failed, w.because())
 	case w.Left() == 0 && w.Done == 0:
 		return allow(NoTasks, "the tracker has no task of the epic; if it had: orch status "+s.Epic)
 	case w.Promise == epic.LoopDone:
 		s.Blocks, s.NoProgress = 0, 0
 		return allow(Done, "all tasks are closed")
-	case w.Promise == epic.LoopError:
-		return allow(Failed, w.because())
 	case w.Promise == epic.LoopBlocked && set.allows("all_blocked"):
 		return allow(AllBlocked, w.because())
 	case w.Promise == epic.LoopContinue && !busy:
 		return allow(AllBlocked, "the settings do not hold it for what is left: "+w.Work.String())
-	case w.Elsewhere:
-		return allow(Elsewhere, "all that is left is in other hands, or waits for them: "+w.Work.String())
+	case w.Promise == epic.LoopContinue && w.Offer.Hopeless():
+		return allow(Elsewhere, fmt.Sprintf("orch next has nothing for it: [%s] %s", w.Offer.Code, w.Offer.Why))
 	case said.Signal == promise.Checkpoint && set.allows("context_checkpoint") && !f.Caps.NewSession:
 		s.NewSession = true
 		return allow(Checkpoint, "the context is full; a fresh session goes on with /run-tasks "+s.Epic)
@@ -145,7 +145,10 @@ func Decide(f Facts) Decision {
 // because says why only a person can go on.
 func (s Standing) because() string {
 	if s.Code == "" {
-		return "only a person can go on: " + s.Work.String()
+		return "only a person can go on: " + s.Work.String() + "; " + s.Reason
+	}
+	if s.Work == (epic.Work{}) { // nothing is known of it
+		return fmt.Sprintf("[%s] %s", s.Code, s.Reason)
 	}
 	return fmt.Sprintf("[%s] %s; %s", s.Code, s.Reason, s.Work)
 }

@@ -66,7 +66,10 @@ func TestDecide(t *testing.T) {
 		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready, Caps: stophook.ClientCaps{NewSession: true}}, true, stophook.WorkLeft},
 		{"a limit was reached", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopBlocked, Code: epic.RunIterations}}}, false, stophook.AllBlocked},
 		{"the tracker was out of reach", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: epic.TrackerDown}}}, false, stophook.Failed},
-		{"others are at what is left", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Elsewhere: true}}, false, stophook.Elsewhere},
+		{"others are at what is left", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: epic.NothingReady}}}, false, stophook.Elsewhere},
+		{"others have all places", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: epic.PlacesTaken}}}, false, stophook.Elsewhere},
+		{"nothing more for it, and it has a task", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{InHand: 1, Code: epic.Paused}}}, true, stophook.WorkLeft},
+		{"what is ready waits for a time", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: epic.BackOff}}}, true, stophook.WorkLeft},
 		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unreadable: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {

@@ -1,7 +1,6 @@
 package stophook
 
 import (
-	"slices"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -11,9 +10,8 @@ import (
 type Standing struct {
 	epic.Work
 	epic.Outlook
-	// Elsewhere says that nothing is ready, and that all that is in progress is in other hands:
-	// those of another session, or of the agents of a run that goes on.
-	Elsewhere bool
+	// Offer is what the session would get that asked for a task.
+	Offer epic.Offer
 	// Unread says why the tracker's word is not known; "" where it is.
 	Unread string
 	// Fingerprint is the same as long as nothing has moved: no task, no landing, no commit and no
@@ -22,15 +20,7 @@ type Standing struct {
 	Fingerprint string
 }
 
-// StandingOf looks an epic over for a session. mine reports whether a task that is in progress is
-// the session's, or unassigned.
-func StandingOf(s epic.State, now time.Time, mine func(*epic.Task) bool, fingerprint string) Standing {
-	out := Standing{Work: epic.WorkOf(s, now), Outlook: epic.PromiseOf(s, now), Unread: s.TrackerLost(), Fingerprint: fingerprint}
-	inProgress := func(t *epic.Task) bool {
-		return t.State == epic.Running || t.State == epic.Queued || t.State == epic.Validating || t.State == epic.Waiting && !s.Driven()
-	}
-	out.Elsewhere = out.Ready == 0 && out.InProgress > 0 && !slices.ContainsFunc(s.Tasks, func(t *epic.Task) bool {
-		return t.Dispatchable() && inProgress(t) && mine(t)
-	})
-	return out
+// StandingOf looks an epic over for a session.
+func StandingOf(s epic.State, now time.Time, who epic.Asker, fingerprint string) Standing {
+	return Standing{Work: epic.WorkOf(s, now), Outlook: epic.PromiseOf(s, now), Offer: epic.OfferTo(s, who, now), Unread: s.TrackerLost(), Fingerprint: fingerprint}
 }

@@ -41,13 +41,13 @@ func Agents() []Agent {
 		{"me", "Engineer", "Implements and refactors code, test first. The default for tasks without a label.",
 			"You implement one task, test first: a test that fails for the right reason, the least code\nthat makes it pass, then the cleaning up.", ": a failing test, or the code that makes one pass", 15, []string{"compiles", "tests_pass", "lint_clean"}},
 		{"qa", "Tester", "Writes tests and raises coverage. For tasks labelled agent:qa.",
-			"You make the tests worth trusting. You cover what can go wrong and what is not covered yet,\nand mend tests that pass or fail by chance. You change production code only where it can not be\ntested otherwise.", ": one behaviour that no test holds yet", 10, []string{"tests_pass", "coverage_holds"}},
+			"You make the tests worth trusting. You cover what can go wrong and what is not covered yet,\nand mend tests that pass or fail by chance. You change production code only where it cannot be\ntested otherwise.", ": one behaviour that no test holds yet", 10, []string{"tests_pass", "coverage_holds"}},
 		{"sec", "Security engineer", "Finds and mends vulnerabilities. For tasks labelled agent:sec.",
 			"You close one weakness at a time, at its cause, with a test that shows the attack fail. You\nnever print or commit a secret.", ": one weakness, with the test that shows it", 10, []string{"tests_pass", "lint_clean"}},
 		{"doc", "Writer", "Writes and mends documentation. For tasks labelled agent:doc.",
 			"You write what a reader needs in order to act, and nothing else. Every command and every\nexample in it you have run yourself.", ": one page or section", 6, []string{"compiles", "lint_clean"}},
 		{"do", "Operations engineer", "Builds, pipelines, configuration and infrastructure. For tasks labelled agent:do.",
-			"You change builds, pipelines and configuration in small steps that can be taken back. You try\nwhat can be tried here, and say what can not. You never deploy.", ": one change that can be checked by itself", 8, []string{"compiles", "tests_pass"}},
+			"You change builds, pipelines and configuration in small steps that can be taken back. You try\nwhat can be tried here, and say what cannot. You never deploy.", ": one change that can be checked by itself", 8, []string{"compiles", "tests_pass"}},
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 //go:embed brief.md.tmpl run-tasks.md.tmpl agent.md.tmpl
 var files embed.FS
 
-// MaxBriefBytes is the size that no brief is over.
-const MaxBriefBytes = 256 << 10
+// maxBriefBytes is the size that no brief is over.
+const maxBriefBytes = 256 << 10
 
 // BriefData is the content of the prompt of one iteration of one attempt. Only Epic, Task, Title, Branch,
 // Attempt and Iteration are always there.
@@ -98,7 +98,7 @@ type page struct {
 }
 
 // The limits, in bytes or in how many. Together with the template they stay below
-// MaxBriefBytes.
+// maxBriefBytes.
 const (
 	maxName        = 300
 	maxItems       = 50
@@ -115,7 +115,7 @@ const (
 )
 
 // Brief renders the prompt of an agent: the same text for the same data, at most
-// MaxBriefBytes. It fails only when the template is broken.
+// maxBriefBytes. It fails only when the template is broken.
 func Brief(d BriefData) (string, error) {
 	t, err := template.New("brief.md.tmpl").Funcs(template.FuncMap{"fence": fenceFor, "code": inlineCode}).ParseFS(files, "brief.md.tmpl")
 	if err != nil {

@@ -83,7 +83,24 @@ func (h *harvest) harvestFiles(ctx context.Context) error {
 	if err := h.publish(ctx); err != nil {
 		return err
 	}
-	return h.tidy(ctx, snap)
+	if err := h.tidy(ctx, snap); err != nil {
+		return err
+	}
+	return h.endOperations(ctx, snap)
+}
+
+// endOperations ends what the agent has begun with git and not finished, or what somebody has planted as such, where all that is in the
+// files is work: the next turn begins with nothing to go on with.
+func (h *harvest) endOperations(ctx context.Context, snap snapshot) error {
+	if len(h.work.Unmerged) > 0 || h.v.rebasing || h.v.picking {
+		return nil
+	}
+	tree, err := h.s.repo.Tree(ctx, h.work.Head)
+	if err != nil || tree != snap.tree {
+		return err
+	}
+	h.work.Ended, err = h.s.endOperations(h.l)
+	return err
 }
 
 // readableParent is parent if all objects that it adds to base are there. Else it is base: what was

@@ -16,22 +16,17 @@ import (
 type Limits struct {
 	// FileBytes is the size of one file.
 	FileBytes int64
-	// Files is how many files it changes.
-	Files int
 	// CommitBytes is the size of all file contents together that its commits add.
 	CommitBytes int64
 }
 
-// MaxFiles is how many files an attempt may change; 0 is no limit.
-func (s *Store) MaxFiles() int { return s.limits.Files }
-
 // withSize is a file with its size, for a message.
 func withSize(path string, bytes int64) string {
-	return fmt.Sprintf("%s (%s)", path, FormatBytes(bytes))
+	return fmt.Sprintf("%s (%s)", path, formatBytes(bytes))
 }
 
-// FormatBytes is a size for people.
-func FormatBytes(n int64) string {
+// formatBytes is a size for people.
+func formatBytes(n int64) string {
 	for _, u := range []struct {
 		name string
 		is   int64
@@ -116,12 +111,12 @@ func (m Limits) over(sizes string, names map[string]string) string {
 			continue
 		}
 		if m.FileBytes > 0 && size > m.FileBytes {
-			return fmt.Sprintf("%s is over limits.file_size, %s", withSize(names[fields[0]], size), FormatBytes(m.FileBytes))
+			return fmt.Sprintf("%s is over limits.file_size, %s", withSize(names[fields[0]], size), formatBytes(m.FileBytes))
 		}
 		total += size
 	}
 	if m.CommitBytes > 0 && total > m.CommitBytes {
-		return fmt.Sprintf("its commits add %s, over limits.commit_size, %s", FormatBytes(total), FormatBytes(m.CommitBytes))
+		return fmt.Sprintf("its commits add %s, over limits.commit_size, %s", formatBytes(total), formatBytes(m.CommitBytes))
 	}
 	return ""
 }

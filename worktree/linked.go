@@ -93,7 +93,7 @@ func (l linked) register(head, reason string) (err error) {
 		"commondir": adminCommon,
 		"gitdir":    l.pointsBack(),
 		"HEAD":      head + "\n",
-		"locked":    "orch: " + reason + "\n",
+		"locked":    lockedPrefix + reason + "\n",
 		"logs/HEAD": "",
 	} {
 		if err := l.common.WriteFile(filepath.Join(admin, name), []byte(content)); err != nil {
@@ -105,6 +105,9 @@ func (l linked) register(head, reason string) (err error) {
 	}
 	return l.common.Rename(admin, l.admin)
 }
+
+// lockedPrefix is what the reason begins with for which orch's worktrees are locked.
+const lockedPrefix = "orch: "
 
 // adminCommon is what commondir in an admin directory says.
 const adminCommon = "../..\n"

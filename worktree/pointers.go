@@ -15,7 +15,8 @@ import (
 func (s *Store) AtticPrefix() string { return s.attic() }
 
 // Mend puts back the files that lead from the epic's worktrees to the repository and back, which
-// have one right value, and reports which were changed. A .git that is a folder stays: it may
+// have one right value, puts aside what looks like an operation of git that waits to be gone on with and is none, and
+// reports what it was. A .git that is a folder stays: it may
 // hold work, and orch's own git does not read it. It fails when a file cannot be written.
 func (s *Store) Mend(ctx context.Context, say func([]engine.Leftover) error) (found []engine.Leftover, err error) {
 	entries, err := s.files.ReadDir(s.root)
@@ -31,22 +32,22 @@ func (s *Store) Mend(ctx context.Context, say func([]engine.Leftover) error) (fo
 			continue
 		}
 		l := s.linked(filepath.Join(s.root, e.Name()))
-		if len(l.wrongPointers()) == 0 {
+		if len(s.wrong(l)) == 0 {
 			continue
 		}
 		err = errors.Join(err, s.locked(ctx, func() error { // or it is being made or removed
-			wrong := l.wrongPointers()
+			wrong := s.wrong(l)
 			var all []engine.Leftover
-			for _, p := range wrong {
-				all = append(all, engine.Leftover{Path: p.path, What: p.what, Fixed: true})
+			for _, w := range wrong {
+				all = append(all, w.Leftover)
 			}
 			if len(all) > 0 && say != nil {
 				if err := say(all); err != nil {
 					return err
 				}
 			}
-			for i, p := range wrong {
-				if err := p.mend(); err != nil {
+			for i, w := range wrong {
+				if err := w.mend(); err != nil {
 					return err
 				}
 				found = append(found, all[i])
@@ -55,6 +56,20 @@ func (s *Store) Mend(ctx context.Context, say func([]engine.Leftover) error) (fo
 		}))
 	}
 	return found, err
+}
+
+// wrong is a file of a worktree that is not as it has to be, and what makes it right.
+type wrong struct {
+	engine.Leftover
+	mend func() error
+}
+
+// wrong lists what of a worktree is not as it has to be.
+func (s *Store) wrong(l linked) (all []wrong) {
+	for _, p := range l.wrongPointers() {
+		all = append(all, wrong{Leftover: engine.Leftover{Path: p.path, What: p.what, Fixed: true}, mend: p.mend})
+	}
+	return append(all, s.wrongOperations(l)...)
 }
 
 // pointer is a file that leads from one git directory to another.

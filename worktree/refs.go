@@ -53,21 +53,19 @@ func (s *Store) readAdmin(ctx context.Context, l linked, names engine.Names, v v
 		}
 		return string(content)
 	}
-	has := func(name string) bool {
-		_, err := l.common.Lstat(filepath.Join(l.admin, name))
-		return err == nil
-	}
 	v.attached = strings.TrimSpace(file("HEAD")) == "ref: "+names.Branch
-	v.picking = has("CHERRY_PICK_HEAD") || has("REVERT_HEAD")
-	v.rebasing = has("rebase-merge") || has("rebase-apply")
+	v.picking = l.isOperation("CHERRY_PICK_HEAD") || l.isOperation("REVERT_HEAD")
+	v.rebasing = l.isOperation("rebase-merge") || l.isOperation("rebase-apply")
 	for _, id := range strings.Fields(file("MERGE_HEAD")) {
 		if isID(id) {
 			v.merging = append(v.merging, git.Commit(id))
 		}
 	}
 	v.log = parseReflog(file("logs/HEAD"))
-	if stash := strings.TrimSpace(file("MERGE_AUTOSTASH")); isID(stash) {
-		v.log = append(v.log, git.Commit(stash))
+	for _, name := range []string{"MERGE_AUTOSTASH", "rebase-merge/autostash", "rebase-apply/autostash"} {
+		if stash := strings.TrimSpace(file(name)); isID(stash) {
+			v.log = append(v.log, git.Commit(stash))
+		}
 	}
 	if v.attached {
 		v.head = v.branch
@@ -86,18 +84,9 @@ func (s *Store) readAdmin(ctx context.Context, l linked, names engine.Names, v v
 // onlyReadable takes out of v what is no commit that can be read: an object may be gone, or be empty after a crash of
 // the machine. What it was is in lost, as far as it was work.
 func (s *Store) onlyReadable(ctx context.Context, v view) (view, error) {
-	ids := idLines(append(append(v.tips(), v.merging...), v.lost...))
-	if ids == "" {
-		return v, nil
-	}
-	res, err := s.repo.Do(ctx, git.Call{Args: []string{"cat-file", "--batch-check=%(objectname) %(objecttype)"}, Stdin: []byte(ids)})
+	readable, err := s.repo.Readable(ctx, slices.Concat(v.tips(), v.merging, v.lost))
 	if err != nil {
 		return v, fmt.Errorf("asking what can be read: %w", err)
-	}
-	readable := map[git.Commit]bool{}
-	for line := range strings.Lines(string(res.Stdout)) {
-		id, kind, _ := strings.Cut(strings.TrimSpace(line), " ")
-		readable[git.Commit(id)] = kind == "commit"
 	}
 	for _, c := range []*git.Commit{&v.branch, &v.head} {
 		if *c != "" && !readable[*c] {
@@ -110,17 +99,6 @@ func (s *Store) onlyReadable(ctx context.Context, v view) (view, error) {
 	slices.Sort(v.lost)
 	v.lost = slices.Compact(v.lost)
 	return v, nil
-}
-
-// idLines are ids, one a line, without those that are empty.
-func idLines(ids []git.Commit) string {
-	var b strings.Builder
-	for _, id := range ids {
-		if id != "" {
-			b.WriteString(string(id) + "\n")
-		}
-	}
-	return b.String()
 }
 
 // parseReflog are the commits that a reflog names, "old new who when TAB what" a line.

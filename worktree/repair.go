@@ -38,7 +38,7 @@ func (s *Store) Repair(ctx context.Context) ([]engine.Leftover, error) {
 			return fmt.Errorf("looking for running gits: %w", err)
 		}
 		for _, step := range []func(context.Context) error{
-			r.folders, r.damaged, r.packedRefs, r.references, r.worktrees, r.strays, r.scratch, r.halfObjects, r.foreign,
+			r.folders, r.damaged, r.packedRefs, r.references, r.moved, r.worktrees, r.strays, r.scratch, r.halfObjects, r.foreign,
 		} {
 			if err := step(ctx); err != nil {
 				return err
@@ -226,6 +226,13 @@ func (r *repair) foreign(context.Context) error {
 	return nil
 }
 
+// moved settles the worktrees that are not any more where git has them.
+func (r *repair) moved(ctx context.Context) error {
+	found, err := r.settleRelocated(ctx)
+	r.found = append(r.found, found...)
+	return err
+}
+
 // scratch deletes what an earlier run was deleting, and scratch files whose process has ended.
 func (r *repair) scratch(context.Context) error {
 	paths, err := r.discarded()
@@ -241,7 +248,10 @@ func (r *repair) scratch(context.Context) error {
 		r.trash.delete(path)
 		r.fixed(path, "a removed worktree that was not deleted yet")
 	}
-	_, err = r.repo.Sweep(r.now())
+	_, left, err := r.repo.Sweep(r.now())
+	for _, u := range left {
+		r.found = append(r.found, leftOf(u.Path, u.Err))
+	}
 	return err
 }
 
@@ -260,8 +270,8 @@ func (s *Store) discarded() (paths []string, err error) {
 	return paths, err
 }
 
-// Sweep deletes what runs that were killed had to delete still, and the scratch files of processes
-// that have ended; a dry one only lists it. No run of the epic goes on meanwhile; what cannot be
+// Sweep deletes what runs that were killed had to delete still, the scratch files of processes
+// that have ended, and the entries of worktrees from where the repository was before; a dry one only lists it. No run of the epic goes on meanwhile; what cannot be
 // deleted is reported by Close. It fails when the folders cannot be read.
 func (s *Store) Sweep(ctx context.Context, dry bool) (paths []string, err error) {
 	err = s.locked(ctx, func() error {
@@ -276,12 +286,47 @@ func (s *Store) Sweep(ctx context.Context, dry bool) (paths []string, err error)
 			for _, path := range paths {
 				s.trash.delete(path)
 			}
-			scratch, err = s.repo.Sweep(s.now())
+			var left []git.Unremoved
+			scratch, left, err = s.repo.Sweep(s.now())
+			for _, u := range left {
+				s.trash.leave(leftOf(u.Path, u.Err))
+			}
 		}
 		paths = append(paths, scratch...)
+		if err != nil {
+			return err
+		}
+		moved, err := s.sweepRelocated(ctx, dry)
+		paths = append(paths, moved...)
 		return err
 	})
 	return paths, err
+}
+
+// sweepRelocated settles the entries of worktrees that are out of date, or only lists them.
+func (s *Store) sweepRelocated(ctx context.Context, dry bool) (paths []string, err error) {
+	if dry {
+		all, err := s.relocated()
+		for _, r := range all {
+			paths = append(paths, r.admin)
+		}
+		return paths, err
+	}
+	found, err := s.settleRelocated(ctx)
+	for _, l := range found {
+		if l.Fixed {
+			paths = append(paths, l.Path)
+		} else {
+			s.trash.leave(l)
+		}
+	}
+	return paths, err
+}
+
+// Relocated lists the entries, in the git directory, of the epic's worktrees that are not any more where these say,
+// since the repository was moved. It fails when the folder of entries cannot be read.
+func (s *Store) Relocated(ctx context.Context) (paths []string, err error) {
+	return s.sweepRelocated(ctx, true)
 }
 
 // halfObjects deletes objects and packs that a killed git was writing: nothing knows their names.

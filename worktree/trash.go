@@ -30,16 +30,16 @@ func (t *trash) delete(path string) {
 		t.deleting.Lock()
 		defer t.deleting.Unlock()
 		if err := t.files.RemoveAll(path); err != nil {
-			t.leave(path, err)
+			t.leave(leftOf(path, err))
 		}
 	})
 }
 
 // leave notes what could not be removed.
-func (t *trash) leave(path string, err error) {
+func (t *trash) leave(l engine.Leftover) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.left = append(t.left, leftOf(path, err))
+	t.left = append(t.left, l)
 }
 
 func (t *trash) mark(path string, deletes bool) {
@@ -83,10 +83,15 @@ func (s *Store) discard(l linked) error {
 		}
 		s.trash.delete(aside)
 	}
+	return s.discardAdmin(l)
+}
+
+// discardAdmin takes away what git knows of a worktree.
+func (s *Store) discardAdmin(l linked) error {
 	if _, err := s.admin.Lstat(l.admin); err != nil {
 		return nil
 	}
-	aside, err := s.admin.MkdirTemp(s.repo.ScratchDir(), "removed-")
+	aside, err := s.repo.Scratch("removed-") // whose name tells the next run that nobody needs it
 	if err == nil {
 		err = s.admin.Rename(l.admin, filepath.Join(aside, "admin"))
 	}
@@ -94,7 +99,7 @@ func (s *Store) discard(l linked) error {
 		return fmt.Errorf("removing a worktree's admin directory: %w", err)
 	}
 	if err := s.admin.RemoveAll(aside); err != nil {
-		s.trash.leave(aside, err) // the worktree is gone; the next run tries again
+		s.trash.leave(leftOf(aside, err)) // the worktree is gone; the next run tries again
 	}
 	return nil
 }

@@ -52,6 +52,9 @@ func (s *Store) move(ctx context.Context, l linked, c git.Commit) error {
 			return err
 		}
 	}
+	if err := l.clearOperations(); err != nil {
+		return err
+	}
 	index, err := l.repo.Own(filepath.Base(l.admin))
 	if err != nil {
 		return err

@@ -63,6 +63,9 @@ type Harvest struct {
 	// Blocking are pipes and devices that stood where git reads a file, and were removed: what
 	// the index had there was put back.
 	Blocking []string
+	// Ended are the files of operations of git (a bisect, a squash) that waited to be gone on with, and were put aside since
+	// all of the work is in Head.
+	Ended []string
 	// Lost are the commits that the branch or HEAD named and that cannot be read; they are not in
 	// Head, and what of them is in the files is.
 	Lost []object.Commit

@@ -82,7 +82,7 @@ func (s State) claiming(t *Task) (tracker.Change, bool) {
 // epicChange is what the tracker has to be told of the epic by now.
 func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
-	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() {
+	if t.Status != statusClosed && s.complete(t.ID) && !s.Moved.Pending() && !s.unjudged() {
 		return closeChange(id, "all tasks landed"), true
 	}
 	if t.ID != s.Epic || s.epicIsOver(now) {

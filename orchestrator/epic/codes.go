@@ -28,8 +28,11 @@ const (
 	TrackerDrift  Code = "TRACKER_DRIFT"
 	TrackerDown   Code = "TRACKER_DOWN"
 	Orphaned      Code = "ORPHANED"
-	Machine       Code = "MACHINE"
-	Disk          Code = "DISK" // only in journals of version 1; MACHINE since
+
+	LandedElsewhere Code = "LANDED_ELSEWHERE"
+
+	Machine Code = "MACHINE"
+	Disk    Code = "DISK" // only in journals of version 1; MACHINE since
 )
 
 // The guards of an attempt, as package iteration names them.
@@ -60,6 +63,14 @@ const (
 	Untrusted   Code = "UNTRUSTED"
 	Interrupted Code = "INTERRUPTED"
 	HandBack    Code = "HAND_BACK" // a bounded command (next, land) has done its part
+)
+
+// Reasons for which a session that asks for a task is handed none, beside those that concern the run.
+const (
+	Paused       Code = "PAUSED"
+	PlacesTaken  Code = "PLACES_TAKEN"
+	NothingReady Code = "NOTHING_READY"
+	BackOff      Code = "BACK_OFF"
 )
 
 // Exit is the status with which orch ends. The README has the whole list.
@@ -156,12 +167,14 @@ func Reasons() []Reason {
 			"close or release that in the tracker, then orch run again", uncharged, neutral, untouched, ExitNeedsYou},
 		{Permission, "the agent needed a permission that the settings do not give",
 			"workflow.agent.allowed_tools in project.yaml", uncharged, neutral, blocked, ExitNeedsYou},
-		{TrackerDrift, "a person or another program changed the task in the tracker meanwhile",
-			"look at it in the tracker; orch retry TASK gives it back to orch", uncharged, neutral, untouched, ExitNeedsYou},
+		{TrackerDrift, "a person or another program changed the task in the tracker meanwhile, or the tracker does not have the epic any more",
+			"look at it in the tracker; orch retry TASK gives it back to orch; where the epic is missing, orch doctor", uncharged, neutral, untouched, ExitNeedsYou},
 		{TrackerDown, "the tracker does not answer",
 			"orch doctor", uncharged, neutral, untouched, ExitFailed},
 		{Orphaned, "an attempt whose orch is gone",
 			"orch run EPIC picks it up", uncharged, neutral, blocked, ExitFailed},
+		{LandedElsewhere, "another clone with this tracker has closed the task, and the epic branch here does not have its work",
+			"git fetch CLONE epic/EPIC, then orch epic merge EPIC FETCH_HEAD; or orch retry TASK does it again here; or orch skip TASK --close counts it as done without the work", uncharged, neutral, untouched, ExitNeedsYou},
 		{Machine, "the machine failed: no memory, processes, files or disk space left, an input or output error, a git that was killed, a file that git cannot read, a folder of objects that cannot be written, or a reference that could not be locked",
 			"mend what the reason names, then orch run again: it charges no attempt", uncharged, neutral, untouched, ExitMachine},
 		{Disk, "the disk is full or cannot be written",
@@ -188,5 +201,13 @@ func Reasons() []Reason {
 			"orch run again goes on", uncharged, neutral, untouched, ExitLimit},
 		{HandBack, "a short command has done its part",
 			"orch next, or orch land", uncharged, neutral, untouched, ExitNeedsYou},
+		{Paused, "a person has paused the run, so that no task is handed out",
+			"orch continue EPIC", uncharged, neutral, untouched, ExitNeedsYou},
+		{PlacesTaken, "as many agents and sessions are at work as workflow.run.max_parallel allows",
+			"land what is in hand, or wait: orch status says who has the places", uncharged, neutral, untouched, ExitHeld},
+		{NothingReady, "no task is ready: what is left waits for work that is under way, or for a person",
+			"orch status says for what", uncharged, neutral, untouched, ExitNeedsYou},
+		{BackOff, "what is ready is tried again only after a time",
+			"orch next again then", uncharged, neutral, untouched, ExitNotYet},
 	}
 }

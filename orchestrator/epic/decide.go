@@ -37,6 +37,8 @@ const (
 	RestoreTip Act = "restore"    // put the epic branch back
 	Finish     Act = "finish"     // the run is over
 
+	SeekLandings Act = "seek" // look on the epic branch for what other clones have landed
+
 	Collect        Act = "collect"  // look at what a session has done for a task
 	Reply          Act = "answer"   // tell who asked how it went
 	LookAtSessions Act = "sessions" // find those that are gone, and salvage what they have done
@@ -59,7 +61,7 @@ const (
 // that only an event can change it.
 func Decide(s State, now time.Time) (ds []Decision, wake time.Time) {
 	rules := []func(State, *clock) []Decision{
-		answers, tipRules, limits, stops, parks, collects, sessions, moves, landings, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
+		answers, tipRules, limits, stops, parks, collects, sessions, moves, landings, seek, baseCheck, iterations, starts, trackerCalls, cleans, meta, into, lastLook, finish,
 	}
 	c := at(now)
 	for _, rule := range rules {
@@ -180,6 +182,8 @@ func (s State) mustStop(t *Task) string {
 		return "claimed by " + t.Assignee
 	case t.Status == t.Written, t.ClosedByAgent:
 		return ""
+	case t.Elsewhere:
+		return t.elsewhere()
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"
 	}

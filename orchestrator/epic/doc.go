@@ -6,7 +6,7 @@
 // the same state, and the same state the same decisions.
 //
 // What an event says is its Fact: one type for each kind, with what it may follow
-// and what it changes. Events of journals of before are read in their own shape.
+// and what it changes. Events of older journals are read in the form that they had then.
 //
 // A task's way:
 //

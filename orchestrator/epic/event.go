@@ -117,6 +117,8 @@ func facts() []factRow {
 		{"tip_look_started", TipLookStarted{}, 0},
 		{"tip_look_ended", TipLookEnded{}, 0},
 		{"tip_seen", TipSeen{}, 0},
+		{"landing_seek_started", LandingSeekStarted{}, 0},
+		{"landing_seek_ended", LandingSeekEnded{}, 0},
 		{"restore_started", RestoreStarted{}, 0},
 		{"epic_moved", BranchMoved{}, journaled},
 		{"epic_accepted", BranchAccepted{}, journaled},

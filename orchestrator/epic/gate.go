@@ -66,6 +66,10 @@ func baseCheck(s State, now *clock) []Decision {
 	return decideOne(CheckBase, Event{Fact: BaseCheckStarted{Commit: s.Tip}})
 }
 
+// unjudged reports whether the epic branch has landed work as the gate has not passed it: others
+// have put something on it, or its gate was red.
+func (s State) unjudged() bool { return s.Driven() && !s.passes() && len(s.Landings()) > 0 }
+
 // passes reports whether the gate is known to pass on the epic branch, or need not.
 func (s State) passes() bool {
 	return s.Gate == GateGreen || s.Gate == GateRed && s.Run.Limits.AllowRedBase

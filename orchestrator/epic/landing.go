@@ -370,8 +370,13 @@ func FirstOf(files []string) string {
 // moves lets a green stack onto the epic branch, one at a time. One that was built on what is
 // not the tip any more, since another has landed, or has failed below it, waits to land anew.
 func moves(s State, _ *clock) []Decision {
-	if !s.settled() || s.moving() {
+	if !s.settled() || s.moving() || s.tracker.read.IsZero() && s.tracker.failures == 0 { // another clone may have the epic by now
 		return nil
+	}
+	for _, k := range s.Stacks {
+		if id, ok := s.landedElsewhere(k); ok && k.green() {
+			return decideOne(Nothing, Event{Fact: LandingLost{Tasks: k.Tasks}, Reason: string(id) + " has landed in another clone"})
+		}
 	}
 	for _, k := range s.Stacks {
 		if k.green() && (k.Old == s.Tip || k.Old == "") {
@@ -384,6 +389,15 @@ func moves(s State, _ *clock) []Decision {
 		}
 	}
 	return nil
+}
+
+// landedElsewhere names a task of the stack that another clone has closed meanwhile; ok is false without one.
+func (s State) landedElsewhere(k Stack) (id TaskID, ok bool) {
+	i := slices.IndexFunc(k.Tasks, func(id TaskID) bool { return s.Task(id).Elsewhere })
+	if i < 0 {
+		return "", false
+	}
+	return k.Tasks[i], true
 }
 
 // landings takes from the queue as many candidates as the window lets be gated

@@ -12,9 +12,18 @@ const (
 )
 
 // MachineFailed says that the machine kept something from being done, which is tried again later.
-type MachineFailed struct{ anyTime }
+type MachineFailed struct {
+	anyTime
+	Lasting bool `json:"lasting,omitempty"` // it does not pass by itself, so that the run ends
+}
 
-func (MachineFailed) apply(s State, e Event) State { return s.machineFails(e) }
+func (f MachineFailed) apply(s State, e Event) State {
+	s = s.machineFails(e)
+	if f.Lasting {
+		s.Run.Faults = max(s.Run.Faults, machineFaults)
+	}
+	return s
+}
 
 func (s State) machineFails(e Event) State {
 	s.Run.Faults++
@@ -22,7 +31,7 @@ func (s State) machineFails(e Event) State {
 	if s.Gate == GateChecking {
 		s.Gate = GateUnknown
 	}
-	s.tip.looking, s.Moved.Restoring = false, false
+	s.tip.looking, s.Moved.Restoring, s.seeking.busy = false, false, false
 	return s
 }
 

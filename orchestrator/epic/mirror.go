@@ -43,7 +43,7 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 	case t.Epic:
 		return s.epicChange(t, now)
 	case t.State == Landed:
-		return closeChange(id, fmt.Sprintf("landed in %.12s", t.Commit)), t.Status != statusClosed && !s.Moved.Pending() && s.passes()
+		return closeChange(id, closedByLanding(t.Commit)), (t.Status != statusClosed || t.ClosedByAgent) && !s.Moved.Pending() && s.passes()
 	case t.State == Running, t.State == Queued, t.State == Validating:
 		if t.Status == statusBlocked && t.Written == statusBlocked || s.taking(t) && !now.Before(s.Cooldown) {
 			return openChange(id), true // a retried task, or one that is taken over; the claim follows

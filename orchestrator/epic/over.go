@@ -18,7 +18,7 @@ import (
 
 // quiet reports whether no work is under way or left to this run.
 func (s State) quiet(now *clock) bool {
-	return !s.working() && !s.workLeft(now) && !s.queueWaits()
+	return !s.working() && !s.workLeft(now) && !s.queueWaits() && !s.seeks()
 }
 
 // over reports whether the run has nothing more to do or to wait for.
@@ -37,7 +37,7 @@ func (s State) working() bool {
 
 // busy reports whether something is under way that will answer with an event: work, or an errand.
 func (s State) busy() bool {
-	return s.working() || s.tracker.busy || s.tip.looking || s.looking || s.answering != "" || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, removing)
+	return s.working() || s.tracker.busy || s.tip.looking || s.looking || s.seeking.busy || s.answering != "" || s.Moved.Restoring || slices.ContainsFunc(s.Tasks, removing)
 }
 
 // removing reports whether a worktree of t is being removed.

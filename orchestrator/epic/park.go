@@ -31,6 +31,8 @@ func (s State) mustPark(t *Task) (Code, string) {
 	switch {
 	case t.State == Queued && t.Deleted:
 		return TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
+	case t.State == Queued && t.Elsewhere:
+		return LandedElsewhere, t.Missing() + "; what was done here is kept"
 	case t.State == Queued && s.mustStop(t) != "":
 		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
 	case unseen && a.Failure == Question:

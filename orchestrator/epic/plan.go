@@ -17,7 +17,7 @@ type Plan struct {
 	Parallelism float64    `json:"parallelism"`        // work by the longest way: more agents than this are idle on average
 	Cycles      [][]string `json:"cycles,omitempty"`   // of ids that wait for each other
 	Problems    []string   `json:"problems,omitempty"` // a clause each
-	Stuck       bool       `json:"stuck"`              // something in it can never start by itself
+	Stuck       bool       `json:"stuck"`              // only a person can move it: nothing runs, waits to land or is ready
 }
 
 // Step is a task of a plan.
@@ -44,6 +44,8 @@ func PlanOf(s State, issues []tracker.Issue, now time.Time) Plan {
 		p.Parallelism = work / longest
 	}
 	p.addProblems(s, x, at(now))
+	promise := PromiseOf(s, now).Promise
+	p.Stuck = promise == LoopBlocked || promise == LoopError
 	return p
 }
 
@@ -52,7 +54,7 @@ func (s State) waves(now *clock) (waves [][]Step, tasks int) {
 	for {
 		var wave []*Task
 		for _, t := range s.Tasks {
-			if s.isReady(t, now) || len(waves) == 0 && t.Dispatchable() && !t.Deleted && s.underWay(t) {
+			if s.IsReady(t, now.now) || len(waves) == 0 && t.Dispatchable() && !t.Deleted && s.underWay(t) {
 				wave = append(wave, t)
 			}
 		}
@@ -128,11 +130,10 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 		p.Problems = append(p.Problems, "the epic has no tasks")
 	}
 	for _, cycle := range p.Cycles {
-		p.Stuck = true
 		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", DepCycle, cycle))
 	}
 	for _, t := range s.Tasks {
-		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) {
+		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) || t.Status == statusClosed && s.IsReady(t, now.now) {
 			continue
 		}
 		if t.State == Parked || t.State == Skipped {
@@ -140,16 +141,13 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 			if code == "" {
 				code = "SKIPPED"
 			}
-			p.Stuck = true
 			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s needs a person: %s", code, t.ID, t.Why))
 			continue
 		}
 		if why := s.trackerHold(t, now); why != "" {
-			p.Stuck = true
 			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s is %s", DepExternal, t.ID, why))
 		}
 		if o := ObstacleOf(s, t, now.now); o.Code == DepExternal && s.trackerHold(t, now) == "" {
-			p.Stuck = true
 			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s %s", o.Code, t.ID, o.Why))
 		}
 		if issue, _ := x.Issue(string(t.ID)); issue.Description == "" && issue.AcceptanceCriteria == "" {

@@ -49,6 +49,9 @@ func promiseOf(s State, c Counts) Outlook {
 		o.Promise = LoopBlocked
 		if o.Code == "" {
 			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
+			if n := len(s.Sought()); n > 0 {
+				o.Code, o.Reason = LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
+			}
 		}
 	}
 	return o
@@ -84,12 +87,16 @@ func stopped(s State, c Counts) Outlook {
 	case s.Run.Drain == RunActive:
 		o.Promise = LoopBlocked
 	case s.Moved.Pending():
-		o.Promise = LoopBlocked
-		if s.Run.Drain == "" {
+		o.Promise = LoopBlocked // whatever else has ended the run: no other can go on before it is settled
+		if s.Run.Drain != EpicMoved && s.Run.Drain != CheckedOut {
 			o.Code, o.Reason = EpicMoved, s.Moved.String()
 		}
 	case c.Total == 0 && s.vanished() > 0:
 		o = Outlook{LoopBlocked, TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())}
+	case c.Done == c.Total && c.Total > 0 && s.unjudged() && s.Run.Drain == BaseRed:
+		o.Promise = LoopBlocked
+	case c.Done == c.Total && c.Total > 0 && s.unjudged() && !s.tip.gone && !s.Ended():
+		o = Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the gate has yet to judge the epic branch as it is", c.Total)}
 	case c.Done == c.Total:
 		o = Outlook{LoopDone, "", fmt.Sprintf("all %d tasks closed", c.Total)}
 		if c.Total == 0 {

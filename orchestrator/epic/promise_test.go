@@ -60,3 +60,15 @@ func TestPromiseAfterRun(t *testing.T) {
 	s = after(t, s, Event{Fact: TrackerRead{}, At: noon.Add(2 * time.Minute)})
 	require.Equal(t, Outlook{LoopContinue, "", "0 of 1 tasks closed; 1 ready"}, PromiseOf(s, noon.Add(time.Hour)))
 }
+
+// TestAMovedBranchIsNamedAtALimitToo: no run goes on before it is settled, whatever the newest one ended for.
+func TestAMovedBranchIsNamedAtALimitToo(t *testing.T) {
+	t.Parallel()
+	for _, code := range []Code{"", RunIterations, Interrupted, EpicMoved} {
+		s := idle(t, open("e.1"))
+		s.Run.Drain, s.Run.DrainWhy = code, "why"
+		o := PromiseOf(s.WithBranch(TipMove{From: "a", To: "b", Lost: []TaskID{"e.1"}}), noon)
+		require.Equal(t, LoopBlocked, o.Promise, code)
+		require.Equal(t, EpicMoved, o.Code, code)
+	}
+}

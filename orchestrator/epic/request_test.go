@@ -63,8 +63,8 @@ func TestLandRequest(t *testing.T) {
 	lost := after(t, asked, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "gone"})
 	require.Equal(t, []string{"r-1"}, answered(lost))
 	require.Zero(t, lost.Task("e.1").Charged, "a session that is gone costs the task nothing")
-	require.Equal(t, 1, lost.Task("e.1").LostBy(anna).Number)
-	require.Zero(t, lost.Task("e.1").LostBy(bert).Number)
+	require.Equal(t, 1, lost.Task("e.1").LostBy(anna.Same).Number)
+	require.Zero(t, lost.Task("e.1").LostBy(bert.Same).Number)
 
 	require.ErrorIs(t, Check(idle(t, open("e.1")), land), ErrForbidden, "nobody works on it")
 	refused := after(t, idle(t, open("e.1")), Event{Fact: RequestRefused{Kind: "land_requested"}, Request: "r-2", Reason: "no"})
@@ -91,8 +91,8 @@ func TestNextRequest(t *testing.T) {
 	require.Empty(t, answered(s), "its worktree is not there yet")
 	s = after(t, s, Event{Fact: AttemptHanded{}, Task: "e.2", Attempt: 1})
 	require.Equal(t, []string{"r-1"}, answered(s))
-	require.True(t, s.Task("e.2").Last().HeldBy(bert))
-	require.False(t, s.Task("e.2").Last().HeldBy(anna))
+	require.True(t, s.Task("e.2").Last().HeldBy(bert.Same))
+	require.False(t, s.Task("e.2").Last().HeldBy(anna.Same))
 
 	none := after(t, handed(t), next)
 	require.Equal(t, []string{"r-1"}, answered(none), "nothing is ready")

@@ -123,7 +123,7 @@ func (f RunStarted) apply(s State, e Event) State {
 	}
 	s.Into = IntoState{Done: s.Into.Done, Branch: s.Into.Branch}
 	s.Cooldown, s.Cooled = time.Time{}, 0
-	s.tracker = trackerState{}
+	s.tracker, s.seeking = trackerState{}, seeking{}
 	s.answering, s.looking, s.looked = "", false, time.Time{}
 	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.isFor(NextRequested{}) }) // who asked a run that is gone asks anew
 	return s.forgetPhases()

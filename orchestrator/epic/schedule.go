@@ -77,6 +77,8 @@ func (s State) trackerHold(t *Task, now *clock) string {
 		return "in progress in the tracker, without an agent"
 	case t.Status == t.Written && t.Written == statusBlocked:
 		return "" // by us, and released since
+	case t.Elsewhere:
+		return t.elsewhere()
 	case t.Status != statusOpen:
 		return t.Status + " in the tracker"
 	case now.Before(t.DeferTill):
@@ -86,8 +88,10 @@ func (s State) trackerHold(t *Task, now *clock) string {
 }
 
 // IsReady reports whether nothing but a free place, a back-off or a limit keeps
-// an agent from the task.
-func (s State) IsReady(t *Task, now time.Time) bool { return s.isReady(t, at(now)) }
+// an agent from the task, or that orch has yet to open it in the tracker.
+func (s State) IsReady(t *Task, now time.Time) bool {
+	return s.isReady(t, at(now)) || t.State == Waiting && t.Dispatchable() && !t.Deleted && t.Status == statusClosed && t.ClosedByAgent && s.satisfied(t.Needs)
+}
 
 func (s State) isReady(t *Task, now *clock) bool {
 	return t.State == Waiting && t.Dispatchable() && s.trackerHold(t, now) == "" && s.satisfied(t.Needs)
@@ -233,7 +237,7 @@ func (s State) slots() int {
 // starts gives ready tasks to agents.
 func starts(s State, now *clock) (ds []Decision) {
 	if s.Run.Drain != "" || s.Run.Paused || !s.Run.Mode.starts() || s.tracker.read.IsZero() || s.tracker.failures >= maxTrackerFailures ||
-		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() {
+		now.Before(s.Cooldown) || s.Moved.Pending() || s.tip.gone || !s.epicOurs() || !s.passes() || s.seeks() || s.Run.Mode == ModeNext && s.AtLimit() {
 		return nil
 	}
 	free := min(s.slots(), s.iterationLimit()-s.Run.Iterations)

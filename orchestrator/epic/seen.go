@@ -53,11 +53,31 @@ func (s State) WithBranch(m TipMove) State {
 	return s
 }
 
+// WithElsewhere is s with what was found, and not found, of the work that other clones have landed. What a
+// run has not seen on the branch, its gate has not judged there.
+func (s State) WithElsewhere(events []Event, now time.Time) State {
+	for _, e := range events {
+		e.At = now
+		if _, found := e.Fact.(TaskFound); found {
+			s.Gate = GateUnknown
+		}
+		s = Apply(s, e)
+	}
+	return s
+}
+
 // Driven reports whether orch has ever driven the epic, or handed tasks of it out.
 func (s State) Driven() bool { return s.Run.Number > 0 || s.Run.Mode != "" }
 
 // AtLimit reports whether the newest run ended at a limit that was set: only a person has the epic go on.
-func (s State) AtLimit() bool { return !s.Run.Ended.IsZero() && atLimit(s.Run.Drain) }
+// A short command is no run, and goes by the one before it.
+func (s State) AtLimit() bool {
+	run := s.Run
+	if s.before != nil {
+		run = *s.before
+	}
+	return !run.Ended.IsZero() && atLimit(run.Drain)
+}
 
 // atLimit reports whether a run that ends for the code has reached a limit.
 func atLimit(c Code) bool {

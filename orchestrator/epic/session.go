@@ -2,6 +2,7 @@ package epic
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -21,7 +22,35 @@ type SessionHolder struct {
 	Born    uint64 `json:"born,omitempty"`                 // when that process began, as its machine counts
 	Here    string `json:"here,omitempty" text:"plain"`    // the machine, since it was started, that PID and Born are of
 	Name    string `json:"name,omitempty" text:"plain"`    // what a person knows it by where there is no Session
+	Below   string `json:"below,omitempty" text:"plain"`   // processes below PID that may be the client itself while they are there, the nearest first: PID.BORN each, with a space between
 }
+
+// Below names processes for a [SessionHolder].
+func Below(processes []Process) string {
+	var words []string
+	for _, p := range processes {
+		words = append(words, fmt.Sprintf("%d.%d", p.PID, p.Born))
+	}
+	return strings.Join(words, " ")
+}
+
+// Candidates are the processes one of which the session is, the nearest to the command first: the first
+// that has not ended counts.
+func (h SessionHolder) Candidates() (all []Process) {
+	for _, word := range strings.Fields(h.Below) {
+		p := Process{Here: h.Here}
+		if _, err := fmt.Sscanf(word, "%d.%d", &p.PID, &p.Born); err == nil {
+			all = append(all, p)
+		}
+	}
+	if h.PID != 0 {
+		all = append(all, Process{PID: h.PID, Born: h.Born, Here: h.Here})
+	}
+	return all
+}
+
+// IsSession reports whether the holder of an attempt is a session.
+type IsSession func(SessionHolder) bool
 
 // IsZero reports whether nothing is known of the session.
 func (h SessionHolder) IsZero() bool { return h == SessionHolder{} }
@@ -50,17 +79,17 @@ func (h SessionHolder) Same(o SessionHolder) bool {
 	return !h.IsZero() && h == o
 }
 
-// HeldBy reports whether the attempt is a session's that goes on, and that session is h, or
-// nothing is known of it.
-func (a Attempt) HeldBy(h SessionHolder) bool {
-	return a.InSession && a.Open() && (a.Holder.IsZero() || a.Holder.Same(h))
+// HeldBy reports whether the attempt is a session's that goes on, and it is this one, or nothing is
+// known of it.
+func (a Attempt) HeldBy(is IsSession) bool {
+	return a.InSession && a.Open() && (a.Holder.IsZero() || is(a.Holder))
 }
 
 // LostBy is the newest attempt at the task that was taken from the session since it was gone; its
 // Number is 0 where there is none, or the session has had another attempt since.
-func (t *Task) LostBy(h SessionHolder) Attempt {
+func (t *Task) LostBy(is IsSession) Attempt {
 	for i := len(t.Attempts) - 1; i >= 0; i-- {
-		if a := t.Attempts[i]; a.InSession && !a.Holder.IsZero() && a.Holder.Same(h) {
+		if a := t.Attempts[i]; a.InSession && !a.Holder.IsZero() && is(a.Holder) {
 			if a.Open() || a.Failure != Orphaned {
 				return Attempt{}
 			}

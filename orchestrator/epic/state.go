@@ -33,6 +33,7 @@ type State struct {
 	tip     tipState
 	merged  merged
 	tracker trackerState
+	seeking seeking
 	untaken int // requests that nobody has taken yet, and that are applied here
 
 	tookOver  bool      // the epic was taken from another clone, and not given back since

@@ -91,6 +91,9 @@ type Obstacle struct {
 // ObstacleOf looks for the root of what keeps a waiting task back. Its Code is
 // "" when only time, or work under way, does.
 func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
+	if t.Elsewhere {
+		return Obstacle{Code: LandedElsewhere, Why: t.Missing()}
+	}
 	if why := s.trackerHold(t, at(now)); why != "" {
 		return Obstacle{Code: DepExternal, Why: why}
 	}
@@ -110,7 +113,7 @@ func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 			case b.External:
 				o.Code, o.Why = DepExternal, fmt.Sprintf("waits for %s, outside the epic", id)
 				return true
-			case b.State == Parked || b.State == Skipped:
+			case b.State == Parked || b.State == Skipped || b.Elsewhere:
 				o.Code, o.Why = DepFailed, fmt.Sprintf("waits for %s, which needs you", id)
 				return true
 			}

@@ -225,6 +225,11 @@ func TestPlanGoesByTheState(t *testing.T) {
 	require.Equal(t, 0, p.Done)
 	require.Len(t, p.Waves, 2)
 	require.Equal(t, TaskID("e.1"), p.Waves[0][0].ID)
-	require.True(t, p.Stuck)
+	require.False(t, p.Stuck, "e.1 is under way")
 	require.Equal(t, []string{"[QUESTION] e.3 needs a person: which?"}, p.Problems)
+
+	s = after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: TaskParked{}, Task: "e.1", Code: Question, Reason: "which?"})
+	require.False(t, PlanOf(s, issues, noon).Stuck, "e.2 is ready")
+	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.2", Code: Question, Reason: "which?"})
+	require.True(t, PlanOf(s, issues, noon).Stuck)
 }

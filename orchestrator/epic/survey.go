@@ -160,13 +160,17 @@ func (t *Task) reconcile(was Node, actor string, at time.Time) {
 	open := t.Status == statusOpen
 	told := t.Written
 	t.Written = ""
-	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == "" // the tracker named the closer later
-	t.ClosedByAgent = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && t.closedByAgent(actor)
+	again := t.ClosedByAgent && t.Status == was.Status && t.ClosedBy == was.ClosedBy && t.LandedIn == was.LandedIn // no news of the close
+	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == ""            // the tracker named the closer later
+	t.ClosedByAgent = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && (again || t.closedByAgent(actor))
+	t.Elsewhere = t.State != Landed && !t.ClosedByAgent && t.SkipStatus != giveClosed && t.closedElsewhere(actor)
 	switch {
-	case t.State == Skipped && t.ClosedByAgent:
+	case t.State == Skipped && (t.ClosedByAgent || t.Elsewhere && t.SkipStatus == ""):
 		t.resetForRetry(at) // no person closed it after all
 	case t.State == Waiting || t.State == Parked && t.closed():
 		t.abandon(at)
+	case t.State == Parked && t.Code == LandedElsewhere && t.Status != statusClosed:
+		t.resetForRetry(at) // reopened
 	case t.State == Skipped && open && was.Status != statusOpen:
 		t.resetForRetry(at)
 	case t.State == Landed && open && told == statusClosed,
@@ -184,6 +188,5 @@ func (t *Task) closedByAgent(actor string) bool {
 		began, ended := a.Started.Add(-tracker.ClosedWithin), a.Ended.Add(tracker.ClosedWithin)
 		return (t.ClosedBy == "" || a.InSession) && (a.Open() || t.ClosedAt.After(began) && !t.ClosedAt.After(ended))
 	})
-	otherClone := strings.Contains(t.ClosedBy, ":") && t.ClosedBy != actor
-	return during || strings.HasPrefix(t.ClosedBy, ActorPrefix) && !otherClone
+	return !isClone(t.ClosedBy, actor) && (during || strings.HasPrefix(t.ClosedBy, ActorPrefix))
 }

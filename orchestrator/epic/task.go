@@ -48,6 +48,8 @@ type Node struct {
 	DeferTill    time.Time  `json:"defer_until,omitzero"`             // not ready before
 	ClosedAt     time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
 	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
+	LandedIn     Commit     `json:"landed_in,omitempty"`              // the commit that an orch has closed it for, shortened; "" for none
+	Waived       bool       `json:"waived,omitempty"`                 // an orch has closed it, without its work, because a person said so
 	Needs        [][]TaskID `json:"needs,omitempty"`                  // one of each row must be done first; inherited rows included
 }
 
@@ -70,6 +72,7 @@ type Task struct {
 	Deleted       bool      `json:"deleted,omitempty"`   // no longer in the tracker
 	Limit         int       `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
 	ClosedByAgent bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
+	Elsewhere     bool      `json:"elsewhere,omitempty"` // closed in the tracker by the orch of another clone, and its work was not found here
 	Hints         []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
 	SkipStatus    string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
 }
@@ -89,7 +92,7 @@ func (t *Task) Done() bool {
 }
 
 // closed reports whether the tracker says so and it is believed.
-func (t *Task) closed() bool { return t.Status == statusClosed && !t.ClosedByAgent }
+func (t *Task) closed() bool { return t.Status == statusClosed && !t.ClosedByAgent && !t.Elsewhere }
 
 // Dispatchable reports whether the issue is one that agents are given at all.
 func (t *Task) Dispatchable() bool { return !t.Epic && !t.External && !t.NotForAgents }
@@ -135,7 +138,7 @@ func (f TaskFound) apply(s State, e Event) State {
 		if t.Last().Open() {
 			t.last().close(e.At)
 		}
-		t.Commit, t.Code, t.Why = f.Commit, "", ""
+		t.Commit, t.Code, t.Why, t.Elsewhere = f.Commit, "", "", false
 		t.move(Landed, e.At)
 	})
 }
@@ -175,6 +178,9 @@ func (TaskRetried) check(s State, e Event) error {
 
 func (f TaskRetried) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
+		if t.Elsewhere { // it is done again here
+			t.Elsewhere, t.ClosedByAgent = false, true
+		}
 		t.resetForRetry(e.At)
 		if f.Hint != "" {
 			t.Hints = append(slices.Clone(t.Hints), f.Hint)
@@ -192,6 +198,7 @@ func (TaskSkipped) check(s State, e Event) error { return checkMovable(s, e) }
 func (f TaskSkipped) apply(s State, e Event) State {
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
 		t.SkipStatus, t.Code, t.Why = f.Status, "", e.Reason
+		t.Elsewhere = t.Elsewhere && f.Status != giveClosed
 		t.move(Skipped, e.At)
 	})
 }

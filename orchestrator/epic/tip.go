@@ -31,6 +31,14 @@ func Current(s State, e Event) Event {
 	if f, ended := e.Fact.(AgentEnded); ended {
 		return currentEnd(s, e, f)
 	}
+	switch e.Fact.(type) {
+	case TaskFound:
+		return currentSeek(s, e)
+	case TaskParked:
+		if e.Code == LandedElsewhere {
+			return currentSeek(s, e)
+		}
+	}
 	f, moved := e.Fact.(BranchMoved)
 	if !moved {
 		return e

@@ -52,6 +52,7 @@ func nodeOf(x *tracker.Index, issue tracker.Issue) Node {
 	}
 	if issue.ClosedAt != nil {
 		n.ClosedAt, n.ClosedBy = issue.ClosedAt.UTC(), issue.ClosedBy
+		n.LandedIn, n.Waived = landingIn(issue.CloseReason), strings.HasPrefix(issue.CloseReason, waived)
 	}
 	if issue.DeferUntil != nil {
 		n.DeferTill = issue.DeferUntil.UTC()
@@ -91,7 +92,7 @@ func Diff(s State, x *tracker.Index, took time.Duration) TrackerRead {
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
 		t := s.Task(n.ID)
-		named := t != nil && t.State != Landed && t.Status == statusClosed && t.ClosedBy == "" && n.ClosedBy != "" // a tracker may tell so later
+		named := t != nil && t.State != Landed && t.Status == statusClosed && (t.ClosedBy == "" || t.Elsewhere) && n.ClosedBy != t.ClosedBy && n.ClosedBy != "" // a tracker may tell so later
 		if t == nil || t.Deleted || named || !sameNode(t.Node, n) {
 			r.Nodes = append(r.Nodes, n)
 		}

@@ -46,10 +46,15 @@ func (e *HeldError) Error() string {
 type FencedError struct {
 	Epic epic.TaskID // that it held
 	Why  string      // in a clause
+	Was  string      // the folder that was moved, with the epic's in it or being it; "" for none that was found
+	Is   string      // where that is now
 }
 
 // Error says what was taken.
 func (e *FencedError) Error() string {
+	if e.Was != "" {
+		return fmt.Sprintf("epic %s was taken away from this run: %s; %s was moved to %s", e.Epic, e.Why, e.Was, e.Is)
+	}
 	return fmt.Sprintf("epic %s was taken away from this run: %s", e.Epic, e.Why)
 }
 
@@ -139,13 +144,37 @@ func (l *Lock) Check() error {
 	there, err := os.Lstat(l.file.Path())
 	switch {
 	case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR):
-		return &FencedError{Epic: l.epic, Why: l.file.Path() + " was removed"}
+		return l.fenced("was removed", mine)
 	case err != nil:
 		return fmt.Errorf("looking at the epic's lock: %w", err)
 	case !os.SameFile(mine, there):
-		return &FencedError{Epic: l.epic, Why: l.file.Path() + " was replaced"}
+		return l.fenced("was replaced", mine)
 	}
 	return nil
+}
+
+// fenced is the error for a lock that is not the file of its name any more. Where a folder above it was moved, and is
+// still beside its old name, it says so.
+func (l *Lock) fenced(what string, mine os.FileInfo) error {
+	e := &FencedError{Epic: l.epic, Why: l.file.Path() + " " + what}
+	dir, rest := filepath.Split(l.file.Path())
+	dir = filepath.Clean(dir)
+	for range 3 { // the epic's folder, the one of all epics, and orch's
+		parent := filepath.Dir(dir)
+		entries, err := os.ReadDir(parent)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		for _, entry := range entries {
+			is := filepath.Join(parent, entry.Name())
+			if there, err := os.Lstat(filepath.Join(is, rest)); err == nil && is != dir && os.SameFile(mine, there) {
+				e.Was, e.Is = dir, is
+				return e
+			}
+		}
+		dir, rest = parent, filepath.Join(filepath.Base(dir), rest)
+	}
+	return e
 }
 
 const holderFile = "holder.json"

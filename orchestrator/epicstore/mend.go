@@ -40,3 +40,14 @@ func Mend(ctx context.Context, dir string, belongs func(epic.TaskID) bool, now f
 		return len(records)
 	}, now, dry)
 }
+
+// SetAside takes what is left of a lost journal away, as [journal.SetAside] does. It fails with *HeldError while
+// another process holds the epic.
+func SetAside(ctx context.Context, dir string, now func() time.Time) (m journal.Mended, err error) {
+	l, err := Acquire(ctx, dir, epic.TaskID(filepath.Base(dir)), Waiting{})
+	if err != nil {
+		return m, err
+	}
+	defer func() { err = errors.Join(err, l.Unlock()) }()
+	return journal.SetAside(dir, now)
+}

@@ -19,7 +19,7 @@ func TestAnEventOfANewerOrchStays(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "e")
 	j, _, err := journal.Open(dir, time.Now)
 	require.NoError(t, err)
-	_, err = j.Append(json.RawMessage(`{"v":4,"kind":"run_started"}`))
+	_, err = j.AppendAll(json.RawMessage(`{"v":4,"kind":"run_started"}`))
 	require.NoError(t, err)
 	require.NoError(t, j.Close())
 	rec, err := journal.Read(dir)

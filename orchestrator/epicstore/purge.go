@@ -73,55 +73,80 @@ func (p Purge) Do(ctx context.Context) (done Purged, err error) {
 	if s, err = ReplayIn(p.Dir, rec.Records); err != nil {
 		return done, err
 	}
+	hashes, inline, err := p.texts(rec.Records)
+	if err != nil {
+		return done, err
+	}
 	root, err := os.OpenRoot(p.Dir)
 	if err != nil {
 		return done, fmt.Errorf("forgetting: %w", err)
 	}
 	defer root.Close()
-	remove := func(path string, count *int) {
-		n, there := sizeOf(root, path)
-		if !there {
-			return
-		}
-		*count++
-		done.Bytes += n
-		if !p.DryRun {
-			err = errors.Join(err, root.RemoveAll(path))
-		}
-	}
-	hashes, inline, err := p.texts(rec.Records)
-	if err != nil {
-		return done, err
-	}
-	done.Inline = inline
+	r := remover{Purge: p, root: root, done: Purged{Inline: inline}}
 	for _, hash := range hashes {
-		remove(filepath.Join(textFolder, filepath.Base(hash)), &done.Texts)
+		r.remove(filepath.Join(textFolder, filepath.Base(hash)), &r.done.Texts)
 	}
 	for _, t := range s.Tasks {
-		for _, a := range t.Attempts {
-			switch {
-			case p.Task != "" && t.ID != p.Task || !p.Before.IsZero() && !a.Ended.Before(p.Before) && !a.Ended.IsZero():
-			case a.Open():
-				if p.Before.IsZero() || a.Started.Before(p.Before) {
-					done.Open++
-				}
-			default:
-				remove(filepath.Join("attempts", slug.Of(string(t.ID)), strconv.Itoa(a.Number)), &done.Attempts)
+		r.removeAttempts(t)
+	}
+	r.removeOthers()
+	return r.done, r.err
+}
+
+// remover forgets what is in files.
+type remover struct {
+	Purge
+
+	root *os.Root // the epic's folder
+	done Purged
+	err  error // of all removals
+}
+
+// remove removes a file or folder, where it is there, and counts it.
+func (r *remover) remove(path string, count *int) {
+	n, there := sizeOf(r.root, path)
+	if !there {
+		return
+	}
+	*count++
+	r.done.Bytes += n
+	if !r.DryRun {
+		r.err = errors.Join(r.err, r.root.RemoveAll(path))
+	}
+}
+
+// removeAttempts removes what there is of the attempts at a task that are meant and have ended.
+func (r *remover) removeAttempts(t *epic.Task) {
+	if r.Task != "" && t.ID != r.Task {
+		return
+	}
+	for _, a := range t.Attempts {
+		switch {
+		case a.Open():
+			if r.Before.IsZero() || a.Started.Before(r.Before) {
+				r.done.Open++
 			}
+		case r.Before.IsZero() || a.Ended.IsZero() || a.Ended.Before(r.Before):
+			r.remove(filepath.Join("attempts", slug.Of(string(t.ID)), strconv.Itoa(a.Number)), &r.done.Attempts)
 		}
 	}
-	if done.Texts+done.Attempts > 0 || p.Before.IsZero() {
-		for _, path := range []string{"snapshot", "outcome.json", "driver.log"} { // which the next run writes again
-			remove(path, &done.Others)
+}
+
+// removeOthers removes what quotes such texts: what the next run writes again, and ends of journals
+// that were cut off.
+func (r *remover) removeOthers() {
+	if r.done.Texts+r.done.Attempts > 0 || r.Before.IsZero() {
+		for _, path := range []string{"snapshot", "outcome.json", "driver.log"} {
+			r.remove(path, &r.done.Others)
 		}
 	}
-	torn, globErr := fs.Glob(root.FS(), "journal.torn-*")
+	torn, err := fs.Glob(r.root.FS(), "journal.torn-*")
+	r.err = errors.Join(r.err, err)
 	for _, path := range torn {
-		if info, err := root.Lstat(path); err == nil && (p.Before.IsZero() || info.ModTime().Before(p.Before)) {
-			remove(path, &done.Others)
+		if info, err := r.root.Lstat(path); err == nil && (r.Before.IsZero() || info.ModTime().Before(r.Before)) {
+			r.remove(path, &r.done.Others)
 		}
 	}
-	return done, errors.Join(err, globErr)
 }
 
 // texts lists the hashes of the texts that are to be forgotten and that nothing else names,

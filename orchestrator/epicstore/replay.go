@@ -37,13 +37,19 @@ func Replay(records []journal.Record) (epic.State, error) { return ReplayIn("", 
 // ReplayIn folds the records of the journal in an epic's folder into a state. It fails with a
 // [*ReplayError] when they do not belong together; the state is then that before the record.
 func ReplayIn(dir string, records []journal.Record) (epic.State, error) {
+	return ReplayEach(dir, records, func(epic.Event) {})
+}
+
+// ReplayEach is ReplayIn, and calls each for every event as it is applied.
+func ReplayEach(dir string, records []journal.Record, each func(epic.Event)) (epic.State, error) {
 	s := epic.NewState()
 	for _, r := range records {
-		next, _, err := ReplayOn(dir, s, r)
+		next, e, err := ReplayOn(dir, s, r)
 		if err != nil {
 			return s, err
 		}
 		s = next
+		each(e)
 	}
 	return s, nil
 }

@@ -3,6 +3,7 @@ package fault
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -40,10 +41,66 @@ func ClosedObjects(objects string) error {
 		}
 	}
 	for _, dir := range dirs {
-		err := unix.Access(dir, unix.W_OK|unix.X_OK)
-		if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
-			return &ClosedError{Path: dir, Err: err}
+		if err := closed(dir); err != nil {
+			return err
 		}
 	}
 	return nil
+}
+
+// closed fails with a [*ClosedError] where a folder cannot be written to. What is no folder is not closed.
+func closed(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil
+	}
+	err := unix.Access(dir, unix.W_OK|unix.X_OK)
+	if errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.EROFS) {
+		return &ClosedError{Path: dir, Err: err}
+	}
+	return nil
+}
+
+// Closed fails with a [*ClosedError] where nothing can be made in one of the folders; where there is none yet, in the
+// folder that it would be made in. What cannot be asked is not closed.
+func Closed(dirs ...string) error {
+	for _, dir := range dirs {
+		for !isThere(dir) && dir != filepath.Dir(dir) {
+			dir = filepath.Dir(dir)
+		}
+		if err := closed(dir); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// maxFolders bounds how many folders ClosedBelow looks at below each that it is given.
+const maxFolders = 2000
+
+// ClosedBelow is Closed for the folders and all below them. No link is followed.
+func ClosedBelow(dirs ...string) error {
+	for _, dir := range dirs {
+		if err := Closed(dir); err != nil {
+			return err
+		}
+		left := maxFolders
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if left--; left < 0 {
+				return fs.SkipAll
+			}
+			if d != nil && d.IsDir() {
+				return closed(path)
+			}
+			return nil // it is gone, or no folder
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isThere(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

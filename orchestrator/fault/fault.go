@@ -106,9 +106,9 @@ const (
 	leastFiles = 16
 )
 
-// DiskFull reports whether the file system that holds dir, or would hold it, has no room left, and
+// diskFull reports whether the file system that holds dir, or would hold it, has no room left, and
 // says so in a clause. One that cannot be asked has.
-func DiskFull(dir string) (why string, ok bool) {
+func diskFull(dir string) (why string, ok bool) {
 	var s unix.Statfs_t
 	for err := unix.Statfs(dir, &s); err != nil; err = unix.Statfs(dir, &s) {
 		up := filepath.Dir(dir)
@@ -136,7 +136,7 @@ func NoRoom(env []string, dirs ...string) (why string, ok bool) {
 		}
 	}
 	for _, dir := range dirs {
-		if why, ok := DiskFull(dir); ok {
+		if why, ok := diskFull(dir); ok {
 			return why, true
 		}
 	}

@@ -157,6 +157,7 @@ func fixedSettings() [][2]string {
 		{"core.hooksPath", "/dev/null"},
 		{"core.fsmonitor", "false"},
 		{"core.fsync", "committed,reference"},
+		{"core.safecrlf", "false"},            // which has git refuse files that an agent has written
 		{"core.commitGraph", "false"},         // a file that says what commits are, beside them
 		{"core.filesRefLockTimeout", "10000"}, // ms that a lock of someone else is waited for
 		{"core.packedRefsTimeout", "10000"},

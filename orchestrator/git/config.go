@@ -64,7 +64,7 @@ func lastValue(all []setting, key string) string {
 // how files are written. None of them names a program.
 func contentKeys() map[string][]string {
 	return map[string][]string{
-		"core": {"autocrlf", "eol", "safecrlf", "filemode", "symlinks", "ignorecase", "precomposeunicode", "protecthfs", "protectntfs",
+		"core": {"autocrlf", "eol", "filemode", "symlinks", "ignorecase", "precomposeunicode", "protecthfs", "protectntfs",
 			"trustctime", "checkstat", "bigfilethreshold", "compression", "loosecompression", "sharedrepository", "logallrefupdates",
 			"createobject", "checkroundtripencoding", "longpaths", "preloadindex", "packedgitlimit", "packedgitwindowsize", "deltabasecachelimit"},
 		"user": {"name", "email", "useconfigonly"}, "author": {"name", "email"}, "committer": {"name", "email"},

@@ -45,11 +45,13 @@ func FuzzParseMerge(f *testing.F) {
 	})
 }
 
-func FuzzParseNumstat(f *testing.F) {
+func FuzzParseChanges(f *testing.F) {
+	f.Add(":100644 000000 aa 00 D\x00a b\x00:000000 120000 00 bb A\x00c\nd\x001\t2\ta b\x00-\t-\tc\nd\x00")
+	f.Add(":100644 000000 aa 00 D\x00")
 	f.Add("1\t2\tpath\x00-\t-\tbinary\tname\x00")
 	f.Add("\x00")
 	f.Fuzz(func(t *testing.T, out string) {
-		changes, err := parseNumstat(out)
+		changes, err := parseChanges(out)
 		if err != nil {
 			return
 		}

@@ -136,7 +136,7 @@ func TestNothingPlantedCounts(t *testing.T) {
 			require.Len(t, refs, 1)
 			changes, err := r.ChangedFiles(ctx, first, merged)
 			require.NoError(t, err)
-			require.Equal(t, []git.FileChange{{Path: "a", Added: 1, Deleted: 1}, {Path: "b", Added: 1, Deleted: 1}, {Path: "ours", Added: 1}}, changes)
+			require.Equal(t, []git.FileChange{{Path: "a", Added: 1, Deleted: 1}, {Path: "b", Added: 1, Deleted: 1}, {Path: "ours", Added: 1}}, counted(changes))
 			blob, err := r.WriteBlob(ctx, []byte("x\n"))
 			require.NoError(t, err)
 			require.Equal(t, git.Commit("587be6b4c3f93f93c489c0111bba5596147a26cb"), blob)

@@ -1,6 +1,10 @@
 package git_test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -57,12 +61,63 @@ func TestChangedFiles(t *testing.T) {
 	require.Equal(t, []git.FileChange{
 		{Path: "binary"}, {Path: "gone", Deleted: 2}, {Path: "grown", Added: 2}, {Path: "mode"},
 		{Path: "moved", Deleted: 3}, {Path: "moved to", Added: 3}, {Path: "tab\tand\nnewline \"quoted\"", Added: 1},
-	}, changes)
+	}, counted(changes))
+	var raw strings.Builder
+	for _, c := range changes {
+		fmt.Fprintf(&raw, ":%s %s %s %s %s\x00", c.OldMode, c.NewMode, c.Old, c.New, c.Path)
+	}
+	want := regexp.MustCompile(` [ADMT]\x00`).ReplaceAllString(w.Git("diff-tree", "-r", "-z", "--no-abbrev", "--no-renames", string(one), string(two)), " ")
+	require.Equal(t, want, raw.String())
 	changes, err = w.Open().ChangedFiles(t.Context(), two, two)
 	require.NoError(t, err)
 	require.Empty(t, changes)
 	_, err = w.Open().ChangedFiles(t.Context(), "", two)
 	require.Error(t, err)
+}
+
+// counted leaves of the changes how many lines came and went.
+func counted(changes []git.FileChange) (only []git.FileChange) {
+	for _, c := range changes {
+		only = append(only, git.FileChange{Path: c.Path, Added: c.Added, Deleted: c.Deleted})
+	}
+	return only
+}
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	packed := w.Commit("a", "1\n")
+	w.Git("gc", "-q")
+	loose, damaged := w.Commit("a", "2\n"), w.Commit("a", "3\n")
+	blob := git.Commit(w.Git("rev-parse", string(loose)+":a"))
+	object := filepath.Join(w.Dir, ".git", "objects", string(damaged[:2]), string(damaged[2:]))
+	require.NoError(t, os.Chmod(object, 0o600))
+	require.NoError(t, os.WriteFile(object, nil, 0o600))
+	gone := git.Commit(strings.Repeat("1", 40))
+	readable, err := w.Open().Readable(t.Context(), []git.Commit{packed, loose, damaged, blob, gone, ""})
+	require.NoError(t, err)
+	require.Equal(t, map[git.Commit]bool{packed: true, loose: true}, readable)
+	readable, err = w.Open().Readable(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, readable)
+}
+
+// A commit whose file holds another's content is not believed.
+func TestIsAncestorBelievesNoForgery(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one, two := w.Commit("a", "1\n"), w.Commit("a", "2\n")
+	w.Git("checkout", "-q", "--orphan", "other")
+	other := w.Commit("b", "1\n")
+	file := func(c git.Commit) string {
+		return filepath.Join(w.Dir, ".git", "objects", string(c[:2]), string(c[2:]))
+	}
+	forged, err := os.ReadFile(file(two)) // whose parent is one
+	require.NoError(t, err)
+	require.NoError(t, os.Chmod(file(other), 0o600))
+	require.NoError(t, os.WriteFile(file(other), forged, 0o600))
+	has, _ := w.Open().IsAncestor(t.Context(), one, other)
+	require.False(t, has)
 }
 
 func TestWriteBlobKeepsBytes(t *testing.T) {

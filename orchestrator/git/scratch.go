@@ -72,26 +72,34 @@ func (r *Repo) Abandoned(now time.Time) (paths []string, err error) {
 	return paths, nil
 }
 
-// Sweep removes what Abandoned lists, and says what it has removed. It fails when that cannot be
-// listed, or some of it not be removed.
-func (r *Repo) Sweep(now time.Time) (removed []string, err error) {
+// Unremoved is a scratch directory that could not be removed.
+type Unremoved struct {
+	// Path is the directory.
+	Path string
+	// Err says why it is still there.
+	Err error
+}
+
+// Sweep removes what Abandoned lists, and says what it has removed, and what it could not: that is tried again by the
+// next call. It fails when the directories cannot be listed.
+func (r *Repo) Sweep(now time.Time) (removed []string, left []Unremoved, err error) {
 	paths, err := r.Abandoned(now)
 	if err != nil || len(paths) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	files, err := private.Open(r.commonDir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer files.Close()
 	for _, path := range paths {
-		if rmErr := files.RemoveAll(path); rmErr != nil {
-			err = errors.Join(err, rmErr)
+		if err := files.RemoveAll(path); err != nil {
+			left = append(left, Unremoved{path, err})
 			continue
 		}
 		removed = append(removed, path)
 	}
-	return removed, err
+	return removed, left, nil
 }
 
 // ownerAlive reports whether the process that a name refers to still runs.

@@ -17,6 +17,13 @@ type Client struct {
 	Tools []string
 	// Toolless is the mode in which a list of tools would deny all others; "" for none.
 	Toolless string
+	// Files are the files, and folders, below the root of a repository by which it runs programs,
+	// or lets its model run them unasked.
+	Files []string
+	// Protect are globs of what settles how it works, and no task may change by itself.
+	Protect []string
+	// Resumes says that it can go on with a conversation whose [Outcome.Session] it told.
+	Resumes bool
 	// New is the adapter.
 	New func(Options) Harness
 }

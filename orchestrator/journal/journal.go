@@ -136,19 +136,10 @@ func (j *Journal) writeHeader() error {
 	return nil
 }
 
-// Append writes one event down, as JSON, and returns when it is safe on disk. It fails
-// when the event has no JSON, which changes nothing; and with [ErrBroken] when a write or
+// AppendAll writes events down, as JSON, with one write and one fsync, and returns when they are
+// safe on disk. After a crash in the middle, the first few of them may be there. It fails when an
+// event has no JSON, which changes nothing; with [ErrFenced]; and with [ErrBroken] when a write or
 // an fsync fails now or has failed before.
-func (j *Journal) Append(event any) (Record, error) {
-	recs, err := j.AppendAll(event)
-	if err != nil {
-		return Record{}, err
-	}
-	return recs[0], nil
-}
-
-// AppendAll is Append for several events with one write and one fsync. After a crash in
-// the middle, the first few of them may be there. It fails as Append does, and with [ErrFenced].
 func (j *Journal) AppendAll(events ...any) ([]Record, error) {
 	if j.broken != nil {
 		return nil, j.broken

@@ -38,6 +38,27 @@ func Mend(dir string, makesSense func([]Record) int, now func() time.Time, dry b
 	return m.Mended, err
 }
 
+// SetAside takes away what is left of the journal in dir, which holds no record, so that a new one can be
+// begun. It is kept as [Mend] keeps one; where there is none, an empty file of that kind says
+// that its loss is known. The caller makes sure that no process has the journal open. It fails with
+// an error where there is a record, and when the file system does.
+func SetAside(dir string, now func() time.Time) (Mended, error) {
+	m := mending{path: filepath.Join(dir, File), dir: dir, now: now}
+	if Begun(dir) {
+		return m.Mended, fmt.Errorf("setting the journal aside: it holds a record")
+	}
+	_, err := os.Lstat(m.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = m.mark()
+	} else if err == nil {
+		err = m.aside("nothing is left of what it held")
+	}
+	if err != nil {
+		err = fmt.Errorf("setting the journal aside: %w", err)
+	}
+	return m.Mended, err
+}
+
 // Held reports whether some process has the journal in dir open for append.
 func Held(dir string) bool {
 	f, err := openPlain(filepath.Join(dir, File), os.O_RDONLY)
@@ -178,6 +199,17 @@ func (m *mending) aside(why string) error {
 	}
 	m.Kept = kept
 	return errors.Join(os.Rename(m.path, kept), syncDir(m.dir))
+}
+
+// mark leaves an empty file in place of a journal that is gone.
+func (m *mending) mark() error {
+	kept, err := m.stamp()
+	if err != nil {
+		return err
+	}
+	m.did("it is gone, which %s notes, and the next run goes by what git and the tracker know", filepath.Base(kept))
+	m.Kept = kept
+	return errors.Join(writeNew(kept, nil), syncDir(m.dir))
 }
 
 // replace keeps the journal as it is, and only then puts its sound part in its place.

@@ -67,9 +67,6 @@ func (r *Reader) Read(fn func(Record) error) error {
 	return withFile(r.path, err)
 }
 
-// Last is the number of the last record that was read; 0 before the first.
-func (r *Reader) Last() int64 { return r.chain.seq }
-
 func (r *Reader) rewind() { *r = Reader{path: r.path} }
 
 // otherHead reports whether the file has another header than the one that was read. A file system

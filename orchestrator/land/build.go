@@ -91,3 +91,29 @@ func (m Message) text() string {
 
 // key is the value of the Orch-Attempt trailer.
 func (m Message) key() string { return fmt.Sprintf("%s/%d", url.PathEscape(m.Task), m.Attempt) }
+
+// Join gives a commit that has the work of both tip and other: one of them, where it has the other
+// among its ancestors, else their merge, whose author is other's. It moves no reference. It fails with
+// a [*ConflictError], or as git does.
+func Join(ctx context.Context, repo *git.Repo, tip, other git.Commit, subject string) (git.Commit, error) {
+	if done, err := repo.IsAncestor(ctx, other, tip); err != nil || done {
+		return tip, err
+	}
+	if forward, err := repo.IsAncestor(ctx, tip, other); err != nil || forward {
+		return other, err
+	}
+	merged, err := repo.Merge(ctx, tip, other)
+	if err != nil {
+		return "", err
+	}
+	if !merged.Clean() {
+		return "", &ConflictError{Files: merged.Files, Messages: merged.Messages}
+	}
+	author, err := authorOf(ctx, repo, other)
+	if err != nil {
+		return "", err
+	}
+	res, err := repo.Do(ctx, git.Call{Env: author, Stdin: []byte(text.OneLine(subject) + "\n"),
+		Args: []string{"commit-tree", "-p", string(tip), "-p", string(other), "-F", "-", merged.Tree}})
+	return git.Commit(strings.TrimSuffix(string(res.Stdout), "\n")), err
+}

@@ -54,6 +54,14 @@ type Lander struct {
 	Options
 	verify  sync.Mutex // the one worktree that the gate runs in
 	guarded protection
+	differs difference
+}
+
+// difference is the last that git was asked for.
+type difference struct {
+	mu       sync.Mutex
+	from, to git.Commit
+	files    []git.FileChange
 }
 
 // NewLander checks nothing and makes nothing.
@@ -173,7 +181,7 @@ func (l *Lander) starvedBy(v validation.Verdict, err error) (why string, ok bool
 
 // measure says how much changes between two commits, and lists the files.
 func (l *Lander) measure(ctx context.Context, from, to git.Commit) (size Size, files []string) {
-	changes, err := l.Repo.ChangedFiles(ctx, from, to)
+	changes, err := l.difference(ctx, from, to)
 	if err != nil {
 		return size, nil // a figure for people; nothing rests on it
 	}
@@ -183,6 +191,21 @@ func (l *Lander) measure(ctx context.Context, from, to git.Commit) (size Size, f
 	}
 	size.Files = len(files)
 	return size, files
+}
+
+// difference is what changes between two commits. It is asked for as a candidate is built, judged and landed, and git
+// is asked once.
+func (l *Lander) difference(ctx context.Context, from, to git.Commit) ([]git.FileChange, error) {
+	l.differs.mu.Lock()
+	defer l.differs.mu.Unlock()
+	if d := &l.differs; d.from == from && d.to == to {
+		return d.files, nil
+	}
+	files, err := l.Repo.ChangedFiles(ctx, from, to)
+	if err == nil {
+		l.differs.from, l.differs.to, l.differs.files = from, to, files
+	}
+	return files, err
 }
 
 // keepVerdict writes the gate's output beside each attempt's log, for people;

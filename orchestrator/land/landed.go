@@ -2,6 +2,7 @@ package land
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"strings"
 
@@ -13,18 +14,6 @@ const (
 	trailerTask    = "Orch-Task"
 	trailerAttempt = "Orch-Attempt"
 )
-
-// Landed finds the commit on branch, after base, that landed the epic's attempt that m
-// names; an empty base means the whole history. It fails as git does.
-func Landed(ctx context.Context, repo *git.Repo, branch string, base git.Commit, m Message) (git.Commit, bool, error) {
-	all, err := listLandings(ctx, repo, branch, base)
-	for _, l := range all {
-		if l.epic == url.PathEscape(m.Epic) && l.attempt == m.key() {
-			return l.commit, true, nil
-		}
-	}
-	return "", false, err
-}
 
 // LandedAll maps "<task>/<attempt>", with the task's id as the tracker has it, to the
 // commit on branch, after base, that landed it; an empty base means the whole history. It
@@ -63,8 +52,8 @@ func Genuine(ctx context.Context, repo *git.Repo, c git.Commit) (bool, error) {
 
 // landing is a commit that carries the trailers.
 type landing struct {
-	commit        git.Commit
-	epic, attempt string
+	commit  git.Commit
+	attempt string // "<task>/<attempt>", the task's id escaped
 }
 
 // listLandings reads the first parents from branch back to base, newest first.
@@ -73,9 +62,8 @@ func listLandings(ctx context.Context, repo *git.Repo, branch string, base git.C
 	if base != "" {
 		span = string(base) + ".." + branch
 	}
-	trailer := func(key string) string { return "%(trailers:key=" + key + ",valueonly,separator=%x2C)" }
 	out, err := repo.Out(ctx, "log", "-z", "--first-parent", "--no-show-signature",
-		"--format=%H%n"+trailer(trailerEpic)+"%n"+trailer(trailerAttempt), "--end-of-options", span)
+		"--format=%H%n"+trailerFormat(trailerEpic)+"%n"+trailerFormat(trailerAttempt), "--end-of-options", span)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +78,41 @@ func parseLandings(out string) (all []landing) {
 		if len(fields) != 3 || fields[1] == "" || fields[2] == "" || strings.Contains(fields[1]+fields[2], ",") {
 			continue
 		}
-		all = append(all, landing{commit: git.Commit(fields[0]), epic: fields[1], attempt: fields[2]})
+		all = append(all, landing{git.Commit(fields[0]), fields[2]})
 	}
 	return all
+}
+
+// Named is the commit which landed a task of an epic and whose id begins with prefix; empty where this
+// repository has none. It fails as git does.
+func Named(ctx context.Context, repo *git.Repo, prefix, epic, task string) (git.Commit, error) {
+	if prefix == "" {
+		return "", nil
+	}
+	out, err := repo.Out(ctx, "rev-parse", "--disambiguate="+prefix) // never a reference of that name
+	if err != nil {
+		return "", err
+	}
+	for id := range strings.FieldsSeq(out) {
+		c, err := repo.Resolve(ctx, id+"^{commit}")
+		if errors.Is(err, git.ErrNoSuchRef) {
+			continue // no commit
+		}
+		if err != nil {
+			return "", err
+		}
+		said, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--format="+trailerFormat(trailerEpic)+"%n"+trailerFormat(trailerTask), "--end-of-options", string(c))
+		if err != nil {
+			return "", err
+		}
+		if said == url.PathEscape(epic)+"\n"+url.PathEscape(task) {
+			return c, nil
+		}
+	}
+	return "", nil
+}
+
+// trailerFormat is git's format for the values of a trailer.
+func trailerFormat(key string) string {
+	return "%(trailers:key=" + key + ",valueonly,separator=%x2C)"
 }

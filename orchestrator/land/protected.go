@@ -41,12 +41,12 @@ func (l *Lander) refuse(ctx context.Context, t Task, tip, candidate git.Commit) 
 
 // touches lists the protected paths that differ between two commits, and all changes.
 func (l *Lander) touches(ctx context.Context, from, to git.Commit) (paths []string, changes []protect.Change, err error) {
-	out, err := l.Repo.Out(ctx, "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", "--end-of-options", string(from), string(to), "--")
+	files, err := l.difference(ctx, from, to)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing what changes: %w", err)
 	}
-	if changes, err = protect.Parse(out); err != nil {
-		return nil, nil, err
+	for _, f := range files {
+		changes = append(changes, protect.Change{Path: f.Path, OldMode: f.OldMode, NewMode: f.NewMode, Old: f.Old, New: f.New})
 	}
 	set, err := l.protection(ctx, from)
 	if err != nil {

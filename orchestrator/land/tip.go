@@ -54,21 +54,31 @@ func Compare(ctx context.Context, repo *git.Repo, branch string, from git.Commit
 	if err != nil && known {
 		return d, err
 	}
-	span := []string{string(d.To)}
-	if known {
-		span = append(span, "^"+string(from))
+	since := from
+	if !known {
+		since = ""
 	}
-	out, err := repo.Out(ctx, append([]string{"log", "--no-show-signature", "--format=%h %s", "-n", strconv.Itoa(maxForeign), "--end-of-options"}, span...)...)
-	if err != nil {
+	if d.Foreign, err = Since(ctx, repo, since, d.To); err != nil {
 		return d, err
-	}
-	if out != "" {
-		d.Foreign = strings.Split(out, "\n")
 	}
 	if !d.Forward {
 		d.Lost, err = Lost(ctx, repo, d.To, landings)
 	}
 	return d, err
+}
+
+// Since names the commits of to that from does not have, newest first, each "id subject"; the first few.
+// An empty from has none. It fails as git does.
+func Since(ctx context.Context, repo *git.Repo, from, to git.Commit) ([]string, error) {
+	span := []string{string(to)}
+	if from != "" {
+		span = append(span, "^"+string(from))
+	}
+	out, err := repo.Out(ctx, append([]string{"log", "--no-show-signature", "--format=%h %s", "-n", strconv.Itoa(maxForeign), "--end-of-options"}, span...)...)
+	if err != nil || out == "" {
+		return nil, err
+	}
+	return strings.Split(out, "\n"), nil
 }
 
 // Tip is the commit that a branch is at; empty where there is none, or the reference is broken:

@@ -165,6 +165,3 @@ func (p *Process) Wait() Exit {
 	<-p.done
 	return p.exit
 }
-
-// PID is the agent's process id, that of the guarded command and not of its guard.
-func (p *Process) PID() int { return p.pid }

@@ -15,15 +15,15 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// Defaults are the globs of paths that are always protected.
+// Defaults are the globs of paths that are always protected; those of agents' clients come beside them.
 func Defaults() []string {
 	return []string{
 		"project.yaml",
 		// continuous integration
 		".github/**", ".gitlab-ci.yml", ".gitlab/ci/**", ".circleci/**", ".ci/**", "azure-pipelines*.yml", ".azure-pipelines/**", "Jenkinsfile", ".buildkite/**",
 		".travis.yml", ".drone.yml", ".woodpecker.yml", ".woodpecker/**", "bitbucket-pipelines.yml", "appveyor.yml", ".appveyor.yml", ".cirrus.yml", ".forgejo/**", ".gitea/**", ".teamcity/**", "cloudbuild.yaml", "buildspec.yml",
-		// agents and their hooks
-		".claude/**", ".mcp.json", ".codex/**", ".gemini/**", ".opencode/**", "opencode.json", "opencode.jsonc", ".copilot/**", ".cursor/**", ".loop/**",
+		// agents that orch does not start, and its own loop
+		".cursor/**", ".loop/**",
 		// what git, editors and shells run for a person
 		"**/.gitattributes", ".gitmodules", ".husky/**", ".githooks/**", ".pre-commit-config.yaml", "lefthook.yml", ".lefthook.yml", "lefthook.yaml", ".envrc", ".vscode/**", ".devcontainer/**",
 	}
@@ -49,19 +49,6 @@ const nothing = "000000"
 
 // isLink reports whether a mode is one of a symbolic link or a submodule.
 func isLink(mode string) bool { return mode == "120000" || mode == "160000" }
-
-// Parse reads what git diff-tree -r -z --raw --no-renames --no-abbrev prints.
-func Parse(out string) (changes []Change, err error) {
-	fields := strings.Split(strings.TrimSuffix(out, "\x00"), "\x00")
-	for n := 0; n < len(fields) && fields[n] != ""; n += 2 {
-		about := strings.Fields(strings.TrimPrefix(fields[n], ":"))
-		if len(about) != 5 || n+1 >= len(fields) || fields[n+1] == "" {
-			return nil, fmt.Errorf("git diff-tree printed %q", fields[n])
-		}
-		changes = append(changes, Change{Path: fields[n+1], OldMode: about[0], NewMode: about[1], Old: about[2], New: about[3]})
-	}
-	return changes, nil
-}
 
 // Files reads files of the tree that is protected. Found is false for a path that is no
 // plain file there.

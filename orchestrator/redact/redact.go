@@ -61,10 +61,9 @@ func New(opt Options) *Redactor {
 	r := &Redactor{}
 	secrets := secretsOf(opt)
 	names := map[string]bool{}
-	for i := range shapes {
-		s := &shapes[i]
+	for _, s := range shapes() {
 		names[s.name] = true
-		r.patterns = append(r.patterns, pattern{name: s.name, mark: []byte(s.kept() + markOf(s.name)), lit: []byte(s.prefix), shape: s, kind: ofShape, class: s.class})
+		r.patterns = append(r.patterns, pattern{name: s.name, mark: []byte(s.kept() + markOf(s.name)), lit: []byte(s.prefix), shape: &s, kind: ofShape, class: s.class})
 	}
 	for _, s := range secrets {
 		names[s.name] = true

@@ -103,7 +103,7 @@ func TestWhatIsSecret(t *testing.T) {
 // Each shape is found in the middle of a text, named, and has a source.
 func TestShapes(t *testing.T) {
 	r := New(Options{})
-	for _, s := range shapes {
+	for _, s := range shapes() {
 		if s.source == "" || s.name == "" {
 			t.Errorf("%s: no name or no source", s.prefix)
 		}
@@ -120,7 +120,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%q is too short, and became %q", short, r.String(short))
 		}
 	}
-	if n := len(shapes); n < 50 {
+	if n := len(shapes()); n < 50 {
 		t.Errorf("%d shapes", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -193,9 +194,12 @@ func TestKilled(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "ready\n", string(said[:n]))
 				require.NoError(t, until.Close())
-				victim := p.PID()
-				if whom == "guard" {
-					victim = parent(t, victim)
+				victim := find(t, func(_ int, argv string) bool {
+					return strings.Contains(argv, "\x00guard\x00") && strings.Contains(argv, "\x00"+line+"\x00")
+				})
+				if whom == "sandbox" {
+					guard := victim
+					victim = find(t, func(pid int, _ string) bool { return parent(pid) == guard })
 				}
 				require.NoError(t, unix.Kill(victim, unix.SIGKILL))
 				p.Wait()
@@ -206,13 +210,33 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// parent is the number of the process that a process was started by.
-func parent(t *testing.T, pid int) (ppid int) {
+// find is the one process of which is says so, by its number and its command line with zero bytes.
+func find(t *testing.T, is func(pid int, argv string) bool) (found int) {
 	t.Helper()
+	entries, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if argv, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); err == nil && is(pid, string(argv)) {
+			require.Zero(t, found, "two processes")
+			found = pid
+		}
+	}
+	require.NotZero(t, found, "no such process")
+	return found
+}
+
+// parent is the number of the process that a process was started by, 0 where that is not known.
+func parent(pid int) (ppid int) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(t, err)
-	_, err = fmt.Sscanf(string(stat[strings.LastIndexByte(string(stat), ')')+4:]), "%d", &ppid)
-	require.NoError(t, err)
+	if err != nil {
+		return 0
+	}
+	rest := string(stat[strings.LastIndexByte(string(stat), ')')+1:])
+	_, _ = fmt.Sscanf(rest, " %c %d", new(rune), &ppid)
 	return ppid
 }
 

@@ -1,6 +1,7 @@
 // Package snapshot writes how an epic stands in files that people and other tools read:
 // orchestrator-state.json, focus.md, history.md and issues/ID.md. They are made from the
-// journal, which stays the only truth.
+// journal, which stays the only truth, when a run begins and ends and when a session has been given a
+// task or has landed one; what happens between that is in the journal alone.
 package snapshot
 
 import (
@@ -30,7 +31,7 @@ type State struct {
 	Counts     epic.Counts `json:"counts"`
 	Focus      epic.TaskID `json:"focus,omitempty"`
 	Tip        epic.Commit `json:"tip"`
-	WrittenUTC time.Time   `json:"written"`
+	WrittenUTC time.Time   `json:"written"` // all of the snapshot is as of then
 }
 
 // Files are the files of a snapshot by their paths.

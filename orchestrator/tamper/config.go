@@ -15,6 +15,9 @@ import (
 // put back that run a program, or lead git or what it sends elsewhere, or that git fails with. A file
 // that git cannot read is put back as a whole.
 
+// maxRisky is how many keys of one file are put back one by one; where more have changed it is put back as a whole.
+const maxRisky = 30
+
 // checkConfig compares settings: a change of what is put back, and one of what is not.
 func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Change, error) {
 	_, known := g.was.Files[c.Path]
@@ -39,6 +42,10 @@ func (g *Guard) checkConfig(ctx context.Context, c Change, was, is entry) ([]Cha
 		}
 	}
 	risky, others := changedKeys(old, now, func(branch string) bool { return g.unborn(ctx, "refs/heads/"+branch) })
+	if len(risky) > maxRisky { // no person does that, and each by itself would take long
+		c.What = fmt.Sprintf("was changed: %s, and %d more keys", strings.Join(risky[:maxRisky], ", "), len(risky)-maxRisky+len(others))
+		return changeList(g.restore(c, look{was: was, planted: !known}))
+	}
 	bad, err := g.broken(ctx, others, now)
 	if err != nil {
 		return nil, err

@@ -78,7 +78,7 @@ func (g *Guard) checkOngoing() (found []Change, err error) {
 			if now[at+name] == "" || was[at+name] != "" {
 				continue
 			}
-			c, err := g.planted(at+name, idle && leavesTraces(name) && !g.busy(at))
+			c, err := g.planted(at+name, idle && (leavesTraces(name) || g.isHalf(at, name)) && !g.busy(at))
 			found = append(found, c)
 			if err != nil {
 				return found, err
@@ -110,6 +110,15 @@ func (g *Guard) busy(at string) bool {
 // leavesTraces reports whether git changes HEAD, its log or the index when it begins an operation that has such a file.
 func leavesTraces(name string) bool {
 	return name != "rebase-apply" && !strings.HasPrefix(name, "BISECT_") // git am, and git bisect, begin without
+}
+
+// isHalf reports whether an operation that leaves no traces lacks what each git of its kind writes with it: nobody has begun it.
+func (g *Guard) isHalf(at, name string) bool {
+	with := []string{"BISECT_START", "BISECT_LOG", "BISECT_NAMES"}
+	if name == "rebase-apply" {
+		with = []string{"rebase-apply/next", "rebase-apply/last"}
+	}
+	return slices.ContainsFunc(with, func(file string) bool { return g.signature(at+file) == "" })
 }
 
 // planted is the change of an operation that nobody seems to have begun, which is put aside, or of one that a person may have.

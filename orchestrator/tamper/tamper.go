@@ -1,6 +1,6 @@
-// Package tamper knows how those files and references of a repository were that have one
-// right value while a run goes, finds what has changed of them, and puts it back. Agents and
-// gates have the rights of the person who started them, and a repository's settings, hooks and
+// Package tamper remembers the files and references of a repository that have one right value
+// while a run goes, finds those that have changed since, and puts them back. Agents and gates
+// have the rights of the person who started them, and a repository's settings, hooks and
 // references are shared by all of its worktrees.
 package tamper
 
@@ -186,22 +186,29 @@ func (g *Guard) check(ctx context.Context, say Say) ([]Change, error) {
 		return cleared, err
 	}
 	if say != nil {
-		found, _ := g.foresee(ctx) // what cannot be read is found again, and reported then
+		found, err := g.foresee(ctx)
+		if err == nil && len(found) == 0 {
+			return cleared, nil
+		}
 		if len(found) > 0 {
 			if err := say(found); err != nil {
 				return cleared, err
 			}
-		}
+		} // what cannot be read is found again, and reported then
 	}
 	found, err := g.compare(ctx)
 	return append(cleared, found...), err
 }
 
-// foresee compares, and leaves all as it is.
-func (g *Guard) foresee(ctx context.Context) ([]Change, error) {
+// foresee compares, and leaves all as it is. Where nothing was found that holds as a comparison.
+func (g *Guard) foresee(ctx context.Context) (found []Change, err error) {
 	was, sigs, refs, kept := record{maps.Clone(g.was.Files), maps.Clone(g.was.Refs), g.was.Folders, maps.Clone(g.was.Ongoing)}, maps.Clone(g.sigs), g.refs, g.kept
 	g.dry, g.to = true, map[string]string{}
-	defer func() { g.dry, g.was, g.sigs, g.refs, g.kept = false, was, sigs, refs, kept }()
+	defer func() {
+		if g.dry = false; err != nil || len(found) > 0 {
+			g.was, g.sigs, g.refs, g.kept = was, sigs, refs, kept
+		}
+	}()
 	return g.compare(ctx)
 }
 
@@ -268,7 +275,7 @@ func (g *Guard) checkFiles(ctx context.Context) (found []Change, err error) {
 }
 
 // Transient reports whether err is a fault of the machine, after which the next look compares again. That something in
-// the git directory cannot be moved is none: whoever planted it may have seen to that.
+// the git directory cannot be moved is no such fault: whoever put it there may have caused that.
 func Transient(err error) bool {
 	var refused *private.RefusedError
 	return fault.Of(err) != nil && !errors.As(err, &refused)

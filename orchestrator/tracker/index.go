@@ -47,9 +47,6 @@ func parentIDs(i Issue) (ids []string) {
 	return ids
 }
 
-// Issues returns all of them, in the order that they were given in.
-func (x *Index) Issues() []Issue { return x.issues }
-
 // Issue returns the one with the id.
 func (x *Index) Issue(id string) (Issue, bool) {
 	n, ok := x.at[id]

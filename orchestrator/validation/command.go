@@ -81,7 +81,7 @@ func parseAnswer(out []byte) (passed bool, reason string, err error) {
 func (r Rule) shell(ctx context.Context, run command.Runner, cmd command.Cmd) (Check, command.Result) {
 	limit := r.Timeout
 	if limit == 0 {
-		limit = DefaultTimeout
+		limit = defaultTimeout
 	}
 	ctx, cancel := command.Within(ctx, limit, errTimeout)
 	defer cancel()

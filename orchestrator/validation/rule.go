@@ -41,8 +41,8 @@ const (
 	TargetDiff = "diff"
 )
 
-// DefaultTimeout is how long a command may run when its rule does not say.
-const DefaultTimeout = 10 * time.Minute
+// defaultTimeout is how long a command may run when its rule does not say.
+const defaultTimeout = 10 * time.Minute
 
 // Rule is one question. A field that its type does not know has to be zero.
 type Rule struct {

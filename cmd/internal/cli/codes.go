@@ -27,7 +27,7 @@ func Codes() []epic.Reason {
 		{"EPIC_NOT_FOUND", "the tracker has no such epic", "orch tasks list --type epic, or bd list --type epic", missing},
 		{"RUN_FENCED", "the lock or the journal of this run was taken away, so it has stopped its agents and written nothing since", "orch status; orch run EPIC goes on when no other does", held},
 		{"RUN_CUT_OFF", "the process that drove the epic was killed, and what you see was its view", "orch run EPIC goes on where it was", ExitCutOff},
-		{"JOURNAL_CORRUPT", "the journal is damaged before its end, and orch never guesses what it said", "orch doctor --fix keeps it as it is and cuts it to what is sound", ready},
+		{"JOURNAL_CORRUPT", "the journal is damaged before its end, or was lost, and orch never guesses what it said", "orch doctor --fix keeps it as it is and cuts it to what is sound; the next run finds the rest by git and the tracker", ready},
 		{"JOURNAL_FOREIGN", "the journal in the epic's folder is that of another epic", "orch doctor --fix", ready},
 		{"JOURNAL_NEWER", "a newer orch wrote the journal", "go on with the newer orch", ready},
 		{"JOURNAL_UNSAFE", "the journal is no plain file, or others can write it", "orch doctor --fix", ready},
@@ -75,25 +75,49 @@ func Codes() []epic.Reason {
 	} {
 		codes = append(codes, epic.Reason{Code: epic.Code(e.code), Means: e.means, Do: e.do, Exit: epic.Exit(e.exit)})
 	}
-	return append(codes, verdicts()...)
+	return append(append(codes, verdicts()...), promises()...)
 }
 
-// verdicts are what the stop hook says of a session, beside the reasons of runs that it says too.
+// CodesOf are the rows of [Codes] for one code: one for each thing that it can mean.
+func CodesOf(code epic.Code) (rows []epic.Reason) {
+	for _, r := range Codes() {
+		if r.Code == code {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// promises are what an epic needs next; the exit codes are those of status --exit-status.
+func promises() []epic.Reason {
+	return []epic.Reason{
+		{Code: epic.Code(epic.LoopDone), Means: "the promise: every task is closed", Do: "look at the epic branch, and merge it: orch gc EPIC afterwards", Exit: epic.ExitDone},
+		{Code: epic.Code(epic.LoopContinue), Means: "the promise: something runs, waits to land, or is ready", Do: "orch run EPIC, or orch next EPIC", Exit: epic.ExitNotYet},
+		{Code: epic.Code(epic.LoopBlocked), Means: "the promise: only a person can move what is left, or a limit was reached", Do: "orch status says with what", Exit: epic.ExitNeedsYou},
+		{Code: epic.Code(epic.LoopError), Means: "the promise: the tracker, the machine or the agent's client is out of reach, or the epic's journal cannot be read", Do: "orch status; orch doctor", Exit: epic.ExitNeedsYou},
+	}
+}
+
+// verdicts are what the stop hook says of a session; some of these words mean something else of a task or
+// a run.
 func verdicts() (all []epic.Reason) {
 	for _, v := range [][3]string{
+		{"NOT_BOUND", "the stop hook: neither an epic nor a loop is bound to the session", "nothing; /run-tasks EPIC binds it"},
 		{"ATTEMPT", "the stop hook: orch started this agent, and judges its work itself", "nothing"},
 		{"DISABLED", "the stop hook: the settings let every session end", "workflow.stop_hook.enabled in project.yaml"},
 		{"CANCELLED", "the stop hook: a person let the session go", "/run-tasks EPIC binds it again"},
 		{"BACKGROUND", "the stop hook: background tasks or timers run, and the client wakes the model itself", "nothing"},
-		{"DONE", "the stop hook: every task has landed, or a person has closed it", "orch status"},
+		{"DONE", "the stop hook: every task has landed, or a person has closed it; or the session's own loop has ended", "orch status, or orch loop status"},
 		{"ALL_BLOCKED", "the stop hook: only a person can go on, or a limit was reached", "orch status says with what"},
-		{"LOOP_ERROR", "the stop hook: the tracker, the machine or the agent's client was out of reach when the last run ended", "orch status; then orch run EPIC"},
-		{"ELSEWHERE", "the stop hook: nothing is ready, and what is in progress is in the hands of another session, or of a run", "orch session list, or orch status"},
+		{"LOOP_ERROR", "the stop hook: the tracker, the machine or the agent's client was out of reach when the last run ended, or the epic's journal cannot be read", "orch status; then orch run EPIC"},
+		{"ELSEWHERE", "the stop hook: the session has no task in hand, and others, or a person, have to move on before there is one for it", "orch session list, or orch status"},
+		{"NO_PROGRESS", "the stop hook: several stops in a row, and nothing has moved: no task, no landing, no commit, file or iteration of the session's work, or no criterion of its loop", "orch status, or orch loop status; a new prompt goes on"},
+		{"UNTRUSTED", "the stop hook: the session would go on, and hooks of its tasks have programs that nobody has allowed", "orch trust shows them and asks"},
 		{"CHECKPOINT", "the stop hook: the session says that its context is full, and the client cannot begin it afresh", "/run-tasks EPIC in a new session"},
 		{"MAX_CYCLES", "the stop hook: the session was sent back as often as workflow.stop_hook.max_cycles allows", "orch status; /run-tasks EPIC begins the counts anew"},
 		{"CLIENT_CAP", "the stop hook: the client sends the session back no more for this prompt", "type a prompt"},
 		{"NO_TASKS", "the stop hook: the tracker has no task of the epic", "orch tasks list --all"},
-		{"UNKNOWN", "the stop hook: the tracker cannot be read, so the session goes on, twice at most in a row", "orch doctor"},
+		{"UNKNOWN", "the stop hook: the tracker cannot be read or does not have the epic, so the session goes on, twice at most in a row", "orch doctor"},
 		{"WORK_LEFT", "the stop hook: tasks are ready or in progress, so the session goes on", "orch next EPIC; a person lets it go with orch session release"},
 		{"UNMET", "the stop hook: a criterion of the session's loop is not true yet", "orch loop status"},
 	} {

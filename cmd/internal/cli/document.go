@@ -16,13 +16,13 @@ type Document interface {
 	Schema() string
 }
 
-// Marshal is a document as JSON on one line. It fails for a value that JSON does not have,
+// Marshal is a document as JSON on one line, in which no list is null. It fails for a value that JSON does not have,
 // such as an infinite number.
 func Marshal(d Document) ([]byte, error) {
 	var fields, out bytes.Buffer
 	enc := json.NewEncoder(&fields)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(d); err != nil {
+	if err := enc.Encode(withLists(d)); err != nil {
 		return nil, fmt.Errorf("writing %s: %w", d.Schema(), err)
 	}
 	body := bytes.TrimSpace(fields.Bytes())
@@ -67,9 +67,9 @@ type ErrorDocument struct {
 	Code string `json:"code"`
 	// Message is what happened.
 	Message string `json:"message"`
-	// Why it did; "" where the message says all.
+	// Why it did, or what the code means where the message says that.
 	Why string `json:"why"`
-	// Fix is commands or advice, one a line; null for none.
+	// Fix is commands or advice, one a line.
 	Fix []string `json:"fix"`
 	// Exit is the exit code of the command.
 	Exit int `json:"exit"`

@@ -31,7 +31,7 @@ func TestMarshal(t *testing.T) {
 	}
 	got, err := Marshal(ErrorDocument{Code: "<&>"})
 	require.NoError(t, err)
-	require.Equal(t, `{"schema":"orch.error/1","code":"<&>","message":"","why":"","fix":null,"exit":0}`, string(got))
+	require.Equal(t, `{"schema":"orch.error/1","code":"<&>","message":"","why":"","fix":[],"exit":0}`, string(got))
 }
 
 // TestWrite: what has no JSON, or is no object, is an error for who reads it, on as many lines

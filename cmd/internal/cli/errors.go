@@ -41,10 +41,26 @@ func NoRepository() error {
 	return &Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: ExitNotReady, Fix: []string{"cd into one, or orch -C FOLDER"}}
 }
 
-// ShowError prints the error for a person, or as a document.
+// ShowError prints the error for a person, or as a document. Where it does not say what helps, the table of
+// codes does; a document has from there what its code means too.
 func (a *Invocation) ShowError(e *Error) {
+	if rows := CodesOf(epic.Code(e.Code)); len(rows) > 0 {
+		whole := *e
+		if len(e.Fix) == 0 {
+			whole.Fix = []string{rows[0].Do}
+		}
+		if e.Why == "" && a.JSON {
+			whole.Why = rows[0].Means
+		}
+		e = &whole
+	}
 	if a.JSON {
-		WriteJSON(a.Stdout, ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise})
+		doc := ErrorDocument{Code: e.Code, Message: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise}
+		if a.Lines {
+			_ = WriteLine(a.Stdout, doc) // nobody reads on where it cannot be written
+		} else {
+			WriteJSON(a.Stdout, doc)
+		}
 		return
 	}
 	a.showText(e)

@@ -48,6 +48,8 @@ type Invocation struct {
 	Process
 	// JSON asks for one JSON document instead of text.
 	JSON bool
+	// Lines says that the command prints a document a line, so that an error is one line as well.
+	Lines bool
 	// Redact takes the secrets of the environment out of what is shown and kept; nil knows none.
 	Redact *redact.Redactor
 
@@ -122,18 +124,18 @@ const MarkName = "ORCH_MARK"
 // GuardCommand is how orch runs itself as the guard of an agent. It is not for people.
 const GuardCommand = "guard"
 
-// Guard is the command line of a guard; what it guards comes behind.
-func (p Process) Guard() []string { return []string{p.Self, GuardCommand} }
+// guard is the command line of a guard; what it guards comes behind.
+func (p Process) guard() []string { return []string{p.Self, GuardCommand} }
 
 // System starts processes that carry the marker, "" for none. All that orch starts, it starts
 // by one of these.
 func (p Process) System(marker string) *proc.System {
-	return proc.New(proc.Options{Marker: marker, Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now})
+	return proc.New(proc.Options{Marker: marker, Guard: p.guard(), Image: proc.Image(), Children: p.Children, Now: p.Now})
 }
 
 // QuickSystem is a System for callers that must not be late, such as a client's hook.
 func (p Process) QuickSystem() *proc.System {
-	return proc.New(proc.Options{Guard: p.Guard(), Image: proc.Image(), Children: p.Children, Now: p.Now, Hasty: true})
+	return proc.New(proc.Options{Guard: p.guard(), Image: proc.Image(), Children: p.Children, Now: p.Now, Hasty: true})
 }
 
 // Getenv is the value of an environment variable; the last one counts.

@@ -70,7 +70,7 @@ type Run struct {
 	MaxParallel int
 	// Attempts is how often a task is tried before it is parked, 1 to 100.
 	Attempts int
-	// Engine is where agents run: one of [Engines].
+	// Engine is where agents run: one of [Kinds.Engines].
 	Engine string
 	// Into is the branch that the epic branch is merged into at the end; "" none.
 	Into string
@@ -152,7 +152,7 @@ type Worktree struct {
 
 // Tracker is where the tasks are.
 type Tracker struct {
-	// Kind is one of [Trackers].
+	// Kind is [TrackerAuto] or one of [Kinds.Trackers].
 	Kind string
 }
 
@@ -226,39 +226,51 @@ type File struct {
 
 // Load reads the settings from data, which is the content of the file path, or nil when there
 // is none, and from env, "NAME=value". Agents may be defined in files of their own, which
-// what is said in data overrides. It fails with an [*Error] for the first thing that it
-// does not understand.
+// what is said in data overrides. Any engine and tracker may be named. It fails as [Sources.Load] does.
 func Load(path string, data []byte, env []string, agents ...AgentFile) (Config, Origins, error) {
-	return LoadBoth(File{}, File{Path: path, Text: data}, env, agents...)
+	return Sources{Repo: File{Path: path, Text: data}, Env: env, Agents: agents}.Load()
 }
 
-// LoadBoth is [Load] where a person has settings of their own too, which those of the
-// repository override.
-func LoadBoth(own, repo File, env []string, agents ...AgentFile) (Config, Origins, error) {
+// Sources are all that settings are read from; what is not there is left out.
+type Sources struct {
+	// Own is a person's own file, which the repository's overrides.
+	Own File
+	// Repo is the repository's file.
+	Repo File
+	// Env is the environment, "NAME=value".
+	Env []string
+	// Agents are the agents' files, which Repo overrides.
+	Agents []AgentFile
+	// Kinds are the words that choose an engine and a tracker.
+	Kinds Kinds
+}
+
+// Load reads the settings. It fails with an [*Error] for the first thing that it does not understand.
+func (from Sources) Load() (Config, Origins, error) {
 	c := defaults()
 	named := map[string][]string{} // the rules that agents' files name
-	for _, f := range agents {
+	for _, f := range from.Agents {
 		c.Roles[f.name()] = f.body()
 		if err := c.define(f, named); err != nil {
 			return Config{}, nil, err
 		}
 	}
-	s := schema(&c)
+	s := schema(&c, from.Kinds)
 	agentsOwn := s.named("agents")
-	if err := s.readFile(own, false); err != nil {
+	if err := s.readFile(from.Own, false); err != nil {
 		return Config{}, nil, err
 	}
 	if len(named) > 0 {
 		agentsOwn.from, agentsOwn.repo = AgentsFolder, true
 	}
 	mine := len(c.Protect)
-	if err := s.readFile(repo, true); err != nil {
+	if err := s.readFile(from.Repo, true); err != nil {
 		return Config{}, nil, err
 	}
 	if err := s.onlyAdds(c.Protect[mine:]); err != nil {
 		return Config{}, nil, err
 	}
-	if err := s.readEnv(env); err != nil {
+	if err := s.readEnv(from.Env); err != nil {
 		return Config{}, nil, err
 	}
 	s.unattended(&c.Agent)

@@ -115,7 +115,7 @@ func TestOwnSettings(t *testing.T) {
 	own := config.File{Path: "/home/p/.config/orch/config.yaml", Name: "~/.config/orch/config.yaml",
 		Text: []byte("workflow:\n  run: {attempts: 7, max_parallel: 9}\n  protect: [mine/**, '!.github/**']\n  agent: {model: small}\n  gate: [{name: own, type: command, command: own}]\n")}
 	repo := config.File{Path: "/repo/project.yaml", Text: []byte("workflow:\n  run: {attempts: 2}\n  protect: [theirs/**]\n")}
-	c, all, err := config.LoadBoth(own, repo, []string{"ORCH_AGENT_MODEL=large"})
+	c, all, err := config.Sources{Own: own, Repo: repo, Env: []string{"ORCH_AGENT_MODEL=large"}}.Load()
 	require.NoError(t, err)
 	require.Equal(t, 2, c.Run.Attempts)
 	require.Equal(t, 9, c.Run.MaxParallel)
@@ -130,9 +130,9 @@ func TestOwnSettings(t *testing.T) {
 		require.Equal(t, o.Repository, all.Said(key))
 		require.Equal(t, from == "default", all.IsDefault(key))
 	}
-	_, _, err = config.LoadBoth(config.File{}, config.File{Path: "/repo/project.yaml", Text: []byte("workflow: {protect: ['!.github/**']}\n")}, nil)
+	_, _, err = config.Sources{Repo: config.File{Path: "/repo/project.yaml", Text: []byte("workflow: {protect: ['!.github/**']}\n")}}.Load()
 	require.ErrorContains(t, err, "takes protection away")
-	_, _, err = config.LoadBoth(config.File{Path: "/home/p/own.yaml", Text: []byte("workflow: {agent: {harness: command}}\n")}, repo, nil)
+	_, _, err = config.Sources{Own: config.File{Path: "/home/p/own.yaml", Text: []byte("workflow: {agent: {harness: command}}\n")}, Repo: repo}.Load()
 	require.ErrorContains(t, err, "/home/p/own.yaml:1")
 }
 
@@ -226,7 +226,8 @@ func TestFaults(t *testing.T) {
 		{"workflow is a list", "workflow: [run]", 1, 11, "workflow", "is not a mapping", ""},
 		{"file is a list", "- workflow\n", 1, 1, "", "is not a mapping", "workflow:"},
 		{"unknown mode", "workflow: {agent: {harness: codex, permission_mode: yolo}}", 1, 36, "workflow.agent.permission_mode", `is "yolo", which codex does not know`, "one of read-only, workspace-write, danger-full-access"},
-		{"unknown harness", "workflow: {agent: {harness: claud}}", 1, 29, "workflow.agent.harness", `is "claud", not one of claude, codex, gemini, copilot, opencode, command`, "did you mean claude?"},
+		{"unknown harness", "workflow: {agent: {harness: claud}}", 1, 29, "workflow.agent.harness", `is "claud", not one of ` + strings.Join(config.Harnesses(), ", "), "did you mean claude?"},
+		{"unknown engine", "workflow: {run: {engine: lcal}}", 1, 26, "workflow.run.engine", `is "lcal", not one of local`, "did you mean local?"},
 		{"unknown tracker", "workflow: {tracker: {kind: jira}}", 1, 28, "workflow.tracker.kind", `is "jira", not one of auto, bd, file`, "known here"},
 		{"unknown exit", "workflow: {stop_hook: {allow_exit_on: [all_completed]}}", 1, 40, "workflow.stop_hook.allow_exit_on[0]", "not one of", "did you mean all_complete?"},
 		{"command without command", "workflow:\n  agent:\n    harness: command\n", 3, 5, "workflow.agent.harness", "does not say which", "command: ["},
@@ -255,7 +256,7 @@ func TestFaults(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := config.Load(file, []byte(tt.text), nil)
+			_, _, err := config.Sources{Repo: config.File{Path: file, Text: []byte(tt.text)}, Kinds: kinds()}.Load()
 			var e *config.Error
 			require.ErrorAs(t, err, &e)
 			require.Equal(t, file, e.File)
@@ -267,6 +268,19 @@ func TestFaults(t *testing.T) {
 			require.NotContains(t, err.Error(), "\n")
 		})
 	}
+}
+
+// kinds are such as the program links.
+func kinds() config.Kinds {
+	return config.Kinds{Engines: []string{"local"}, Trackers: []string{"bd", "file"}}
+}
+
+// TestAnyKind: who links no engine and no tracker takes any word for them.
+func TestAnyKind(t *testing.T) {
+	t.Parallel()
+	c, _, err := config.Load(file, []byte("workflow: {run: {engine: cloud}, tracker: {kind: jira}}"), nil)
+	require.NoError(t, err)
+	require.Equal(t, [2]string{"cloud", "jira"}, [2]string{c.Run.Engine, c.Tracker.Kind})
 }
 
 func TestFaultsOfVariables(t *testing.T) {

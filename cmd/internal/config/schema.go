@@ -17,7 +17,7 @@ import (
 )
 
 // schema lists every setting, in the order in which they are explained.
-func schema(c *Config) settings {
+func schema(c *Config, kinds Kinds) settings {
 	return settings{
 		{name: "stop_hook", within: settings{
 			boolean("enabled", &c.StopHook.Enabled),
@@ -30,7 +30,7 @@ func schema(c *Config) settings {
 		{name: "run", within: settings{
 			whole("max_parallel", &c.Run.MaxParallel, 1, 64),
 			whole("attempts", &c.Run.Attempts, 1, 100),
-			word("engine", &c.Run.Engine, Engines()...),
+			word("engine", &c.Run.Engine, kinds.Engines...),
 			word("into", &c.Run.Into),
 			duration("max_duration", &c.Run.MaxDuration, 1),
 			whole("max_iterations", &c.Run.MaxIterations, 0, math.MaxInt32),
@@ -59,7 +59,7 @@ func schema(c *Config) settings {
 			size("commit_size", &c.Limits.CommitSize),
 		}},
 		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
-		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, Trackers()...)}},
+		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, kinds.trackers()...)}},
 		list("secrets", &c.Secrets),
 	}
 }

@@ -62,10 +62,14 @@ type Around struct {
 	Holder *Holder `json:"holder,omitempty"`
 	// TrackerAge is how old the newest reading of the tracker is, in milliseconds.
 	TrackerAge int64 `json:"tracker_age_ms"`
-	// Asked are the requests that no run has taken yet, oldest first; null for none.
+	// Asked are the requests that no run has taken yet, oldest first, 100 at most.
 	Asked []Record `json:"asked"`
-	// NoRequests are files among the requests that are none, each with why; null for none.
+	// AskedMore is how many more there are; absent for none.
+	AskedMore int `json:"asked_more,omitempty"`
+	// NoRequests are files among the requests that are none, each with why, 100 at most.
 	NoRequests []string `json:"no_requests"`
+	// NoRequestsMore is how many more there are; absent for none.
+	NoRequestsMore int `json:"no_requests_more,omitempty"`
 	// EpicBranch is where the epic branch is.
 	EpicBranch EpicBranch `json:"epic_branch"`
 }
@@ -263,8 +267,8 @@ type Plan struct {
 	SettingsBroken string `json:"settings_broken,omitempty"`
 }
 
-// Schema is "orch.plan/1".
-func (Plan) Schema() string { return "orch.plan/1" }
+// Schema is "orch.plan/2".
+func (Plan) Schema() string { return "orch.plan/2" }
 
 // Asked confirms a request that was left for a run.
 type Asked struct {
@@ -298,7 +302,7 @@ func (Started) Schema() string { return "orch.started/1" }
 type EpicSettled struct {
 	// Epic is the id of the epic.
 	Epic epic.TaskID `json:"epic"`
-	// Did is restored or accepted.
+	// Did is restored, accepted or merged.
 	Did string `json:"did"`
 	// Move is how the branch had moved.
 	Move epic.TipMove `json:"move"`

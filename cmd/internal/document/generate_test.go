@@ -9,6 +9,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -210,10 +211,10 @@ const head = `# What orch prints as JSON
 
 ` + "`--json`" + ` on every command prints one document, also when the command fails. Its member
 ` + "`schema`" + ` is the tag of its kind: the name and the meaning of a field stay, or the number of the
-tag rises. Fields may be added. ` + "`orch events`" + ` prints one document a line. The tools of
+tag rises. Fields may be added. ` + "`orch events`" + ` and ` + "`orch watch`" + ` print one document a line, an error too. The tools of
 ` + "`orch mcp`" + ` answer with the same documents.
 
-Times are RFC 3339. A field that may be absent is marked ` + "`?`" + `; its meaning says when. What a value
+A list with nothing in it is ` + "`[]`" + `, never null. Times are RFC 3339. A field that may be absent is marked ` + "`?`" + `; its meaning says when. What a value
 is made of is in [Values](#values). This page is made from the types in
 ` + "`cmd/internal/document`" + `; the examples are what commands print in a repository made for it.
 
@@ -302,6 +303,34 @@ func commands(k Kind) string {
 	return strings.Join(out, ", ")
 }
 
+// kept are the fields of a record of the embedded tracker that its type does not name, each with its type and its meaning.
+var kept = map[string]string{
+	"_type":      "string | \"issue\", as exports of beads have it",
+	"created_by": "string | who made it, where the tracker tells",
+	"started_at": "time | when it was first begun, UTC",
+}
+
+// TestKeptFields: the page names each field that the embedded tracker writes into a record by its name alone.
+func TestKeptFields(t *testing.T) {
+	t.Parallel()
+	written := map[string]bool{}
+	for _, file := range parse(t, filepath.Join(root, "beads")) {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if f, ok := call.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "Keep" {
+				name, ok := call.Args[0].(*ast.BasicLit)
+				require.True(t, ok, "a name that this test cannot read")
+				written[strings.Trim(name.Value, `"`)] = true
+			}
+			return true
+		})
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(kept)), slices.Sorted(maps.Keys(written)))
+}
+
 // table lists the fields of a struct.
 func table(b *bytes.Buffer, s reflect.Type, meanings Meanings) {
 	b.WriteString("| field | type | meaning |\n|---|---|---|\n")
@@ -313,7 +342,9 @@ func table(b *bytes.Buffer, s reflect.Type, meanings Meanings) {
 		fmt.Fprintf(b, "| `%s`%s | %s | %s |\n", f.Name, mark, typeName(f.Type), strings.ReplaceAll(meanings.Of(f), "|", `\|`))
 	}
 	if s == reflect.TypeFor[tracker.Issue]() { // which the embedded tracker writes, and keeps as it has read it
-		b.WriteString("| `_type`? | string | \"issue\", as exports of beads have it |\n| `created_by`? | string | who made it, where the tracker tells |\n")
+		for _, name := range slices.Sorted(maps.Keys(kept)) {
+			fmt.Fprintf(b, "| `%s`? | %s |\n", name, kept[name])
+		}
 	}
 }
 

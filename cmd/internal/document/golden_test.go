@@ -179,7 +179,7 @@ func (w *world) tasks() {
 	w.keep("orch.task-1", "", "task", "get", "e-1.3")
 	w.keep("orch.task-1.update", "", "task", "update", "x-2", "--status", "in_progress")
 	w.keep("orch.product-1", "all of it", "task", "store", "x-2", "--type", "documentation", "--title", "A page", "--file=-")
-	w.keep("orch.plan-1", "", "plan", "e-1")
+	w.keep("orch.plan-2", "", "plan", "e-1")
 	w.keep("orch.config-1", "", "config", "explain", "run.max_parallel")
 	w.keep("orch.explain-1", "", "explain", "GATE_FAILED")
 	w.keep("orch.error-1", "", "status", "e-9")

@@ -18,7 +18,7 @@ type Iteration struct {
 	Number int `json:"iterationNumber"`
 	// Max is how many iterations there may be.
 	Max int `json:"maxIterations"`
-	// History is each iteration that was validated, oldest first; null before the first.
+	// History is each iteration that was validated, oldest first.
 	History []iteration.Entry `json:"iterationHistory"`
 	// Fails is how many validations in a row did not pass, the newest included.
 	Fails int `json:"consecutiveFailures"`
@@ -96,7 +96,7 @@ type Validate struct {
 	Reason string `json:"reason"`
 	// Guard is the guard that has ended the loop; "" for none.
 	Guard string `json:"guard"`
-	// Feedback is what the next iteration should mend, a text each; null for nothing.
+	// Feedback is what the next iteration should mend, a text each.
 	Feedback []string `json:"feedback"`
 	// Report is what each rule said.
 	Report Report `json:"validationReport"`
@@ -212,7 +212,7 @@ func (Resume) Schema() string { return "orch.resume/1" }
 type ResumedLoop struct {
 	// Number is the number of the current iteration, from 1.
 	Number int `json:"iterationNumber"`
-	// History is each iteration that was validated, oldest first; null before the first.
+	// History is each iteration that was validated, oldest first.
 	History []iteration.Entry `json:"iterationHistory"`
 	// Config is how the loop iterates.
 	Config iteration.Config `json:"iterationConfig"`

@@ -37,7 +37,7 @@ func Kinds() []Kind {
 		{Land{}, "", []string{"orch land"}},
 		{Verify{}, "", []string{"orch verify"}},
 		{Asked{}, "", []string{"orch retry", "orch skip", "orch answer", "orch stop", "orch pause", "orch continue"}},
-		{EpicSettled{}, "", []string{"orch epic restore", "orch epic accept"}},
+		{EpicSettled{}, "", []string{"orch epic restore", "orch epic accept", "orch epic merge"}},
 		{Plan{}, "", []string{"orch plan"}},
 		{Logs{}, "", []string{"orch logs"}},
 		{Diff{}, "", []string{"orch diff"}},

@@ -61,7 +61,7 @@ func (SessionReleased) Schema() string { return "orch.session/1" }
 type Sessions struct {
 	// Sessions is what is kept of each.
 	Sessions []session.Session `json:"sessions"`
-	// Tasks are what sessions work on, in all epics; null for none.
+	// Tasks are what sessions work on, in all epics.
 	Tasks []SessionTask `json:"tasks"`
 }
 
@@ -85,7 +85,7 @@ func (Sessions) Schema() string { return "orch.sessions/1" }
 type Loop struct {
 	// Loop is what is kept of it.
 	Loop stophook.CriteriaLoop `json:"loop"`
-	// Unmet are the criteria that are not true, in their order; null for none.
+	// Unmet are the criteria that are not true, in their order.
 	Unmet []string `json:"unmet"`
 }
 

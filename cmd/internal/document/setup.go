@@ -58,9 +58,9 @@ type GC struct {
 	Epic epic.TaskID `json:"epic"`
 	// DryRun says that nothing was removed, and that Removed is what would be.
 	DryRun bool `json:"dry_run"`
-	// Removed are paths, branches and references; null for none.
+	// Removed are paths, branches and references.
 	Removed []string `json:"removed"`
-	// Kept is what could not be removed; null for nothing.
+	// Kept is what could not be removed.
 	Kept []KeptPath `json:"kept"`
 }
 

@@ -80,7 +80,7 @@ func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Tas
 
 // Progress is the part of a status that matters to somebody who waits.
 func (s Status) Progress() Progress {
-	p := Progress{Epic: s.Epic, Branch: s.Branch, Counts: s.Counts, ETA: s.ETA, Held: s.Around != nil && s.Held, Run: s.Run, Tasks: []TaskProgress{}}
+	p := Progress{Epic: s.Epic, Branch: s.Branch, Counts: s.Counts, ETA: s.ETA, Held: s.Around != nil && s.Held, Run: s.Run, Tampered: s.Tampered, Tasks: []TaskProgress{}}
 	for _, t := range s.Tasks {
 		p.Tasks = append(p.Tasks, t.TaskProgress)
 	}

@@ -21,6 +21,9 @@ type Next struct {
 	Promise epic.Promise `json:"promise"`
 	// Others are tasks that other sessions work on.
 	Others []Elsewhere `json:"others"`
+	// Withheld is why the session is handed nothing new; absent where it has been handed a task, where
+	// done, and where it would be handed one if it asked again.
+	Withheld *Withheld `json:"withheld,omitempty"`
 	// Waiting says that another orch has the epic still: the command is to be given again, and
 	// tasks and counts are not known; absent else.
 	Waiting bool `json:"waiting,omitempty"`
@@ -33,6 +36,17 @@ type Next struct {
 
 // Schema is "orch.next/1".
 func (Next) Schema() string { return "orch.next/1" }
+
+// Withheld is why a session that asks for a task is handed none.
+type Withheld struct {
+	// Code is a reason code: PAUSED, PLACES_TAKEN, NOTHING_READY, BACK_OFF, or what keeps the run from
+	// more work, as a limit.
+	Code epic.Code `json:"code"`
+	// Why is the same in a clause, with who has what.
+	Why string `json:"why"`
+	// Fix are commands that help, each a line; those that only a person gives say so.
+	Fix []string `json:"fix"`
+}
 
 // Handed is a task that a session works on.
 type Handed struct {
@@ -75,7 +89,7 @@ type Land struct {
 	Reason epic.Code `json:"reason"`
 	// Feedback is what the next try must mend; "" for nothing.
 	Feedback string `json:"feedback"`
-	// Files are those in conflict; null for none.
+	// Files are those in conflict.
 	Files []string `json:"files"`
 	// Next is what to do now: a command, or advice with one in it.
 	Next string `json:"next"`
@@ -228,7 +242,7 @@ type RuleRecord struct {
 
 // Explain is what reason codes mean.
 type Explain struct {
-	// Codes are the codes that were asked about.
+	// Codes are the codes that were asked about; one that means several things is there once for each.
 	Codes []ReasonCode `json:"codes"`
 }
 
@@ -249,7 +263,7 @@ type ReasonCode struct {
 	Failure bool `json:"Failure"`
 	// Status is the tracker's status of a task parked for it; "" leaves it as it is.
 	Status string `json:"Status"`
-	// Exit is the exit code of a run that ends for it.
+	// Exit is the exit code of a run that ends for it; of a promise, that of orch status --exit-status.
 	Exit int `json:"Exit"`
 }
 

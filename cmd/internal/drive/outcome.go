@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/explain"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -34,14 +35,16 @@ type Error struct {
 	Why  string   `json:"why,omitempty"`
 	Fix  []string `json:"fix,omitempty"`
 	Exit int      `json:"exit"`
+	// Promise is what the epic needs next; "" where the error is about none.
+	Promise epic.Promise `json:"promise,omitempty"`
 }
 
 func errorOf(e *cli.Error) *Error {
-	return &Error{Code: e.Code, What: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit}
+	return &Error{Code: e.Code, What: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise}
 }
 
 func (e *Error) err() error {
-	err := &cli.Error{What: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit}
+	err := &cli.Error{What: e.What, Why: e.Why, Fix: e.Fix, Exit: e.Exit, Promise: e.Promise}
 	err.Code = e.Code
 	return err
 }

@@ -43,6 +43,7 @@ func Error(err error) *cli.Error {
 		inWay   *git.InTheWayError
 		tasks   *beads.DamagedError
 		unsafe  *private.UnsafeError
+		broken  *git.BrokenRefError
 	)
 	if why, ok := fault.Damaged(err); ok {
 		return damagedError(why, err)
@@ -53,6 +54,8 @@ func Error(err error) *cli.Error {
 			return machineError(u.What+": "+why, err) // whatever it was taken for where it came up
 		}
 		return u
+	case errors.As(err, &broken):
+		return brokenRefError(broken, err)
 	case errors.As(err, &inWay):
 		return &cli.Error{Code: "REF_IN_THE_WAY", What: inWay.Error(), Exit: cli.ExitNotReady, Err: err,
 			Why: "orch needs that name for the work of this epic, and does not move references that it has not made", Fix: []string{inWay.Fix(cli.Quote[string])}}
@@ -71,6 +74,11 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: cli.ExitHeld, Err: err, Why: "one orch at a time may drive an epic", Fix: fix}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
+	case errors.As(err, &fenced) && fenced.Was != "":
+		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
+			Why: "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since",
+			Fix: []string{"mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was) + "   puts it back",
+				"orch run " + cli.Quote(fenced.Epic) + " goes on then"}}
 	case errors.As(err, &fenced):
 		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
 			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
@@ -89,6 +97,8 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
 			Fix: leave(out)}
+	case errors.Is(err, tracker.ErrNotFound):
+		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Why: "the tracker has nothing of that id", Fix: []string{"orch tasks list --all, or bd list --all"}}
 	case errors.Is(err, git.ErrNotRepository):
 		return &cli.Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
@@ -216,6 +226,20 @@ func damagedError(why string, err error) *cli.Error {
 		e.Fix = []string{"git fsck --full   lists what is damaged", "bring the file back from a backup, or the object with it from another clone"}
 	}
 	return e
+}
+
+// brokenRefError is for a reference of the person's that stands for nothing.
+func brokenRefError(broken *git.BrokenRefError, err error) *cli.Error {
+	fix := "rm " + cli.Quote(broken.Path) + " && git update-ref " + cli.Quote(broken.Ref) + " COMMIT"
+	switch filepath.Base(broken.Path) {
+	case "HEAD":
+		fix = "git switch BRANCH"
+	case "packed-refs":
+		fix = "git update-ref " + cli.Quote(broken.Ref) + " COMMIT"
+	}
+	return &cli.Error{Code: "REPOSITORY_DAMAGED", What: broken.Error(), Exit: cli.ExitMachine, Err: err,
+		Why: "nothing was changed, no attempt is charged, and what you trust stays trusted",
+		Fix: []string{"tail -n 3 " + cli.Quote(broken.Log) + "; git fsck --lost-found   tell which commit it was at", fix}}
 }
 
 // mends is the way out of most that can be wrong with a journal.

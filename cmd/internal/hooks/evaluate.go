@@ -54,7 +54,7 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 	if err != nil {
 		return err
 	}
-	if err := fromLoop(w, &in); err != nil {
+	if err := fromLoop(ctx, w, &in); err != nil {
 		return err
 	}
 	e, _, err := evaluator(w).Decide(ctx, in)
@@ -73,11 +73,11 @@ func (a hookCmd) evaluateHooks(ctx context.Context, task, file string, debug boo
 
 // fromLoop fills in what a context leaves open, from the task's iteration loop where it has
 // one: the iteration, and what the rules said of it.
-func fromLoop(w *workspace.Workspace, in *registry.Context) error {
+func fromLoop(ctx context.Context, w *workspace.Workspace, in *registry.Context) error {
 	if in.Iteration != 0 {
 		return nil
 	}
-	at, err := w.FindWorkDir(in.TaskID)
+	at, err := w.FindWorkDir(ctx, in.TaskID)
 	if err != nil {
 		return err
 	}

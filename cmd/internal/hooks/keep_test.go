@@ -2,9 +2,11 @@ package hooks_test
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
@@ -34,13 +36,23 @@ func TestAStopThatCannotBeCounted(t *testing.T) {
 	}
 	require.Equal(t, 1, of("two").Blocks)
 	require.Zero(t, of("one").Blocks, "who has the lock counts")
-	_, errs, code := s.call(nil, "session", "release", "--session", "two")
+
+	// It was taken longer ago than any hook lives: nobody will count, and nothing may hold for ever.
+	longAgo := time.Now().Add(-time.Minute)
+	require.NoError(t, os.Chtimes(lock.Path(), longAgo, longAgo))
+	out, errs, code := s.call(strings.NewReader(`{"session_id":"one"}`), "stop-hook")
+	require.Zero(t, code)
+	require.Empty(t, out)
+	require.Contains(t, errs, "does not end; the session may end")
+	_, errs, code = s.call(nil, "session", "release", "--session", "two")
 	require.Zero(t, code, errs)
 	require.False(t, s.stops("two"))
 	require.NoError(t, lock.Unlock())
-	out, errs, code := s.call(nil, "session", "list")
+	require.True(t, s.stops("one"), "who takes it next says when")
+	require.Equal(t, 1, of("one").Blocks)
+	out, errs, code = s.call(nil, "session", "list")
 	require.Zero(t, code, errs)
-	require.Contains(t, out, "one  e  sent back 0 times")
+	require.Contains(t, out, "one  e  sent back 1 times")
 }
 
 // An id from outside drives no terminal, and fills none.

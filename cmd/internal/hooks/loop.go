@@ -214,7 +214,7 @@ func (a loopCmd) verifyLoop(ctx context.Context, l *stophook.CriteriaLoop) error
 	if err := a.trusted(ctx, l, commands); err != nil {
 		return err
 	}
-	cfg, _, err := project.Settings(a.app.Process, projectDir(a.app))
+	cfg, _, err := project.Settings(a.app.Process, projectDir(a.app), workspace.Kinds())
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -128,15 +128,19 @@ func (r reading) save() error {
 
 // standing asks the journal, the tracker and git how the epic stands for a session, and says what
 // it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
-// newest reading of a run; without one, and without a journal, the standing is nil.
+// newest reading of a run; without one, and without a journal, the standing has only the promise.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
 	now := reading{Snapshot: beads.Snapshot{At: w.Invocation.Now()}, path: filepath.Join(w.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
-	p, journalErr := w.ViewOf(epicID)
-	if journalErr != nil {
-		return nil, reading{}, journalErr
+	p, err := a.viewOf(ctx, w, epicID)
+	if e := workspace.JournalFault(err); e != nil {
+		refused := stophook.Standing{Outlook: epic.Outlook{Promise: e.Promise, Code: epic.Code(e.Code), Reason: e.What}}
+		return &refused, now, err
+	}
+	if err != nil {
+		return nil, reading{}, err
 	}
 	issues, err := w.Survey(read)
 	late := read.Err() != nil
@@ -163,26 +167,44 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
 	case unread == nil:
 		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
-			return nil, reading{}, err
+			return unreadTracker(epic.LoopBlocked, epic.TrackerDrift, err), reading{}, err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
+		err = a.lookAtBranch(ctx, w, p)
 	default:
-		return nil, reading{}, err
+		return unreadTracker(epic.LoopError, epic.TrackerDown, err), reading{}, err
 	}
-	gone := w.SessionGone(epicID)
-	mine := func(t *epic.Task) bool {
-		a := t.Last()
-		return a.InSession && t.State == epic.Running && gone(t, a) != "" || t.State == epic.Waiting || a.InSession && holds(a.Holder, id) || !a.InSession && !p.Held
-	}
-	standing := stophook.StandingOf(p.State, w.Invocation.Now(), mine, fingerprint(w, p.State))
+	who := p.Asker(workspace.IsStopping(id), w.Config.Run.MaxParallel)
+	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
 }
 
+// unreadTracker is how an epic stands of which nothing is known, since the tracker does not tell.
+func unreadTracker(p epic.Promise, code epic.Code, why error) *stophook.Standing {
+	return &stophook.Standing{Outlook: epic.Outlook{Promise: p, Code: code, Reason: text.Head(why.Error())}, Unread: text.Head(why.Error())}
+}
+
+// viewOf is [workspace.Workspace.ViewOf]. Git is asked only where there is a folder for a journal, and none in it.
+func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.TaskID) (*workspace.EpicView, error) {
+	if dir := w.EpicDir(id); journal.Begun(dir) {
+		return w.ViewIn(dir)
+	} else if !cli.Exists(dir) {
+		return nil, nil
+	}
+	app := a.app.InDir(w.Root)
+	defer app.End()
+	whole, err := workspace.Read(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	return nil, whole.CheckJournal(ctx, id)
+}
+
 // lookAtBranch brings the state of a view up to date with the epic branch. Git is asked only where the
-// file of the branch does not have what the last landing left there.
+// file of the branch does not have what the last landing left there, or another clone has landed work.
 func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
 	s := p.State
-	if p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip) {
+	if len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(filepath.Dir(w.Home), "refs/heads/epic/"+slug.Of(string(s.Epic))) == string(s.Tip)) {
 		return nil
 	}
 	app := a.app.InDir(w.Root)
@@ -196,15 +218,6 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 	_, err = at.RefreshBranch(ctx)
 	p.State = at.State
 	return err
-}
-
-// holds reports whether a session that stops is the one that an attempt was handed to, as far as
-// is known: by its id, or by a process above the hook.
-func holds(h epic.SessionHolder, id string) bool {
-	if h.Session != "" {
-		return h.Session == id
-	}
-	return h.PID == 0 || h.Here != proc.Here() || slices.Contains(proc.Ancestors(), h.PID) && proc.Born(h.PID) == h.Born
 }
 
 // fingerprint is the same as long as nothing of an epic has moved: the states of its tasks, its

@@ -42,7 +42,7 @@ func handedOut(t *testing.T, now func() time.Time) string {
 		{Fact: epic.AttemptHanded{}, Task: "e.1", Attempt: 1}, {Fact: epic.RunEnded{}},
 	} {
 		e.At = now()
-		_, err := j.Append(e)
+		_, err := j.AppendAll(e)
 		require.NoError(t, err)
 	}
 	require.NoError(t, j.Close())

@@ -57,7 +57,7 @@ func (a commands) place(ctx context.Context, task string) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	at, err := w.FindWorkDir(task)
+	at, err := w.FindWorkDir(ctx, task)
 	return place{w, at}, err
 }
 
@@ -165,6 +165,9 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 // where none does.
 func (a commands) requestLimit(ctx context.Context, task string, n int) (requested bool, err error) {
 	p, t, err := workspace.LoadEpic(ctx, a.app, []string{task})
+	if fault := workspace.JournalFault(err); fault != nil {
+		return false, fault
+	}
 	if err != nil || t == nil {
 		return false, nil // orch has not driven it
 	}

@@ -54,8 +54,10 @@ func describeType(s *jsonschema.Schema, t reflect.Type, meanings document.Meanin
 	switch {
 	case s == nil:
 	case t.Kind() == reflect.Slice:
+		neverNull(s, "array")
 		describeType(s.Items, t.Elem(), meanings)
 	case t.Kind() == reflect.Map:
+		neverNull(s, "object")
 		describeType(s.AdditionalProperties, t.Elem(), meanings)
 	case t.Kind() == reflect.Struct:
 		if t.Implements(reflect.TypeFor[json.Marshaler]()) {
@@ -72,5 +74,12 @@ func describeType(s *jsonschema.Schema, t reflect.Type, meanings document.Meanin
 			}
 			describeType(p, f.Type, meanings)
 		}
+	}
+}
+
+// neverNull makes a list or a map what it always is in a document, as [cli.Marshal] prints it.
+func neverNull(s *jsonschema.Schema, kind string) {
+	if slices.Contains(s.Types, kind) {
+		s.Type, s.Types = kind, nil
 	}
 }

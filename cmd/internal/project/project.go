@@ -33,6 +33,8 @@ type Project struct {
 	// Broken is why the settings are not all that somebody wrote: a file or a variable of them
 	// cannot be read, and Config goes by the others. It is nil where all can be.
 	Broken error
+	// Kinds are the engines and trackers that the settings may name.
+	Kinds config.Kinds
 	// Root is where project.yaml and .beads are: the main work tree, or a bare repository
 	// itself.
 	Root string
@@ -42,10 +44,11 @@ type Project struct {
 	Hasty bool
 }
 
-// Open finds the repository that holds the process's folder, and reads the settings. It fails where there is no repository that orch can
+// Open finds the repository that holds the process's folder, and reads the settings, which may name
+// these kinds. It fails where there is no repository that orch can
 // work in, and with a [*config.Error].
-func Open(ctx context.Context, a *cli.Invocation) (*Project, error) {
-	p, err := openProject(ctx, a)
+func Open(ctx context.Context, a *cli.Invocation, kinds config.Kinds) (*Project, error) {
+	p, err := openProject(ctx, a, kinds)
 	if err != nil {
 		return p, err
 	}
@@ -54,8 +57,8 @@ func Open(ctx context.Context, a *cli.Invocation) (*Project, error) {
 
 // Read is Open for a command that runs nothing by the settings: those that cannot be read do
 // not keep it from its work, and it says so on standard error.
-func Read(ctx context.Context, a *cli.Invocation) (*Project, error) {
-	p, err := openProject(ctx, a)
+func Read(ctx context.Context, a *cli.Invocation, kinds config.Kinds) (*Project, error) {
+	p, err := openProject(ctx, a, kinds)
 	if err != nil {
 		return p, err
 	}
@@ -78,9 +81,9 @@ func (p *Project) warnBroken() {
 	}
 }
 
-func openProject(ctx context.Context, a *cli.Invocation) (*Project, error) {
+func openProject(ctx context.Context, a *cli.Invocation, kinds config.Kinds) (*Project, error) {
 	var err error
-	p := &Project{Invocation: a}
+	p := &Project{Invocation: a, Kinds: kinds}
 	plain := a.System("")
 	if p.Repo, err = git.Open(ctx, plain.Run, a.Dir, systemEnv(a.Process, gitNames()...)); err != nil {
 		return nil, err
@@ -93,9 +96,14 @@ func openProject(ctx context.Context, a *cli.Invocation) (*Project, error) {
 	return p, a.AddSecrets(p.Config.Secrets)
 }
 
+// ReadSettings reads the settings as they are now. It fails as [Settings] does.
+func (p *Project) ReadSettings() (config.Config, config.Origins, error) {
+	return Settings(p.Invocation.Process, p.Root, p.Kinds)
+}
+
 // settle reads the settings, or takes what holds without those that cannot be read.
 func (p *Project) settle() {
-	if p.Config, p.Origins, p.Broken = Settings(p.Invocation.Process, p.Root); p.Broken == nil {
+	if p.Config, p.Origins, p.Broken = p.ReadSettings(); p.Broken == nil {
 		return
 	}
 	own, _ := ownFile(p.Invocation.Process, p.Root)
@@ -104,7 +112,8 @@ func (p *Project) settle() {
 	for _, env := range [][]string{p.Invocation.Env, nil} { // a variable may be what is broken
 		for _, files := range [][2]config.File{{own, repo}, {none, repo}, {own, none}, {none, none}} {
 			var err error
-			if p.Config, p.Origins, err = config.LoadBoth(files[0], files[1], env); err == nil {
+			from := config.Sources{Own: files[0], Repo: files[1], Env: env, Kinds: p.Kinds}
+			if p.Config, p.Origins, err = from.Load(); err == nil {
 				return
 			}
 		}
@@ -114,8 +123,8 @@ func (p *Project) settle() {
 // OpenForHook is a project for a hook, which has no time to ask git: only the settings
 // can be read. Settings that cannot be read it does without, and says so on standard
 // error.
-func OpenForHook(a *cli.Invocation, root, common string) *Project {
-	p := &Project{Invocation: a, Root: root, Home: filepath.Join(common, "orch"), Proc: a.QuickSystem(), Hasty: true}
+func OpenForHook(a *cli.Invocation, root, common string, kinds config.Kinds) *Project {
+	p := &Project{Invocation: a, Kinds: kinds, Root: root, Home: filepath.Join(common, "orch"), Proc: a.QuickSystem(), Hasty: true}
 	p.settle()
 	p.warnBroken()
 	if err := a.AddSecrets(p.Config.Secrets); err != nil {

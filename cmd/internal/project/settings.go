@@ -17,9 +17,9 @@ const SettingsFile = "project.yaml"
 // maxSettings bounds the file of the settings, in bytes.
 const maxSettings = 1 << 20
 
-// Settings reads the settings of the repository whose main work tree is root. It fails with
-// a [*config.Error] for what is not understood, and when a file cannot be read.
-func Settings(p cli.Process, root string) (config.Config, config.Origins, error) {
+// Settings reads the settings of the repository whose main work tree is root, which may name these
+// kinds. It fails with a [*config.Error] for what is not understood, and when a file cannot be read.
+func Settings(p cli.Process, root string, kinds config.Kinds) (config.Config, config.Origins, error) {
 	repo, err := settingsFile(filepath.Join(root, SettingsFile))
 	if err != nil {
 		return config.Config{}, nil, err
@@ -32,7 +32,7 @@ func Settings(p cli.Process, root string) (config.Config, config.Origins, error)
 	if err != nil {
 		return config.Config{}, nil, err
 	}
-	return config.LoadBoth(own, repo, p.Env, agents...)
+	return config.Sources{Own: own, Repo: repo, Env: p.Env, Agents: agents, Kinds: kinds}.Load()
 }
 
 // ownFile reads a person's own settings, which need not be there.

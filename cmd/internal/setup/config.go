@@ -10,7 +10,6 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -39,7 +38,7 @@ func explainSettings(ctx context.Context, a *cli.Invocation, args []string) erro
 		}
 	}
 	if len(args) == 1 && args[0] == "protect" { // which adds to these
-		rows = append(rows, document.Setting{Key: "protect", Value: "[" + strings.Join(protect.Defaults(), ", ") + "]", From: "always"})
+		rows = append(rows, document.Setting{Key: "protect", Value: "[" + strings.Join(workspace.AlwaysProtected(), ", ") + "]", From: "always"})
 	}
 	if len(rows) == 0 {
 		return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is not a setting", Exit: cli.ExitNotFound, Fix: []string{"orch config explain"}}

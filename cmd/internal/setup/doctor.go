@@ -55,7 +55,7 @@ what each of them stops. It tries all of it, on files of its own.`,
 			return diagnose(c.Context(), a, fix)
 		},
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals and old scratch files, each kept before it is changed")
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, and entries of worktrees that were moved; what is changed is kept before")
 	c.Flags().BoolVar(&sandboxed, "sandbox", false, "try what a sandbox stops on this machine, and nothing else")
 	c.MarkFlagsMutuallyExclusive("fix", "sandbox")
 	return c
@@ -121,6 +121,10 @@ func (w doctor) checkGit(ctx context.Context) finding {
 	v, err := w.workspace.Repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
+	}
+	if err := w.workspace.Repo.CheckHead(ctx); err != nil {
+		u := explain.Error(err)
+		return finding{"git", false, u.What, strings.Join(u.Fix, "; ")}
 	}
 	return finding{"git", true, strings.TrimPrefix(v, "git version "), ""}
 }
@@ -242,7 +246,7 @@ func checkKnown(p *workspace.EpicView, issues []tracker.Issue) (out []finding) {
 		}
 	}
 	if len(lost) > 0 {
-		out = append(out, finding{"tracker", false, fmt.Sprintf("of %s the tracker has %s not any more, which landed nowhere yet", p.State.Epic, text.Cut(strings.Join(lost, ", "), 100)),
+		out = append(out, finding{"tracker", false, fmt.Sprintf("the tracker no longer has %s of %s, which landed nowhere yet", text.Cut(strings.Join(lost, ", "), 100), p.State.Epic),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
 	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Invocation.Now())
@@ -256,12 +260,12 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	emptied, err := w.workspace.EmptiedJournals(ctx)
+	lost, err := w.workspace.LostJournals(ctx)
 	if err != nil {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
-	for _, dir := range emptied {
-		u := explain.Error(workspace.EmptiedError(dir))
+	for _, dir := range lost {
+		u := explain.Error(workspace.LostError(dir))
 		out = append(out, finding{"journal", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	active := false
@@ -279,6 +283,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 		}
 		out = append(out, checkKnown(p, issues)...)
 		out = append(out, checkBranch(ctx, p)...)
+		out = append(out, w.checkRelocated(ctx, dir)...)
 		for _, left := range p.Unremoved() {
 			out = append(out, finding{"left", false, left.Path + ": " + left.Why, ""})
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/worktree"
 )
 
 // GC is the command orch gc.
@@ -55,74 +56,98 @@ func collectGarbage(ctx context.Context, a *cli.Invocation, args []string, dry b
 	if err != nil {
 		return err
 	}
-	var said []string
-	var kept []document.KeptPath
-	keep := func(path string, err error) { kept = append(kept, document.KeptPath{Path: path, Why: err.Error()}) }
-	known := map[string]bool{}
-	for _, t := range p.State.Tasks {
-		for _, at := range t.Attempts {
-			n := store.Name(string(t.ID), at.Number)
-			known[n.Branch] = at.Open() || !t.Done()
-			if at.Open() || !store.Exists(string(t.ID), at.Number) {
-				continue
-			}
-			if !dry {
-				if err := store.Remove(ctx, string(t.ID), at.Number, at.Head); err != nil {
-					keep(n.Dir, err)
-					continue
-				}
-			}
-			said = append(said, n.Dir)
-		}
-		if t.Done() {
-			if logs := filepath.Dir(epicdir.Attempt(p.Folder, t.ID, 1)); cli.Exists(logs) {
-				if !dry {
-					if err := orchestrator.RemoveLogs(p.Folder, logs); err != nil {
-						keep(logs, err)
-						continue
-					}
-				}
-				said = append(said, logs)
-			}
-		}
+	g := &collector{view: p, store: store, dry: dry, wanted: map[string]bool{}}
+	if err := g.collect(ctx); err != nil {
+		return err
 	}
-	list, err := store.List(ctx)
+	printReport(a, p.State.Epic, dry, g.removed, g.kept)
+	return nil
+}
+
+// collector removes what is there of an epic's attempts and nobody needs any more.
+type collector struct {
+	view  *workspace.EpicView
+	store *worktree.Store
+	dry   bool // only look
+
+	wanted  map[string]bool     // the branches of the attempts that the journal knows; true where one is still worked on
+	removed []string            // what was removed, or would be
+	kept    []document.KeptPath // what could not be
+}
+
+// collect removes all that it can. It fails as git does, and not for a single thing that stays.
+func (g *collector) collect(ctx context.Context) error {
+	for _, t := range g.view.State.Tasks {
+		g.collectTask(ctx, t)
+	}
+	if err := g.collectUnknown(ctx); err != nil {
+		return err
+	}
+	tips, still, err := dropTips(ctx, g.view, g.dry)
 	if err != nil {
 		return err
 	}
-	for _, e := range list { // what a removal that failed has left, or a journal that is gone
-		if known[e.Branch] || slices.Contains(said, e.Dir) || slices.ContainsFunc(kept, func(k document.KeptPath) bool { return k.Path == e.Dir }) {
-			continue
-		}
-		if !dry {
-			if err := store.RemoveFound(ctx, e); err != nil {
-				keep(e.Branch, err)
-				continue
-			}
-		}
-		said = append(said, e.Branch)
-	}
-	tips, still, err := dropTips(ctx, p, dry)
+	swept, err := g.store.Sweep(ctx, g.dry)
 	if err != nil {
 		return err
 	}
-	kept = append(kept, still...)
-	swept, err := store.Sweep(ctx, dry)
+	g.removed, g.kept = append(append(g.removed, tips...), swept...), append(g.kept, still...)
+	if g.dry {
+		return nil
+	}
+	return g.close(ctx)
+}
+
+// remove has remove remove a thing of that name, and notes what became of it.
+func (g *collector) remove(name string, remove func() error) {
+	if !g.dry {
+		if err := remove(); err != nil {
+			g.kept = append(g.kept, document.KeptPath{Path: name, Why: err.Error()})
+			return
+		}
+	}
+	g.removed = append(g.removed, name)
+}
+
+// collectTask removes the worktrees of a task's attempts that have ended, and the logs of a task that is done.
+func (g *collector) collectTask(ctx context.Context, t *epic.Task) {
+	for _, at := range t.Attempts {
+		n := g.store.Name(string(t.ID), at.Number)
+		g.wanted[n.Branch] = at.Open() || !t.Done()
+		if !at.Open() && g.store.Exists(string(t.ID), at.Number) {
+			g.remove(n.Dir, func() error { return g.store.Remove(ctx, string(t.ID), at.Number, at.Head) })
+		}
+	}
+	if logs := filepath.Dir(epicdir.Attempt(g.view.Folder, t.ID, 1)); t.Done() && cli.Exists(logs) {
+		g.remove(logs, func() error { return orchestrator.RemoveLogs(g.view.Folder, logs) })
+	}
+}
+
+// collectUnknown removes what a removal that failed has left, and what is of a journal that is gone.
+func (g *collector) collectUnknown(ctx context.Context) error {
+	list, err := g.store.List(ctx)
 	if err != nil {
 		return err
 	}
-	said = append(append(said, tips...), swept...)
-	if !dry {
-		var left *engine.LeftError
-		if err := store.Close(ctx); errors.As(err, &left) {
-			for _, l := range left.Left {
-				kept = append(kept, document.KeptPath{Path: l.Path, Why: l.What + "; " + l.Fix})
-			}
-		} else if err != nil {
-			return err
+	for _, e := range list {
+		met := slices.Contains(g.removed, e.Dir) || slices.ContainsFunc(g.kept, func(k document.KeptPath) bool { return k.Path == e.Dir })
+		if !met && !g.wanted[e.Branch] {
+			g.remove(e.Branch, func() error { return g.store.RemoveFound(ctx, e) })
 		}
 	}
-	printReport(a, p.State.Epic, dry, said, kept)
+	return nil
+}
+
+// close closes the store, and notes what could not be removed.
+func (g *collector) close(ctx context.Context) error {
+	err := g.store.Close(ctx)
+	var left *engine.LeftError
+	if !errors.As(err, &left) {
+		return err
+	}
+	for _, l := range left.Left {
+		g.kept = append(g.kept, document.KeptPath{Path: l.Path, Why: l.What + "; " + l.Fix})
+	}
 	return nil
 }
 
@@ -133,15 +158,20 @@ func sweepOnly(ctx context.Context, a *cli.Invocation, dry bool) error {
 		return err
 	}
 	var said []string
+	var kept []document.KeptPath
 	if dry {
 		said, err = w.Repo.Abandoned(w.Invocation.Now())
 	} else {
-		said, err = w.Repo.Sweep(w.Invocation.Now())
+		var left []git.Unremoved
+		said, left, err = w.Repo.Sweep(w.Invocation.Now())
+		for _, u := range left {
+			kept = append(kept, document.KeptPath{Path: u.Path, Why: u.Err.Error()})
+		}
 	}
 	if err != nil {
 		return err
 	}
-	printReport(a, "", dry, said, nil)
+	printReport(a, "", dry, said, kept)
 	return nil
 }
 

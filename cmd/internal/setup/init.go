@@ -1,5 +1,5 @@
 // Package setup is what a person does once in a repository, and when something is wrong: init,
-// doctor, gc, and the settings explained.
+// doctor, gc, purge, and the settings explained.
 package setup
 
 import (

@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/project"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
@@ -67,10 +68,11 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 	if err != nil {
 		return err
 	}
-	p, err := project.Read(ctx, a)
+	w, err := workspace.Read(ctx, a)
 	if err != nil {
 		return err
 	}
+	p := w.Project
 	head, err := p.Repo.Resolve(ctx, "HEAD")
 	if at, where := p.Repo.CheckoutAt(a.Dir); where == nil {
 		head, err = p.Repo.Head(ctx, at.GitDir)

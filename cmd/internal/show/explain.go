@@ -2,7 +2,6 @@ package show
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,11 +21,9 @@ func Explain(a *cli.Invocation) *cobra.Command {
 			list := cli.Codes()
 			if len(args) == 1 {
 				code := epic.Code(strings.ToUpper(strings.Trim(args[0], "[]")))
-				at := slices.IndexFunc(list, func(r epic.Reason) bool { return r.Code == code })
-				if at < 0 {
+				if list = cli.CodesOf(code); len(list) == 0 {
 					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is no code that orch prints", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}
-				list = list[at : at+1]
 			}
 			if a.JSON {
 				cli.WriteJSON(a.Stdout, document.ExplainOf(list))

@@ -58,7 +58,7 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 	return runLine(e, s)
 }
 
-// runLine tells events that belong to no task's way.
+// runLine tells events of the run and of what is around it, and what somebody has asked for.
 func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	switch f := e.Fact.(type) {
 	case epic.TaskRetried:
@@ -67,10 +67,6 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", f.Iterations), false}, true
 	case epic.TaskSkipped:
 		return line{"skipped", e.Task, e.Reason, false}, true
-	case epic.BaseChecked:
-		if !f.Passed {
-			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
-		}
 	case epic.DrainStarted:
 		return line{"drain", "", e.Reason + "; no new work is started", true}, true
 	case epic.RunPaused:
@@ -87,23 +83,11 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return refusedLine(f)
 	case epic.MetaFiled:
 		return line{"filed", "", e.Reason, true}, true
-	case epic.EpicLandedInto:
-		return line{"into", "", fmt.Sprintf("%s is at %.12s now", f.Branch, f.Commit), false}, true
-	case epic.EpicNotLanded:
-		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case epic.LeftoverFound:
 		if strings.HasPrefix(e.Reason, orchestrator.Unremoved) {
 			return line{"left", "", strings.TrimSpace(f.Path + " " + e.Reason), true}, true
 		}
 		return line{"mended", "", strings.TrimSpace(e.Reason + " " + f.Path), false}, true
-	case epic.BranchMoved:
-		return line{"moved", "", e.Reason, true}, true
-	case epic.BranchAccepted:
-		return line{"accepted", "", "the epic branch as it is: " + e.Reason, false}, true
-	case epic.BranchRestored:
-		return line{"restored", "", e.Reason, true}, true
-	case epic.BranchHeld:
-		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": git -C " + cli.Quote(f.Dir) + " switch --detach", true}, true
 	case epic.MachineFailed:
 		return line{"machine", e.Task, e.Reason, true}, true
 	case epic.TamperingFound:
@@ -122,6 +106,29 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"asked", "", e.Reason, false}, true
 	case epic.RequestRefused:
 		return line{"refused", "", e.Reason, true}, true
+	}
+	return branchLine(e, s)
+}
+
+// branchLine tells events of the epic branch.
+func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
+	switch f := e.Fact.(type) {
+	case epic.BaseChecked:
+		if !f.Passed {
+			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
+		}
+	case epic.EpicLandedInto:
+		return line{"into", "", fmt.Sprintf("%s is at %.12s now", f.Branch, f.Commit), false}, true
+	case epic.EpicNotLanded:
+		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
+	case epic.BranchMoved:
+		return line{"moved", "", e.Reason, true}, true
+	case epic.BranchAccepted:
+		return line{"accepted", "", "the epic branch as it is: " + e.Reason, false}, true
+	case epic.BranchRestored:
+		return line{"restored", "", e.Reason, true}, true
+	case epic.BranchHeld:
+		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": git -C " + cli.Quote(f.Dir) + " switch --detach", true}, true
 	}
 	return line{}, false
 }

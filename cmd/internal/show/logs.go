@@ -178,7 +178,8 @@ func Events(a *cli.Invocation) *cobra.Command {
 }
 
 func events(ctx context.Context, a *cli.Invocation, args []string, since int64, follow bool) error {
-	p, task, err := workspace.LoadEpic(ctx, a, args)
+	a.Lines = true
+	p, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err
 	}

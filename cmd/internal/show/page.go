@@ -45,17 +45,29 @@ func (p page) text(now time.Time, all bool) string {
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
-	for _, e := range p.Asked {
-		if _, refused := e.Fact.(epic.RequestRefused); refused {
-			continue // word of an agent's for the journal
-		}
-		fmt.Fprintf(&b, "\nAsked, not yet taken: %s %s\n", e.Kind(), e.Task)
-	}
-	for _, line := range p.NoRequests {
-		fmt.Fprintf(&b, "\nNot a request, and not taken: %s\n", line)
-	}
+	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
+}
+
+// requestsText lists the first of the requests that nobody has taken, and of the files that are none.
+func (p page) requestsText(b *strings.Builder) {
+	var asked []string
+	for _, e := range p.Asked {
+		if _, refused := e.Fact.(epic.RequestRefused); !refused { // word of an agent's for the journal
+			asked = append(asked, strings.TrimSpace(fmt.Sprintf("%s %s", e.Kind(), e.Task)))
+		}
+	}
+	list := func(what string, lines []string) {
+		for _, line := range lines[:min(len(lines), maxRequestsShown)] {
+			fmt.Fprintf(b, "\n%s: %s\n", what, line)
+		}
+		if more := len(lines) - maxRequestsShown; more > 0 {
+			fmt.Fprintf(b, "\n%s: %d more\n", what, more)
+		}
+	}
+	list("Asked, not yet taken", asked)
+	list("Not a request, and not taken", p.NoRequests)
 }
 
 // drainText is why no more work is taken: a limit, or what only a person can mend.
@@ -250,7 +262,7 @@ type next struct{ Cmd, Why string }
 
 // nextFor leaves out the logs that are not there any more.
 func (p page) nextFor(t *epic.Task) []next {
-	return slices.DeleteFunc(nextFor(t), func(n next) bool {
+	return slices.DeleteFunc(nextFor(p.State.Epic, t, p.Workspace.CloneDir), func(n next) bool {
 		if !strings.HasPrefix(n.Cmd, "orch logs ") {
 			return false
 		}
@@ -263,7 +275,9 @@ func (p page) nextFor(t *epic.Task) []next {
 	})
 }
 
-func nextFor(t *epic.Task) []next {
+// nextFor is what a person may do about a task that waits for one; cloneDir gives the folder of the clone that
+// an actor names, and "" where it is not known.
+func nextFor(epicID epic.TaskID, t *epic.Task, cloneDir func(actor string) string) []next {
 	id := cli.Quote(t.ID)
 	if t.State == epic.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
@@ -283,6 +297,13 @@ func nextFor(t *epic.Task) []next {
 	case epic.TooLarge:
 		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"},
 			{"orch retry " + id, "try again, after raising the limit it names in project.yaml"}, skip}
+	case epic.LandedElsewhere:
+		ways := []next{{"orch retry " + id, "do it again here; the tracker has it open then"}, {"orch skip " + id + " --close", "count it as done without its work"}}
+		if t.LandedIn == "" {
+			return ways
+		}
+		from := cmp.Or(cloneDir(t.ClosedBy), "CLONE")
+		return append([]next{{fmt.Sprintf("git fetch %s epic/%s && orch epic merge %s FETCH_HEAD", cli.Quote(from), slug.Of(string(epicID)), cli.Quote(epicID)), "have its work on the epic branch here; then orch run " + cli.Quote(epicID)}}, ways...)
 	case epic.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}

@@ -4,7 +4,6 @@ package show
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -30,13 +29,13 @@ Without an id it shows the epic that orch worked on last.`,
 		Args: cli.AtMost(1, "at most one epic or task"),
 		RunE: func(c *cobra.Command, args []string) error { return status(c.Context(), a, args, f) },
 	}
-	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit 0 when all is done, 3 when tasks need you, 8 when not finished")
+	c.Flags().BoolVar(&f.exitStatus, "exit-status", false, "exit by the promise: 0 for LOOP_DONE, 8 for LOOP_CONTINUE, 3 when only you can move it")
 	c.Flags().BoolVar(&f.all, "all", false, "list the finished tasks too")
 	return c
 }
 
 func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags) error {
-	seen, task, err := look(ctx, a, args)
+	seen, task, err := workspace.Look(ctx, a, args)
 	if err != nil {
 		return err
 	}
@@ -56,12 +55,10 @@ func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags
 	if !f.exitStatus {
 		return nil
 	}
-	switch {
-	case p.branch.NeedsYou(), p.stopped(), sum.Promise == epic.LoopError, p.State.TrackerLost() != "":
-		return cli.ExitWith(cli.ExitNeedsYou)
-	case sum.Promise == epic.LoopDone:
+	switch sum.Promise {
+	case epic.LoopDone:
 		return nil
-	case p.Held || sum.Counts.NeedsYou == 0:
+	case epic.LoopContinue:
 		return cli.ExitWith(cli.ExitNotYet)
 	}
 	return cli.ExitWith(cli.ExitNeedsYou)
@@ -73,24 +70,6 @@ func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
 	var err error
 	p.branch, err = seen.Update(ctx)
 	return p, err
-}
-
-// look opens the view of what is named; of an epic that orch has never driven, as the tracker has it.
-func look(ctx context.Context, a *cli.Invocation, args []string) (*workspace.EpicView, *epic.Task, error) {
-	p, task, err := workspace.LoadEpic(ctx, a, args)
-	var none *cli.Error
-	if len(args) == 0 || !errors.As(err, &none) || none.Code != workspace.NotFoundCode {
-		return p, task, err
-	}
-	w, openErr := workspace.Read(ctx, a)
-	if openErr != nil {
-		return nil, nil, openErr
-	}
-	p, findErr := w.ViewFromTracker(ctx, epic.TaskID(args[0]))
-	if findErr != nil {
-		return nil, nil, err
-	}
-	return p, nil, nil
 }
 
 // print is status of the whole epic for a person.
@@ -110,13 +89,21 @@ func Page(ctx context.Context, seen *workspace.EpicView) error {
 	return err
 }
 
+// How many requests are listed that nobody has taken, of each kind: for a program, and for a person.
+const (
+	maxRequestsPrinted = 100
+	maxRequestsShown   = 10
+)
+
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
 	doc, age := documentOf(p.Workspace.Invocation, p.State, sum, p.nextFor), int64(0)
 	if read := p.State.ReadAt(); !read.IsZero() {
 		age = p.Workspace.Invocation.Now().Sub(read).Milliseconds()
 	}
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, Asked: document.RecordsOf(p.Asked), EpicBranch: branchDocument(p.branch), NoRequests: p.NoRequests}
+	asked, bad := min(len(p.Asked), maxRequestsPrinted), min(len(p.NoRequests), maxRequestsPrinted)
+	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
+		Asked: document.RecordsOf(p.Asked[:asked]), AskedMore: len(p.Asked) - asked, NoRequests: p.NoRequests[:bad], NoRequestsMore: len(p.NoRequests) - bad}
 	doc.Run.State = document.RunState(p.State, p.Held)
 	if p.Held {
 		holder := document.Holder(p.Holder)
@@ -128,7 +115,7 @@ func (p page) document(sum epic.Summary) document.Status {
 
 // Document is an epic for a program.
 func Document(a *cli.Invocation, s epic.State, sum epic.Summary) document.Status {
-	return documentOf(a, s, sum, nextFor)
+	return documentOf(a, s, sum, func(t *epic.Task) []next { return nextFor(s.Epic, t, func(string) string { return "" }) })
 }
 
 func documentOf(a *cli.Invocation, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {

@@ -44,7 +44,10 @@ func listCommand(a tasksCmd) *cobra.Command {
 
 func readyCommand(a tasksCmd) *cobra.Command {
 	var parent string
-	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks", Args: cli.AtMost(0, "no argument")}
+	c := &cobra.Command{Use: "ready", Short: "the tasks that nothing blocks, as the tracker has them", Args: cli.AtMost(0, "no argument"),
+		Long: `Ready lists what nothing blocks by the tracker's own rules, in all epics: the epics
+themselves too, and without a word of what orch knows. What agents and sessions
+may begin in an epic is what orch status shows as ready, and orch next hands out.`}
 	c.Flags().StringVar(&parent, "parent", "", "only below this epic")
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		issues, err := a.all(c.Context())

@@ -113,7 +113,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	if err != nil {
 		return err
 	}
-	at, err := w.FindWorkDir(id)
+	at, err := w.FindWorkDir(ctx, id)
 	if err != nil {
 		return err
 	}

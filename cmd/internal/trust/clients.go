@@ -22,20 +22,11 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
-
-// clientFiles are the files, and folders, by which an agent client runs programs, or lets its
-// model run them unasked, below the root of a repository.
-func clientFiles() []string {
-	return []string{
-		".claude/settings.json", ".claude/settings.local.json", ".mcp.json",
-		".codex", ".gemini",
-		".opencode", "opencode.json", "opencode.jsonc",
-		".github/hooks", ".github/copilot", ".copilot", ".vscode/mcp.json",
-	}
-}
 
 // Bounds of what is looked at of one source.
 const (
@@ -63,7 +54,7 @@ func filesIn(dir string) (items []plan.Item, err error) {
 		return nil, fmt.Errorf("looking for the clients' files: %w", err)
 	}
 	defer root.Close()
-	for _, name := range clientFiles() {
+	for _, name := range all.Files() {
 		err := fs.WalkDir(root.FS(), name, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
@@ -73,7 +64,7 @@ func filesIn(dir string) (items []plan.Item, err error) {
 			case len(items) > maxClientFiles:
 				return fmt.Errorf("there are more than %d of them", maxClientFiles)
 			case d.IsDir() && d.Name() == "node_modules":
-				items = append(items, clientItem(name, []byte("a folder of programs, which is not looked into")))
+				items = append(items, plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a folder of programs, which is not looked into"})
 				return fs.SkipDir
 			case d.IsDir():
 				return nil
@@ -130,7 +121,7 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 	if _, err := w.Repo.Tree(ctx, commit); err != nil {
 		return nil, unreadError(err) // a broken reference; likewise
 	}
-	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, clientFiles()...)...)
+	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, all.Files()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the clients' files: %w", err)
 	}
@@ -145,12 +136,12 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 		}
 		item := plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a submodule at " + fields[2]}
 		if fields[1] == "blob" {
-			text, err := w.Repo.Out(ctx, "cat-file", "blob", fields[2])
+			res, err := w.Repo.Do(ctx, git.Call{Args: []string{"cat-file", "blob", fields[2]}})
 			if err != nil {
 				return nil, fmt.Errorf("reading %s: %w", name, err)
 			}
-			if item = clientItem(name, []byte(text)); fields[0] == "120000" {
-				item = plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a link to " + text}
+			if item = clientItem(name, res.Stdout); fields[0] == "120000" {
+				item = plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a link to " + string(res.Stdout)}
 			}
 		}
 		items = append(items, item)
@@ -158,9 +149,10 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 	return items, nil
 }
 
-// clientItem is one file: what it says, where that is settings, and the hash of it.
+// clientItem is one file: what it says where that is settings, else that it is a program and how large, and the hash of it.
 func clientItem(name string, text []byte) plan.Item {
 	i := plan.Item{Part: plan.Settings, Kind: "client file", Name: name}
+	size := len(text)
 	text = bytes.TrimRight(text, "\n") // git's output is taken without them
 	var doc any
 	switch isJSON := strings.HasPrefix(path.Ext(name), ".json"); {
@@ -171,6 +163,8 @@ func clientItem(name string, text []byte) plan.Item {
 		i.Text = strings.Join(leaves(doc, ""), "\n")
 	case isJSON, isSettings(name):
 		i.Text = withoutValues(string(text))
+	default:
+		i.Text = fmt.Sprintf("a file of %d bytes that the client may run; read it before you allow it", size)
 	}
 	sum := sha256.Sum256(text)
 	i.Detail = "sha256 " + hex.EncodeToString(sum[:])

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
@@ -51,7 +52,7 @@ func questionHere(ctx context.Context, app *cli.Invocation, f flags) (*Question,
 	if f.revoke {
 		open = project.Read
 	}
-	w, err := open(ctx, app)
+	w, err := open(ctx, app, config.Kinds{})
 	if errors.Is(err, git.ErrNotRepository) {
 		return AskFolder(app, app.Dir)
 	}
@@ -88,11 +89,11 @@ func runCommand(ctx context.Context, app *cli.Invocation, args []string, f flags
 	case q.State() == Trusted:
 		q.say(q.Text() + "\n" + q.stateText())
 		return nil
-	case !q.Interactive():
+	case !q.interactive():
 		fmt.Fprint(app.Stdout, q.Text())
 		return q.refusal(q.State(), "")
 	}
-	yes, err := q.Confirm()
+	yes, err := q.confirm()
 	if err != nil {
 		return err
 	}

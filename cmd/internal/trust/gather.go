@@ -210,6 +210,9 @@ func identityOf(ctx context.Context, repo *git.Repo, dir string) (string, error)
 	}
 	res, err := repo.Do(ctx, git.Call{Args: []string{"rev-list", "--max-parents=0", "HEAD", "--"}, Env: []string{"GIT_NO_REPLACE_OBJECTS=1"}})
 	if err != nil {
+		if brokenErr := repo.CheckHead(ctx); brokenErr != nil { // which says nothing of what the repository is
+			return "", brokenErr
+		}
 		if _, headErr := repo.Resolve(ctx, "HEAD"); errors.Is(headErr, git.ErrNoSuchRef) {
 			return "repository " + repo.CommonDir(), nil
 		}

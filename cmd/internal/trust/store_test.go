@@ -170,7 +170,7 @@ func TestSettingsOfClientsInFull(t *testing.T) {
 		{"a command over lines", ".codex/config.toml", "notify = [\n  \"evil\",\n]\n[shell_environment_policy.set]\nPATH = \"/evil\"\nAPI_TOKEN = \"canary-1\"\n",
 			"notify = [\n  \"evil\",\n]\n[shell_environment_policy.set]\nPATH = \"/evil\"\nAPI_TOKEN = [redacted]"},
 		{"a file of variables", ".gemini/.env", "LD_PRELOAD=/evil.so\nexport X_PASSWORD='canary-1'\n", "LD_PRELOAD=/evil.so\nexport X_PASSWORD= [redacted]"},
-		{"a program", ".opencode/plugins/p.ts", "evil()", ""},
+		{"a program", ".opencode/plugins/p.ts", "evil()", "a file of 6 bytes that the client may run; read it before you allow it"},
 		{"no more than a text", ".mcp.json", `"x"`, "x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

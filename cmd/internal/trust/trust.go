@@ -79,10 +79,10 @@ func Start(ctx context.Context, w *project.Project, word, base string) error {
 		return err
 	}
 	refused := q.Require(word, plan.Settings, plan.Hooks)
-	if refused == nil || word != "" || q.State(plan.Settings, plan.Hooks) == Denied || !q.Interactive() {
+	if refused == nil || word != "" || q.State(plan.Settings, plan.Hooks) == Denied || !q.interactive() {
 		return refused
 	}
-	yes, err := q.Confirm()
+	yes, err := q.confirm()
 	if err != nil {
 		return err
 	}
@@ -337,11 +337,11 @@ func (q *Question) Text() string {
 	return b.String()
 }
 
-// Interactive reports whether a person can be asked here.
-func (q *Question) Interactive() bool { return q.app.CanAsk() && !q.app.JSON }
+// interactive reports whether a person can be asked here.
+func (q *Question) interactive() bool { return q.app.CanAsk() && !q.app.JSON }
 
-// Confirm shows the plan and asks; an answer is kept. It fails where it cannot be.
-func (q *Question) Confirm() (yes bool, err error) {
+// confirm shows the plan and asks; an answer is kept. It fails where it cannot be.
+func (q *Question) confirm() (yes bool, err error) {
 	fmt.Fprintf(q.app.Stdout, "%s\nNothing of it has run. The files that these commands name are yours to look at.\nTrust these? [y/N] ", q.Text())
 	answer, err := bufio.NewReader(q.app.Stdin).ReadString('\n')
 	word := strings.ToLower(strings.TrimSpace(answer))

@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/harness/command"
+	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/stophook/claude"
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/codex"
@@ -49,6 +50,16 @@ func HookedClient(name string) (client.Client, error) {
 func (w *Workspace) client() engine.Client {
 	a := w.Config.Agent
 	return engine.Client{Harness: a.Harness, Command: a.Command, Model: a.Model, PermissionMode: a.PermissionMode, AllowedTools: a.AllowedTools}
+}
+
+// AlwaysProtected are the globs of paths that are protected whatever the settings say, but for a ! of
+// the person's own.
+func AlwaysProtected() []string { return append(protect.Defaults(), all.Protected()...) }
+
+// resumes reports whether that agent can go on with a conversation.
+func (w *Workspace) resumes() bool {
+	c, known := all.Client(w.Config.Agent.Harness)
+	return known && c.Resumes
 }
 
 // CheckHarness fails when the agent that the settings name is not on PATH.

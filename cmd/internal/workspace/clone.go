@@ -17,6 +17,7 @@ import (
 
 	"github.com/gofrs/flock"
 
+	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/orchestrator/private"
 )
 
@@ -149,6 +150,21 @@ func identify(ctx context.Context, home string) (me identity, err error) {
 		return identity{}, err
 	}
 	return me, files.WriteFile(file, append(b, '\n'))
+}
+
+// CloneDir is the folder of the clone that an actor names, where that is the one that has the tracker; ""
+// for any other, since nobody keeps where clones are.
+func (w *Workspace) CloneDir(actor string) string {
+	beadsDir, _, _ := beads.Find(w.Root)
+	at := filepath.Dir(filepath.Clean(beadsDir))
+	b, err := private.ReadFile(filepath.Join(at, ".git", filepath.Base(w.Home), cloneFile), maxCloneFile)
+	if err != nil {
+		return ""
+	}
+	if them, ok := parseIdentity(b); !ok || at == w.Root || !strings.HasSuffix(actor, "/"+them.Name) {
+		return ""
+	}
+	return at
 }
 
 // isAnswer reports whether a read has told what is there: a file, nothing, or what is no file of orch's.

@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
@@ -23,7 +24,7 @@ func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
 		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
 		Lock: filepath.Join(w.Home, "worktree.lock"), Now: w.Invocation.Now,
-		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, Files: w.Config.Limits.Files, CommitBytes: w.Config.Limits.CommitSize},
+		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, CommitBytes: w.Config.Limits.CommitSize},
 	})
 }
 
@@ -84,7 +85,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		}),
 		Lander: land.NewLander(land.Options{
 			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: w.Proc.RunGuarded, Env: w.GateEnv(),
-			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: w.Config.Protect, AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
+			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), w.Config.Protect...), AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Agents: orchestrator.Agents{
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
@@ -120,7 +121,7 @@ func (w *Workspace) limits(epicID epic.TaskID, me identity) epic.Limits {
 		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[epic.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
 		Budget: epic.Usage{CostUSD: cap.CostUSD, Tokens: cap.Tokens}, TaskBudget: epic.Usage{CostUSD: cap.TaskCostUSD, Tokens: cap.TaskTokens},
-		SurveyEvery: 5 * time.Second, Resumes: w.Config.Agent.Harness != "command", Into: run.Into,
+		SurveyEvery: 5 * time.Second, Resumes: w.resumes(), Into: run.Into,
 		Actor:       actor(epicID, me.Name),
 		PoolBackOff: 30 * time.Second, CrashBackOff: time.Second, BreakerBackOff: 10 * time.Second,
 	}

@@ -12,9 +12,9 @@ type engineKind struct {
 	open func(local.Options) orchestrator.Engine // makes one for an epic, of what the engine that runs agents here is made of
 }
 
-// engineKinds are all kinds, one for each of [config.Engines].
+// engineKinds are all kinds: a new engine is a package, and a line here.
 func engineKinds() []engineKind {
 	return []engineKind{
-		{config.EngineLocal, func(o local.Options) orchestrator.Engine { return local.New(o) }},
+		{name: config.EngineLocal, open: func(o local.Options) orchestrator.Engine { return local.New(o) }},
 	}
 }

@@ -33,6 +33,8 @@ type EpicView struct {
 	Activity watch.Activity
 	// Records are the journal.
 	Records []journal.Record
+	// Events are what the journal says, with its texts, one for each of the Records.
+	Events []epic.Event
 	// Holder is who drives the epic; it counts where Held.
 	Holder epicstore.Holder
 	// Held says that somebody does.
@@ -55,57 +57,58 @@ func LoadEpic(ctx context.Context, a *cli.Invocation, args []string) (*EpicView,
 	if err != nil {
 		return nil, nil, err
 	}
-	p, t, err := w.loadEpic(args)
-	var e *cli.Error
-	if errors.As(err, &e) && (e.Code == NoRunCode || e.Code == NotFoundCode) {
-		err = w.whyNone(ctx, args, err)
-	}
-	return p, t, err
+	return w.loadEpic(ctx, args)
 }
 
-// whyNone is err, or that the journal of what was asked for is lost.
-func (w *Workspace) whyNone(ctx context.Context, args []string, err error) error {
-	emptied, lookErr := w.EmptiedJournals(ctx)
-	if lookErr != nil {
-		return lookErr
+// Look is LoadEpic for commands that only show an epic: one that orch has never driven is shown as the tracker
+// has it. It fails as LoadEpic does, and where the tracker does not answer that would tell.
+func Look(ctx context.Context, a *cli.Invocation, args []string) (*EpicView, *epic.Task, error) {
+	p, task, err := LoadEpic(ctx, a, args)
+	var none *cli.Error
+	if len(args) == 0 || !errors.As(err, &none) || none.Code != NotFoundCode {
+		return p, task, err
 	}
-	for _, dir := range emptied {
-		if len(args) == 0 || w.EpicDir(epic.TaskID(args[0])) == dir {
-			return EmptiedError(dir)
-		}
+	w, openErr := Read(ctx, a)
+	if openErr != nil {
+		return nil, nil, openErr
 	}
-	return err
+	p, findErr := w.ViewFromTracker(ctx, epic.TaskID(args[0]))
+	var unknown *epic.ErrNotEpic
+	switch {
+	case errors.As(findErr, &unknown):
+		return nil, nil, err
+	case findErr != nil:
+		return nil, nil, findErr
+	}
+	return p, nil, nil
 }
 
-func (w *Workspace) loadEpic(args []string) (*EpicView, *epic.Task, error) {
+func (w *Workspace) loadEpic(ctx context.Context, args []string) (*EpicView, *epic.Task, error) {
 	dirs, err := w.Epics()
 	if err != nil {
 		return nil, nil, err
 	}
-	if len(dirs) == 0 {
-		return nil, nil, noRun(args)
-	}
-	if len(args) == 0 {
+	unread := map[string]error{}
+	switch {
+	case len(args) == 0 && len(dirs) > 0:
 		p, err := w.ViewIn(dirs[0])
 		return p, nil, err
-	}
-	id := epic.TaskID(args[0])
-	if dir := w.EpicDir(id); slices.Contains(dirs, dir) {
-		p, err := w.ViewIn(dir)
-		return p, nil, err
-	}
-	unread := noRun(args)
-	for _, dir := range dirs {
-		p, err := w.ViewIn(dir)
-		if err != nil {
-			unread = err // the task may be of that epic, or of another
-			continue
+	case len(args) > 0:
+		id := epic.TaskID(args[0])
+		if dir := w.EpicDir(id); slices.Contains(dirs, dir) {
+			p, err := w.ViewIn(dir)
+			return p, nil, err
 		}
-		if t := p.find(id); t != nil {
-			return p, t, nil
+		for _, dir := range dirs {
+			p, err := w.ViewIn(dir)
+			if err != nil {
+				unread[dir] = err
+			} else if t := p.find(id); t != nil {
+				return p, t, nil
+			}
 		}
 	}
-	return nil, nil, unread
+	return nil, nil, w.whyNone(ctx, args, noRun(args), unread)
 }
 
 // FindAttempt finds a task and the attempt of it that is meant; number 0 is the last one. It
@@ -142,11 +145,12 @@ func noRun(args []string) error {
 		Why: "it knows those of epics that it has run", Fix: []string{"orch status", "orch run " + args[0]}}
 }
 
-// ViewOf replays the journal of an epic; the view is nil where there is none yet.
-func (w *Workspace) ViewOf(id epic.TaskID) (*EpicView, error) {
+// ViewOf replays the journal of an epic; the view is nil where there is none yet. It fails as
+// [Workspace.ViewIn] and [Workspace.CheckJournal] do.
+func (w *Workspace) ViewOf(ctx context.Context, id epic.TaskID) (*EpicView, error) {
 	dir := w.EpicDir(id)
 	if !journal.Begun(dir) {
-		return nil, nil
+		return nil, w.CheckJournal(ctx, id)
 	}
 	return w.ViewIn(dir)
 }
@@ -168,13 +172,22 @@ func (p *EpicView) find(id epic.TaskID) *epic.Task {
 	return found
 }
 
-// ViewIn replays the journal in an epic's folder. It fails when that cannot be read.
+// ViewIn replays the journal in an epic's folder. It fails when that cannot be read, with the promise
+// LOOP_ERROR where it cannot be believed.
 func (w *Workspace) ViewIn(dir string) (*EpicView, error) {
+	p, err := w.viewIn(dir)
+	if err != nil {
+		return nil, unreadable(err)
+	}
+	return p, nil
+}
+
+func (w *Workspace) viewIn(dir string) (*EpicView, error) {
 	own := *w
 	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
-			p.Records = append(p.Records, e.Record)
+			p.Records, p.Events = append(p.Records, e.Record), append(p.Events, e.Event)
 		}
 		return nil
 	})
@@ -219,7 +232,11 @@ func (w *Workspace) ViewFromTracker(ctx context.Context, id epic.TaskID) (*EpicV
 // ViewFromIssues is ViewFromTracker with what the tracker has just said.
 func (w *Workspace) ViewFromIssues(id epic.TaskID, issues []tracker.Issue) *EpicView {
 	dir, now := w.EpicDir(id), w.Invocation.Now()
-	return &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now), State: epic.FromTracker(id, issues, now), Read: now}
+	p := &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now), State: epic.FromTracker(id, issues, now), Read: now}
+	if h, held, err := p.Watch.Holder(); err == nil { // a first run has begun, and written nothing yet
+		p.Holder, p.Held = h, held
+	}
+	return p
 }
 
 // recall takes from the journal where the epic's worktrees are, where the settings that would
@@ -236,7 +253,7 @@ func (p *EpicView) recall() {
 
 // Tampered are the events that tell what others changed of the repository, as
 // [orchestrator.TamperedIn].
-func (p *EpicView) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Folder, p.Records) }
+func (p *EpicView) Tampered() []epic.Event { return orchestrator.TamperedIn(p.Events) }
 
 // Unremoved is something of an epic that could not be removed.
 type Unremoved struct {
@@ -246,7 +263,10 @@ type Unremoved struct {
 
 // Unremoved lists what of the epic could not be removed, and is there still.
 func (p *EpicView) Unremoved() (left []Unremoved) {
-	for _, e := range orchestrator.UnremovedIn(p.Records) {
+	for _, e := range p.Events {
+		if !orchestrator.IsUnremoved(e) {
+			continue
+		}
 		f, _ := e.Fact.(epic.LeftoverFound)
 		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) {
 			left = append(left, Unremoved{Path: f.Path, Why: e.Reason})

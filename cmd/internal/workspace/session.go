@@ -64,7 +64,75 @@ func Caller(a *cli.Invocation) epic.SessionHolder {
 	if pid == 0 {
 		return epic.SessionHolder{Name: "commands without a session on " + Hostname()}
 	}
-	return withProcess(epic.SessionHolder{Name: fmt.Sprintf("process %d on %s", pid, Hostname())}, pid)
+	h, below := withProcess(epic.SessionHolder{}, pid), processes(between(line, pid))
+	if h.PID != 0 && len(below) > 0 {
+		h.Below, pid = epic.Below(below), below[0].PID
+	}
+	h.Name = fmt.Sprintf("process %d on %s", pid, Hostname())
+	return h
+}
+
+// IsCaller tells whether the session that a command is called from is who holds an attempt. Where
+// neither tells an id, that is so when the command comes from the holder's process, or from
+// below it: a client is the same whatever process session it gives a command, and two clients that
+// a shell has started are two.
+func IsCaller(a *cli.Invocation) epic.IsSession {
+	me, above := Caller(a), processes(proc.Ancestors())
+	return func(h epic.SessionHolder) bool {
+		p, there := nearest(h)
+		if !there || h.Session != "" || me.Session != "" {
+			return h.Same(me)
+		}
+		return slices.Contains(above, p)
+	}
+}
+
+// IsStopping tells whether the session of an id, whose client calls its stop hook, is who holds an
+// attempt, as far as is known.
+func IsStopping(id string) epic.IsSession {
+	above := processes(proc.Ancestors())
+	return func(h epic.SessionHolder) bool {
+		if h.Session != "" {
+			return h.Session == id
+		}
+		p, there := nearest(h)
+		return h.PID == 0 || h.Here != proc.Here() || there && slices.Contains(above, p)
+	}
+}
+
+// nearest is the first of a holder's processes that is there as far as is known; ok is false where
+// none is, or none is known.
+func nearest(h epic.SessionHolder) (p epic.Process, ok bool) {
+	for _, p := range h.Candidates() {
+		if !proc.Gone(p.PID, p.Born, p.Here) {
+			return p, true
+		}
+	}
+	return epic.Process{}, false
+}
+
+// processes are those of these numbers that can be distinguished from others.
+func processes(pids []int) (all []epic.Process) {
+	for _, pid := range pids {
+		if born := proc.Born(pid); born != 0 {
+			all = append(all, epic.Process{PID: pid, Born: born, Here: proc.Here()})
+		}
+	}
+	return all
+}
+
+// between are the processes of a line, which begins with the command, that are below pid and may be
+// the client that the command comes from: all that are not there for one command.
+func between(line []proc.Ancestor, pid int) (below []int) {
+	for _, p := range line[1:] {
+		if p.PID == pid {
+			return below
+		}
+		if !forOneCommand(p.Args) {
+			below = append(below, p.PID)
+		}
+	}
+	return nil
 }
 
 // outliving is the process that a command without a session's id comes from; 0 when there is none.
@@ -189,4 +257,12 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		}
 		return ""
 	}
+}
+
+// Asker is a session that would ask for a task of the epic; is reports whether a holder is that
+// session, and parallel is how many tasks may be under way where no run drives the epic.
+func (p *EpicView) Asker(is func(epic.SessionHolder) bool, parallel int) epic.Asker {
+	gone := p.Workspace.SessionGone(p.State.Epic)
+	return epic.Asker{Is: is, Gone: func(t *epic.Task) bool { return gone(t, t.Last()) != "" },
+		Held: p.Held, Driven: p.Held && p.Holder.Drives(), MaxParallel: parallel}
 }

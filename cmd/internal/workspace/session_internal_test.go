@@ -108,3 +108,40 @@ func TestSessionIDAsJSON(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b, &told))
 	require.Equal(t, told, SessionID(&cli.Invocation{Process: cli.Process{Env: []string{"CLAUDE_SESSION_ID=" + id}}}))
 }
+
+// TestHolderBelow: of the processes that a client may be, the nearest that is there counts.
+func TestHolderBelow(t *testing.T) {
+	t.Parallel()
+	line := []proc.Ancestor{{PID: 90, Args: []string{"orch", "next"}}, {PID: 80, Args: []string{"sh", "-c", "orch next"}}, {PID: 50, Args: []string{"sh", "client.sh"}}, {PID: 40, Args: []string{"bash", "-c", "sh client.sh & wait"}}, {PID: 30, Args: []string{"launcher"}}}
+	require.Equal(t, []int{50}, between(line, 30), "but for shells that are there for one command")
+	require.Empty(t, between(line, 50))
+	require.Empty(t, between(line, 7), "of another line")
+
+	client := exec.CommandContext(t.Context(), "sleep", "1000")
+	require.NoError(t, client.Start())
+	h := withProcess(epic.SessionHolder{}, os.Getpid())
+	h.Below = epic.Below(processes([]int{client.Process.Pid}))
+	require.Len(t, h.Candidates(), 2)
+	p, ok := nearest(h)
+	require.True(t, ok)
+	require.Equal(t, client.Process.Pid, p.PID)
+	require.NoError(t, client.Process.Kill())
+	_ = client.Wait() // killed
+	p, ok = nearest(h)
+	require.True(t, ok)
+	require.Equal(t, os.Getpid(), p.PID, "what has started it, when it has ended")
+	_, ok = nearest(epic.SessionHolder{Name: "commands without a session"})
+	require.False(t, ok)
+}
+
+// FuzzHolderBelow: what a journal says of processes is read, whatever it is.
+func FuzzHolderBelow(f *testing.F) {
+	f.Add("7.9 8.10")
+	f.Add(". 1. .1 -1.-1 9999999999999999999999.1")
+	f.Fuzz(func(t *testing.T, below string) {
+		for _, p := range (epic.SessionHolder{Below: below}).Candidates() {
+			again := epic.SessionHolder{Below: epic.Below([]epic.Process{p})}
+			require.Equal(t, []epic.Process{p}, again.Candidates())
+		}
+	})
+}

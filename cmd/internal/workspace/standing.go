@@ -80,11 +80,6 @@ func (p *EpicView) movedMeanwhile(ctx context.Context, branch string) (m epic.Ti
 	return m, nil
 }
 
-// NeedsYou reports whether only a person can settle it.
-func (b Standing) NeedsYou() bool {
-	return b.Held != "" || !b.Running && b.Lost()
-}
-
 // Lost reports whether work that has landed is no longer on the branch.
 func (b Standing) Lost() bool {
 	return b.Moved.From != "" && (b.Moved.To == "" || len(b.Moved.Lost) > 0)

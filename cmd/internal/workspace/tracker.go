@@ -47,7 +47,7 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 	}
 	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.name,
 		Fix: []string{"install " + t.program + ", or use the embedded tracker: workflow.tracker.kind: file"}}
-	if t.name == config.TrackerBD {
+	if t.program == "bd" {
 		e.Code = "NO_BD"
 	}
 	if w.Config.Tracker.Kind == config.TrackerAuto {
@@ -115,7 +115,14 @@ func (w *Workspace) Survey(ctx context.Context) ([]tracker.Issue, error) {
 	if err := w.checkProgram(kind); err != nil {
 		return nil, err
 	}
-	return kind.survey(ctx, w.place())
+	if kind.survey != nil {
+		return kind.survey(ctx, w.place())
+	}
+	t, err := kind.open(ctx, w.place())
+	if err != nil {
+		return nil, err
+	}
+	return t.Survey(ctx)
 }
 
 // Issue is what the tracker says of a task; ok is false where it does not know it, or does

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/beads"
-	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -32,16 +31,16 @@ type trackerKind struct {
 	found   func(place) bool // reports whether there is one at a place
 	// open opens it. It fails where it is not there.
 	open func(context.Context, place) (orchestrator.Tracker, error)
-	// survey reads it once, as cheaply as can be, for who has no time to open it.
+	// survey reads it once, as cheaply as can be, for who has no time to open it; nil opens it.
 	survey func(context.Context, place) ([]tracker.Issue, error)
 }
 
-// trackerKinds are all kinds, one for each of [config.Trackers] besides auto, in the order in
-// which they are looked for. The last is always found.
+// trackerKinds are all kinds, in the order in which they are looked for; the last is always found. A
+// new tracker is a package, and a line here.
 func trackerKinds() []trackerKind {
 	return []trackerKind{
-		{config.TrackerBD, "bd", "bd", hasBD, openBD, surveyBD},
-		{config.TrackerFile, "", "orch tasks", anyPlace, openFile, surveyFile},
+		{name: "bd", program: "bd", tasks: "bd", found: hasBD, open: openBD, survey: surveyBD},
+		{name: "file", tasks: "orch tasks", found: anyPlace, open: openFile, survey: surveyFile},
 	}
 }
 

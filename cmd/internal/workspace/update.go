@@ -7,7 +7,10 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/explain"
+	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -17,7 +20,7 @@ import (
 
 // Update brings the view up to date with the tracker and git. It fails as [EpicView.Standing] does.
 func (p *EpicView) Update(ctx context.Context) (Standing, error) {
-	p.Refresh(ctx)
+	p.refresh(ctx)
 	return p.RefreshBranch(ctx)
 }
 
@@ -27,15 +30,47 @@ func (p *EpicView) RefreshBranch(ctx context.Context) (Standing, error) {
 	if err == nil && !b.Running {
 		p.State = p.State.WithBranch(b.Moved)
 	}
-	return b, err
+	return b, errors.Join(err, p.seekLandings(ctx))
+}
+
+// seekLandings brings the view up to date with what the epic branch has of the work that other clones
+// have landed: where there is none, and none was, with what is checked out, from which it would be made.
+func (p *EpicView) seekLandings(ctx context.Context) error {
+	if len(p.State.Sought()) == 0 {
+		return nil
+	}
+	store, err := p.Workspace.Store(p.State.Epic)
+	if err != nil {
+		return err
+	}
+	tip, err := land.Tip(ctx, p.Workspace.Repo, store.EpicBranch())
+	switch {
+	case err != nil:
+		return err
+	case tip == "" && p.State.Tip != "":
+		tip = p.State.Tip
+	case tip == "":
+		if tip, err = p.Workspace.Repo.Resolve(ctx, "HEAD"); errors.Is(err, git.ErrNoSuchRef) {
+			return nil // a repository without a commit
+		} else if err != nil {
+			return err
+		}
+	}
+	events, err := orchestrator.SeekElsewhere(ctx, p.Workspace.Repo, tip, p.State)
+	p.State = p.State.WithElsewhere(events, p.Workspace.Invocation.Now())
+	return err
 }
 
 // CurrentView is an epic as it is now by what the tracker has just said: with its journal, where orch has
 // driven it. It fails as [Workspace.ViewIn] and [EpicView.Standing] do.
 func (w *Workspace) CurrentView(ctx context.Context, id epic.TaskID, issues []tracker.Issue) (*EpicView, error) {
-	p, err := w.ViewOf(id)
+	p, err := w.ViewOf(ctx, id)
 	if err != nil || p == nil {
-		return w.ViewFromIssues(id, issues), err
+		if err == nil {
+			p = w.ViewFromIssues(id, issues)
+			err = p.seekLandings(ctx)
+		}
+		return p, err
 	}
 	p.ApplySurvey(issues, nil, false)
 	_, err = p.RefreshBranch(ctx)
@@ -53,9 +88,9 @@ func (p *EpicView) Promise(ctx context.Context) epic.Outlook {
 // what the journal knows.
 const statusPatience = 5 * time.Second
 
-// Refresh brings the view up to date with the tracker. When that does not answer, the view
+// refresh brings the view up to date with the tracker. When that does not answer, the view
 // reports it.
-func (p *EpicView) Refresh(ctx context.Context) {
+func (p *EpicView) refresh(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, statusPatience)
 	defer cancel()
 	t, err := p.Workspace.Tracker(ctx)
@@ -91,7 +126,7 @@ func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
 		return
 	case errors.As(err, &missing):
 		p.State = p.State.WithoutTracker(epic.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
-	case MayUseEarlierReading(err) && now.Sub(p.LastRead()) <= MaxReadingAge && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
+	case MayUseEarlierReading(err) && !p.State.ReadAt().IsZero() && now.Sub(p.LastRead()) <= MaxReadingAge && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
 	default:
 		p.State = p.State.WithoutTracker(epic.TrackerDown, text.Head(err.Error()))
 	}
@@ -111,18 +146,23 @@ func (p *EpicView) LastRead() time.Time {
 }
 
 // WithPromise is the error of a command with what the epic needs next that the command, or the task of
-// which it is, is about: an epic, or a task, that orch has driven.
+// which it is, is about: an epic, or a task of one that orch has driven.
 func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
-	if _, said := cli.Exited(err); said {
+	if _, said := cli.Exited(err); said || ctx.Err() != nil {
 		return err
 	}
 	e := explain.Error(err)
-	p, _, lookErr := LoadEpic(ctx, a, []string{id})
-	if lookErr != nil || e.Promise != "" || e.Code == usageCode {
+	p, _, lookErr := Look(ctx, a, []string{id})
+	fault := JournalFault(lookErr)
+	if lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
 		return err
 	}
 	with := *e
-	with.Promise, with.Err = p.Promise(ctx).Promise, err
+	if with.Err = err; fault != nil {
+		with.Promise = fault.Promise
+	} else {
+		with.Promise = p.Promise(ctx).Promise
+	}
 	return &with
 }
 

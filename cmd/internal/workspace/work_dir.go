@@ -39,13 +39,16 @@ func (at WorkDir) InSession() bool {
 
 // FindWorkDir finds the work at a task: in the attempt that an agent calls from, in the newest one
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
-// loop in a folder of its own. It fails as Store does.
-func (w *Workspace) FindWorkDir(task string) (WorkDir, error) {
+// loop in a folder of its own. It fails as Store does, and where the journal of the task's epic cannot be believed.
+func (w *Workspace) FindWorkDir(ctx context.Context, task string) (WorkDir, error) {
 	at := WorkDir{Dir: w.Invocation.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
 	if dir := w.Invocation.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Invocation.Getenv("ORCH_TASK") == task {
 		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.Invocation.Getenv("ORCH_WORKTREE"), w.Invocation.Dir)
 	}
-	p, t, err := w.loadEpic([]string{task})
+	p, t, err := w.loadEpic(ctx, []string{task})
+	if fault := JournalFault(err); fault != nil {
+		return at, fault
+	}
 	if err != nil || t == nil || t.Last().Number == 0 {
 		return at, nil
 	}

@@ -13,9 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/epic"
-	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
-	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -26,18 +24,18 @@ type Workspace struct {
 
 // Open is [project.Open]. The tracker is opened when it is asked for.
 func Open(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
-	return fromProject(project.Open(ctx, a))
+	return fromProject(project.Open(ctx, a, Kinds()))
 }
 
 // Read is [project.Read]: Open for a command that runs nothing by the settings.
 func Read(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
-	return fromProject(project.Read(ctx, a))
+	return fromProject(project.Read(ctx, a, Kinds()))
 }
 
 // OpenForHook is [project.OpenForHook], for a hook, which has no time to ask git: only the settings and the
 // tracker can be read.
 func OpenForHook(a *cli.Invocation, root, common string) *Workspace {
-	return &Workspace{project.OpenForHook(a, root, common)}
+	return &Workspace{project.OpenForHook(a, root, common, Kinds())}
 }
 
 func fromProject(p *project.Project, err error) (*Workspace, error) {
@@ -75,42 +73,4 @@ func (w *Workspace) Epics() ([]string, error) {
 	}
 	slices.SortFunc(dirs, func(a, b string) int { return newest[b].Compare(newest[a]) })
 	return dirs, nil
-}
-
-// EmptiedJournals lists the folders of epics whose journal holds no record or is gone, though there was one, and that was not mended: the
-// reference to the tip of the branch is made after the first record. It fails as [Workspace.Epics] and git do.
-func (w *Workspace) EmptiedJournals(ctx context.Context) (dirs []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("looking for epics: %w", err)
-	}
-	for _, e := range entries {
-		dir := filepath.Join(w.Home, "epics", e.Name())
-		if !e.IsDir() || journal.Begun(dir) {
-			continue
-		}
-		if _, held, err := epicstore.HeldBy(dir); held || err != nil {
-			continue // a run begins
-		}
-		if kept, err := filepath.Glob(filepath.Join(dir, journal.Damaged+"*")); err != nil || len(kept) > 0 {
-			continue // orch doctor has put it aside
-		}
-		if c, err := land.Tip(ctx, w.Repo, "refs/orch/"+e.Name()+"/tip"); err != nil {
-			return nil, err
-		} else if c != "" {
-			dirs = append(dirs, dir)
-		}
-	}
-	return dirs, nil
-}
-
-// EmptiedError says that the journal in an epic's folder is empty or gone, and what helps.
-func EmptiedError(dir string) error {
-	name := filepath.Base(dir)
-	return &cli.Error{Code: "JOURNAL_CORRUPT", What: "the journal of " + name + " is empty or gone", Exit: cli.ExitNotReady,
-		Why: "git has the tip of that epic's branch, so there was one; what it said is lost, and the work is not",
-		Fix: []string{"bring " + cli.Quote(filepath.Join(dir, journal.File)) + " back from a backup", "or orch run EPIC: it finds by git and the tracker what has landed"}}
 }

@@ -1,5 +1,4 @@
-// Package enginetest holds what every engine has to do: a suite that its own test runs, and a
-// fault injector that stands around any engine.
+// Package enginetest holds what every engine has to do: a suite that the engine's own test runs.
 package enginetest
 
 import (

@@ -51,6 +51,9 @@ func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	if len(h.Blocking) > 0 {
 		w.Reason = joinClauses(w.Reason, "removed, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
 	}
+	if len(h.Ended) > 0 {
+		w.Reason = joinClauses(w.Reason, "put aside, since its work is whole without: "+strings.Join(h.Ended[:min(len(h.Ended), 5)], ", "))
+	}
 	if len(h.Lost) > 0 {
 		w.Reason = joinClauses(w.Reason, fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s says why); its files count as they are in the worktree",
 			h.Lost[0], shortBranch(t.names.Branch), h.Lost[0]))

@@ -20,6 +20,8 @@ func Client() harness.Client {
 		Env: []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN",
 			"CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"},
 		Mode: "acceptEdits", Tools: []string{"Bash(go *)", "Bash(git *)"},
+		Files: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".mcp.json"}, Protect: []string{".claude/**", ".mcp.json"},
+		Resumes: true,
 		New: func(o harness.Options) harness.Harness {
 			return New(Options{Binary: o.Program, PermissionMode: o.Mode, Model: o.Model, AllowedTools: o.Tools})
 		},

@@ -16,7 +16,8 @@ func Client() harness.Client {
 	return harness.Client{
 		Name: "codex", Title: "Codex CLI", Env: []string{"CODEX_*", "OPENAI_*"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Mode: "workspace-write",
-		New: New,
+		Files: []string{".codex"}, Protect: []string{".codex/**"},
+		Resumes: true, New: New,
 	}
 }
 

@@ -18,7 +18,8 @@ func Client() harness.Client {
 	return harness.Client{
 		Name: "copilot", Title: "GitHub Copilot CLI", Env: []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
 		Modes: []string{AllowAllTools}, Tools: []string{"write", "shell(go:*)", "shell(git:*)"},
-		New: New,
+		Files: []string{".github/hooks", ".github/copilot", ".copilot", ".vscode/mcp.json"}, Protect: []string{".github/**", ".copilot/**", ".vscode/**"},
+		Resumes: true, New: New,
 	}
 }
 

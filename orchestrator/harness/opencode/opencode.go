@@ -23,7 +23,8 @@ func Client() harness.Client {
 	return harness.Client{
 		Name: "opencode", Title: "opencode", Env: []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"},
 		Modes: []string{Auto},
-		New:   New,
+		Files: []string{".opencode", "opencode.json", "opencode.jsonc"}, Protect: []string{".opencode/**", "opencode.json", "opencode.jsonc"},
+		Resumes: true, New: New,
 	}
 }
 

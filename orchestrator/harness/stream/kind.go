@@ -50,7 +50,7 @@ func NotLoggedIn(text string) bool { return loginText().MatchString(text) }
 // looked for in the text.
 func KindOf(status int, text string) harness.Kind {
 	if status == 0 {
-		status = StatusIn(text)
+		status = statusIn(text)
 	}
 	switch {
 	case (status == 0 || status == 400 || status == 413) && fullText().MatchString(text):
@@ -69,8 +69,8 @@ func KindOf(status int, text string) harness.Kind {
 	return harness.Crashed
 }
 
-// StatusIn is the HTTP status that an error's text names; 0 for none.
-func StatusIn(text string) int {
+// statusIn is the HTTP status that an error's text names; 0 for none.
+func statusIn(text string) int {
 	found := statusText().FindStringSubmatch(text)
 	if found == nil {
 		return 0

@@ -159,8 +159,8 @@ func (p Plan) Has(item Item) bool {
 	return slices.ContainsFunc(p, func(i Item) bool { return same(i, item) })
 }
 
-// Named reports whether the repository names any of it.
-func (p Plan) Named() bool { return slices.ContainsFunc(p, func(i Item) bool { return !i.Own }) }
+// named reports whether the repository names any of it.
+func (p Plan) named() bool { return slices.ContainsFunc(p, func(i Item) bool { return !i.Own }) }
 
 // Equal reports whether two plans have the same items.
 func (p Plan) Equal(other Plan) bool {
@@ -199,7 +199,7 @@ func (p Plan) settled(confirmed []Plan) bool {
 		}
 		some = some || len(c) > 0
 	}
-	return !some && !p.Named()
+	return !some && !p.named()
 }
 
 // Change is one line of a difference.
