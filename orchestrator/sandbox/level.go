@@ -40,7 +40,9 @@ const (
 	Pointer        Threat = "pointer"
 	HomeWrite      Threat = "home-write"
 	HomeRead       Threat = "home-read"
+	Mode           Threat = "mode"
 	Signal         Threat = "signal"
+	Limit          Threat = "limit"
 	Environ        Threat = "environ"
 	Trace          Threat = "trace"
 	Mount          Threat = "mount"
@@ -95,7 +97,9 @@ func Promises() []Promise {
 		{Pointer, "change the .git file of its worktree", always, never},
 		{HomeWrite, "write the person's home", always, first},
 		{HomeRead, "read the person's home", always, first},
+		{Mode, "change the mode of a file of the person's", always, never},
 		{Signal, "end a process outside", always, scoped},
+		{Limit, "limit what a process outside may use, by which it can be ended", always, first},
 		{Environ, "read the environment of a process outside", always, first},
 		{Trace, "trace a process outside", always, first},
 		{Mount, "mount a file system", always, first},

@@ -44,8 +44,8 @@ func refusedCalls() []uint32 {
 
 // filterOptions is what filters differ in.
 type filterOptions struct {
-	// trace lets ptrace through: where the processes are those of the sandbox alone, it harms nobody.
-	trace bool
+	// others lets ptrace through, and limits for other processes: where these are those of the sandbox alone, it harms nobody.
+	others bool
 	// truncate refuses truncate(2), for a kernel whose landlock does not.
 	truncate bool
 }
@@ -64,7 +64,7 @@ func filter(o filterOptions) []bpf.Instruction {
 		absent,
 	}
 	calls := refusedCalls()
-	if !o.trace {
+	if !o.others {
 		calls = append(calls, unix.SYS_PTRACE)
 	}
 	if o.truncate {
@@ -83,6 +83,10 @@ func filter(o filterOptions) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.AF_NETLINK, SkipTrue: 1}, allow,
 		argument(2), is(unix.NETLINK_ROUTE), allow, refuse)...)
 	program = append(program, of(unix.SYS_PERSONALITY, argument(0), is(plainPersonality), allow, is(plainLayout), allow, is(askPersonality), allow, refuse)...)
+	if !o.others { // a process with the number 0 is the one that asks
+		program = append(program, of(unix.SYS_PRLIMIT64, argument(0), is(0), allow, refuse)...)
+		program = append(program, of(unix.SYS_SETPRIORITY, argument(1), is(0), allow, refuse)...)
+	}
 	return append(program, allow)
 }
 

@@ -4,7 +4,7 @@ package sandbox
 
 import "errors"
 
-type filterOptions struct{ trace, truncate bool }
+type filterOptions struct{ others, truncate bool }
 
 // restrictCalls fails: there is no filter for this processor.
 func restrictCalls(filterOptions) error {

@@ -62,7 +62,12 @@ func TestFilter(t *testing.T) {
 		"io_uring_setup":                    {call: asked(arch, unix.SYS_IO_URING_SETUP), want: "refused"},
 		"keyctl":                            {call: asked(arch, unix.SYS_KEYCTL), want: "refused"},
 		"ptrace":                            {call: asked(arch, unix.SYS_PTRACE), want: "refused"},
-		"ptrace among own processes":        {options: filterOptions{trace: true}, call: asked(arch, unix.SYS_PTRACE), want: "allowed"},
+		"ptrace among own processes":        {options: filterOptions{others: true}, call: asked(arch, unix.SYS_PTRACE), want: "allowed"},
+		"a limit of its own":                {call: asked(arch, unix.SYS_PRLIMIT64, 0, unix.RLIMIT_NOFILE), want: "allowed"},
+		"a limit of another":                {call: asked(arch, unix.SYS_PRLIMIT64, 1, unix.RLIMIT_CPU), want: "refused"},
+		"a limit among own processes":       {options: filterOptions{others: true}, call: asked(arch, unix.SYS_PRLIMIT64, 1, unix.RLIMIT_CPU), want: "allowed"},
+		"a priority of its own":             {call: asked(arch, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 5), want: "allowed"},
+		"a priority of another":             {call: asked(arch, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 1, 5), want: "refused"},
 		"truncate":                          {call: asked(arch, unix.SYS_TRUNCATE), want: "allowed"},
 		"truncate that landlock lets":       {options: filterOptions{truncate: true}, call: asked(arch, unix.SYS_TRUNCATE), want: "refused"},
 		"clone3, so that clone is taken":    {call: asked(arch, unix.SYS_CLONE3), want: "absent"},
@@ -98,6 +103,6 @@ func TestFilter(t *testing.T) {
 func TestRefusedCallsAreAllRefused(t *testing.T) {
 	t.Parallel()
 	for _, call := range refusedCalls() {
-		require.Equal(t, "refused", answer(t, filterOptions{trace: true}, asked(arch, call, 0, 0, 0)), call)
+		require.Equal(t, "refused", answer(t, filterOptions{others: true}, asked(arch, call, 0, 0, 0)), call)
 	}
 }

@@ -84,7 +84,7 @@ func (s spec) enter() error {
 		if err := restrictScope(); err != nil {
 			return err
 		}
-		return restrictCalls(filterOptions{trace: true})
+		return restrictCalls(filterOptions{others: true})
 	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err

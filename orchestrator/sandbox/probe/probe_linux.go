@@ -122,6 +122,8 @@ func (w *world) happened(t sandbox.Threat, said string) bool {
 		return w.reached(t)
 	case sandbox.Terminal:
 		return w.writtenTo()
+	case sandbox.Mode:
+		return w.opened(t)
 	case sandbox.Signal:
 		return w.gone()
 	case sandbox.HomeRead, sandbox.Environ:

@@ -53,7 +53,7 @@ func newWorld(ctx context.Context, run command.Runner, top, self string) (w *wor
 			sandbox.Journal: filepath.Join(common, "orch/epics/e/journal.jsonl"), sandbox.Sibling: at("trees/agent-2/file"), sandbox.Checkout: at("repo/file"),
 			sandbox.Objects: filepath.Join(common, "objects/aa/object"), sandbox.PackedRefs: filepath.Join(common, "packed-refs"),
 			sandbox.WorktreeConfig: filepath.Join(admin, "config.worktree"), sandbox.CommonDir: filepath.Join(admin, "commondir"), sandbox.Pointer: at("trees/agent-1/.git"),
-			sandbox.HomeWrite: at("home/.profile"), sandbox.HomeRead: at("home/.key"), sandbox.HardLink: at("repo/linked"),
+			sandbox.HomeWrite: at("home/.profile"), sandbox.HomeRead: at("home/.key"), sandbox.HardLink: at("repo/linked"), sandbox.Mode: at("home/.mode"),
 		},
 	}
 	for _, dir := range []string{common, filepath.Join(common, "hooks"), at("shadow/" + sandbox.Borrowed), at("private"), at("tmp")} {
@@ -191,6 +191,12 @@ func (w *world) changed(t sandbox.Threat) bool {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	return !bytes.Equal(content, []byte(w.secret))
+}
+
+// opened reports whether the file of a threat has another mode than it was made with.
+func (w *world) opened(t sandbox.Threat) bool {
+	info, err := os.Stat(w.targets[t])
+	return err != nil || info.Mode().Perm() != 0o600
 }
 
 // gone reports whether the victim has ended.
