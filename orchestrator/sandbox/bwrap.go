@@ -15,6 +15,8 @@ func bwrapArgs(p Policy, there func(string) bool) []string {
 			args = append(args, "--tmpfs", b.At)
 		case b.Kind == Masked && there(b.At):
 			args = append(args, "--ro-bind", "/dev/null", b.At)
+		case b.Kind == Layered && there(b.From): // of its own it has layers from 0.11 on, and lets nobody else mount them
+			args = append(args, "--tmpfs", b.At)
 		case b.Kind == Readable && there(b.From):
 			args = append(args, "--ro-bind", b.From, b.At)
 		case b.Kind == Writable && there(b.From):

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -111,6 +112,11 @@ func (s spec) layOut() error {
 	}
 	for _, b := range s.Policy.Bounds {
 		if err := b.mount(); err != nil {
+			return err
+		}
+	}
+	for n, b := range s.Policy.layers() {
+		if err := b.mountLayer(filepath.Join(newRoot, s.Policy.Temp, fmt.Sprint(".layer-", n))); err != nil {
 			return err
 		}
 	}
@@ -249,6 +255,28 @@ func (b Bound) mount() error {
 		return bind(b.From, b.At, 0)
 	}
 	return bind(b.From, b.At, unix.MOUNT_ATTR_RDONLY)
+}
+
+// mountLayer has what is written at a bound be in the folder above, which is made, over what is there. Where the system has no such
+// mounts, as below another of them, an empty folder is there: a cache costs time then, and nothing else.
+func (b Bound) mountLayer(above string) error {
+	at := filepath.Join(newRoot, b.At)
+	if !there(at) {
+		return nil
+	}
+	upper, work := filepath.Join(above, "upper"), filepath.Join(above, "work")
+	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
+		return err
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV
+	if !strings.ContainsAny(at+above, `:,\`) && // which the system takes for more than a name
+		unix.Mount("overlay", at, "overlay", flags, "lowerdir="+at+",upperdir="+upper+",workdir="+work+",userxattr") == nil {
+		return nil
+	}
+	if err := unix.Mount("tmpfs", at, "tmpfs", flags, "mode=0755"); err != nil {
+		return fmt.Errorf("a layer over %s: %w", b.At, err)
+	}
+	return nil
 }
 
 // makePoint makes what something is mounted on, where nothing is.

@@ -32,6 +32,9 @@ type Place struct {
 	Read []string
 	// Write are more files and folders that the command may write.
 	Write []string
+	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
+	// are then folders without permissions. Only [Namespaces] can do that; with bubblewrap they are empty, with landlock not there.
+	Caches []string
 	// Hide are more folders that are hidden.
 	Hide []string
 	// Network says that the command may use the network as it is. Without it there is none but its own
@@ -52,6 +55,8 @@ const (
 	Masked Kind = "masked"
 	// Readable can be read.
 	Readable Kind = "readable"
+	// Layered is a cache: see [Place].
+	Layered Kind = "layered"
 	// Writable can be read and written.
 	Writable Kind = "writable"
 )
@@ -126,6 +131,9 @@ func New(p Place) (Policy, error) {
 	for _, path := range slices.Concat(shownAgain(), p.Read) {
 		all = append(all, Bound{Readable, path, path})
 	}
+	for _, path := range p.Caches {
+		all = append(all, Bound{Layered, path, path})
+	}
 	for _, path := range slices.Concat([]string{p.Worktree, p.Temp}, p.Write) {
 		all = append(all, Bound{Writable, path, path})
 	}
@@ -152,7 +160,7 @@ func (p Place) check() error {
 		}
 	}
 	secret := []string{p.Home, p.CommonDir, p.Checkout, p.Siblings}
-	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp}, p.Read, p.Write) {
+	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp}, p.Read, p.Caches, p.Write) {
 		for _, s := range slices.Concat(secret, p.Hide) {
 			if s != "" && (open == s || below(s, open)) {
 				return fmt.Errorf("sandbox: %s cannot be open, since %s is to be hidden", open, s)
@@ -163,7 +171,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.Program}, p.Read, p.Write, p.Hide)
+	return slices.Concat([]string{p.Worktree, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -184,7 +192,7 @@ func (p Place) Real() Place {
 	for _, path := range []*string{&p.Worktree, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Program} {
 		*path = real(*path)
 	}
-	p.Read, p.Write, p.Hide = each(p.Read), each(p.Write), each(p.Hide)
+	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)
 	for _, path := range commonlyHidden() {
 		if followed := real(path); followed != path && followed != "/" {
 			p.Hide = append(p.Hide, followed)
@@ -196,7 +204,7 @@ func (p Place) Real() Place {
 // needed sorts bounds so that each comes after those that it is below, and drops what changes nothing: what is
 // as the bound above it already has it, and of two at one path the one that shows less.
 func needed(all []Bound) (out []Bound) {
-	rank := map[Kind]int{Hidden: 0, Empty: 1, Masked: 2, Readable: 3, Writable: 4}
+	rank := map[Kind]int{Hidden: 0, Empty: 1, Masked: 2, Readable: 3, Layered: 4, Writable: 5}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return b.At == "" })
 	slices.SortStableFunc(all, func(a, b Bound) int {
 		if a.At != b.At {
@@ -224,6 +232,16 @@ func needed(all []Bound) (out []Bound) {
 		out = append(out, b)
 	}
 	return out
+}
+
+// layers are the bounds that are layered.
+func (p Policy) layers() (all []Bound) {
+	for _, b := range p.Bounds {
+		if b.Kind == Layered {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
 // below reports whether path is in the folder dir, at any depth.

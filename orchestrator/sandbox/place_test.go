@@ -85,14 +85,17 @@ func TestNew(t *testing.T) {
 		}},
 		"toolchains and caches": {func(p *sandbox.Place) {
 			p.Read = []string{"/home/ann/.rustup", "/usr/local/go", "/home/ann/repo.worktrees/e/agent-1/ro"}
+			p.Caches = []string{"/home/ann/.cache/go", "/var/cache/z"}
 			p.Write = []string{"/home/ann/.cache/x", "/home/ann/repo.worktrees/e/agent-1/rw", "/var/cache/y"}
 		}, []string{"/home/ann/.rustup", "/usr", "/var/cache", "/home/ann/.cache", "/home/ann/repo.worktrees/e/agent-1"}, []string{
+			"layered /home/ann/.cache/go",
 			"writable /home/ann/.cache/x",
 			"readable /home/ann/.rustup",
 			"writable /home/ann/repo.worktrees/e/agent-1",
 			"readable /home/ann/repo.worktrees/e/agent-1/.git",
 			"readable /home/ann/repo.worktrees/e/agent-1/ro",
 			"writable /var/cache/y",
+			"layered /var/cache/z",
 		}},
 	}
 	for name, test := range tests {
@@ -123,6 +126,7 @@ func TestNewRefuses(t *testing.T) {
 		"what holds the home":            func(p *sandbox.Place) { p.Write = []string{"/home"} },
 		"what holds the repository":      func(p *sandbox.Place) { p.Read = []string{"/home/ann/repo"} },
 		"what holds all worktrees":       func(p *sandbox.Place) { p.Read = []string{"/home/ann/repo.worktrees"} },
+		"a cache that is the home":       func(p *sandbox.Place) { p.Caches = []string{"/home/ann"} },
 		"what is hidden besides":         func(p *sandbox.Place) { p.Hide, p.Read = []string{"/state/orch"}, []string{"/state"} },
 		"everything":                     func(p *sandbox.Place) { p.Write = []string{"/"} },
 		"a relative path":                func(p *sandbox.Place) { p.Read = []string{"go"} },

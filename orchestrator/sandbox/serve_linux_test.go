@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 )
@@ -129,6 +130,55 @@ func TestNoRights(t *testing.T) {
 			require.NoError(t, err)
 			none := ":\t0000000000000000\n"
 			require.Equal(t, "CapAmb"+none+"CapEff"+none+"CapPrm"+none, string(res.Stdout))
+		})
+	}
+}
+
+// layers reports whether this machine mounts layers in a namespace where files of this test are: not so below another overlay.
+func layers(t *testing.T) bool {
+	t.Helper()
+	var fs unix.Statfs_t
+	require.NoError(t, unix.Statfs(os.TempDir(), &fs))
+	return fs.Type != unix.OVERLAYFS_SUPER_MAGIC
+}
+
+// TestCaches: a command finds what is in a cache, and what it makes of it is seen by itself alone, where orch makes the mounts
+// itself; elsewhere it finds nothing.
+func TestCaches(t *testing.T) {
+	t.Parallel()
+	place := here(t)
+	cache := filepath.Join(place.Home, ".cache", "x")
+	require.NoError(t, os.MkdirAll(filepath.Join(cache, "sub"), 0o700))
+	for _, name := range []string{"kept", "changed", "removed", "sub/file"} {
+		require.NoError(t, os.WriteFile(filepath.Join(cache, name), []byte(name), 0o600))
+	}
+	place.Caches = []string{cache, filepath.Join(place.Home, "not-there")}
+	policy, err := sandbox.New(place)
+	require.NoError(t, err)
+	for _, b := range boxes(t, policy) {
+		t.Run(string(b.Level), func(t *testing.T) {
+			for range 2 {
+				c, err := b.Wrap(command.Cmd{Argv: []string{"sh", "-c", `cd "$1" 2>/dev/null && ls >/dev/null 2>&1 || { echo hidden; exit; }; cat kept changed removed sub/file; echo x >changed; rm -f removed; echo new >new; rm -rf sub; ls`, "sh", cache}, Env: []string{"PATH=" + os.Getenv("PATH")}}, policy)
+				require.NoError(t, err)
+				res, err := system(t).RunGuarded(t.Context(), c)
+				require.NoError(t, err, string(res.Stderr))
+				if !b.Level.Mounts() {
+					require.Equal(t, "hidden\n", string(res.Stdout))
+				} else if b.Level == sandbox.Bubblewrap || !layers(t) {
+					require.Equal(t, "changed\nnew\n", string(res.Stdout))
+				} else {
+					require.Equal(t, "keptchangedremovedsub/filechanged\nkept\nnew\n", string(res.Stdout))
+				}
+				for _, name := range []string{"kept", "changed", "removed", "sub/file"} {
+					content, err := os.ReadFile(filepath.Join(cache, name))
+					require.NoError(t, err)
+					require.Equal(t, name, string(content))
+				}
+				above, err := private.OpenAbove(place.Temp, 1)
+				require.NoError(t, err)
+				require.NoError(t, errors.Join(above.RemoveAll(place.Temp), above.Close()), "nothing that cannot be removed is left")
+				require.NoError(t, os.Mkdir(place.Temp, 0o700))
+			}
 		})
 	}
 }

@@ -12,12 +12,21 @@ func toolchains() []string {
 		".dotnet", ".local/share/uv", ".local/share/pnpm", ".npm-global", "go/bin", "go/pkg/mod", "sdk"}
 }
 
-// WithTools is the place with the toolchains of the home to be read, and with the folders of a PATH that are in it. Folders that hold
+// caches are folders of a home that compilers and the like write again where they are gone.
+func caches() []string {
+	return []string{".cache/go-build", ".npm", ".cache/yarn", ".cache/pip", ".cache/uv", ".cache/pnpm", ".cargo/registry", ".cargo/git", ".m2/repository", ".gradle/caches"}
+}
+
+// WithTools is the place with the toolchains and caches of the home, and with the folders of a PATH that are in it. Folders that hold
 // something that is to be hidden are left out.
 func (p Place) WithTools(path []string) Place {
 	p.Read = slices.Clone(p.Read)
 	for _, folder := range toolchains() {
 		p.Read = append(p.Read, filepath.Join(p.Home, folder))
+	}
+	p.Caches = slices.Clone(p.Caches)
+	for _, folder := range caches() {
+		p.Caches = append(p.Caches, filepath.Join(p.Home, folder))
 	}
 	secret := slices.Concat([]string{p.Home, p.CommonDir, p.Checkout, p.Siblings}, p.Hide)
 	for _, dir := range path {

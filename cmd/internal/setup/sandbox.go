@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 	"github.com/beadsorch/orch/worktree"
@@ -35,7 +36,7 @@ func Sandbox(a *cli.Invocation) *cobra.Command {
 		Long: `Try makes a worktree of the commit that is checked out here, without what is not committed,
 runs the command in it within a sandbox, prints what it prints, ends as it does, and removes all of
 it, with what was committed there. The command sees the system, that worktree, git as it is here,
-toolchains of the home, and an empty home. --show says what it would see, and runs nothing.
+toolchains of the home, and else an empty home; with the level namespaces also caches of compilers, as they are. --show says what it would see, and runs nothing.
 Agents and gates of orch do not run in a sandbox yet.`,
 		Example: "  orch sandbox try -- go test ./...\n  orch sandbox try --no-network --read ~/models -- make test",
 		RunE:    func(c *cobra.Command, args []string) error { return t.run(c.Context(), a, args) },
@@ -87,13 +88,22 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(top)) }()
+	defer func() { err = errors.Join(err, removeAll(top)) }()
 	store, err := worktree.Open(worktree.Options{Repo: p.Repo, Root: filepath.Join(top, "trees"), Epic: "sandbox-try", Lock: filepath.Join(p.Home, "worktree.lock"), Now: a.Now})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
 	return t.in(ctx, p, tryout{boxes: boxes, store: store, top: top, head: head, args: args})
+}
+
+// removeAll removes a folder with all that a command has left in it, folders without permissions too.
+func removeAll(path string) error {
+	above, err := private.OpenAbove(path, 1)
+	if err != nil {
+		return err
+	}
+	return errors.Join(above.RemoveAll(path), above.Close())
 }
 
 // boxes are the levels that may be taken.
@@ -162,19 +172,19 @@ func (t try) in(ctx context.Context, p *project.Project, o tryout) (err error) {
 	return t.start(ctx, p, box, policy, o.args)
 }
 
-// policy is what the command may do in dir.
-func (t try) policy(p *project.Project, o tryout, dir string, s *shadow.Shadow) (sandbox.Policy, error) {
+// policy is what the command may do in a worktree.
+func (t try) policy(p *project.Project, o tryout, worktree string, s *shadow.Shadow) (sandbox.Policy, error) {
 	a := p.Invocation
 	home := a.Getenv("HOME")
 	if home == "" {
 		return sandbox.Policy{}, cli.Usage("HOME is not set: what is to be hidden is not known")
 	}
-	place := sandbox.Place{Worktree: dir, CommonDir: p.Repo.CommonDir(), Shadow: s.Dir, Checkout: p.Repo.WorkTree(), Siblings: filepath.Dir(dir), Home: home,
+	place := sandbox.Place{Worktree: worktree, CommonDir: p.Repo.CommonDir(), Shadow: s.Dir, Checkout: p.Repo.WorkTree(), Siblings: filepath.Dir(worktree), Home: home,
 		PrivateHome: filepath.Join(o.top, "home"), Temp: filepath.Join(o.top, "tmp"), Program: a.Self, Read: append([]string{}, s.Alternates...), Network: !t.offline,
 		Hide: []string{p.Worktrees()}}
-	for _, private := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
-		if private != "" {
-			place.Hide = append(place.Hide, filepath.Join(private, "orch"))
+	for _, dir := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
+		if dir != "" {
+			place.Hide = append(place.Hide, filepath.Join(dir, "orch"))
 		}
 	}
 	for _, folder := range []string{place.PrivateHome, place.Temp} {
@@ -264,7 +274,11 @@ func showPolicy(a *cli.Invocation, b sandbox.Box, p sandbox.Policy) {
 		if _, err := os.Lstat(cmp.Or(bound.From, bound.At)); err != nil {
 			continue
 		}
-		line := fmt.Sprintf("%-9s %s", bound.Kind, bound.At)
+		kind := bound.Kind
+		if kind == sandbox.Layered && b.Level != sandbox.Namespaces {
+			kind = sandbox.Empty
+		}
+		line := fmt.Sprintf("%-9s %s", kind, bound.At)
 		if bound.From != "" && bound.From != bound.At {
 			line += "  (" + bound.From + ")"
 		}
