@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
@@ -19,13 +21,18 @@ import (
 // needsSandbox skips a test where no level can be had for certain, and says so; under ORCH_TEST_STRICT it fails.
 func needsSandbox(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err == nil || sandbox.ABI() > 0 {
-		return
+	if _, err := exec.LookPath("bwrap"); err != nil && sandbox.ABI() == 0 {
+		skipSandbox(t, "this machine has no level of the sandbox")
 	}
+}
+
+// skipSandbox skips a test that needs a level that cannot be had, and says so; under ORCH_TEST_STRICT it fails.
+func skipSandbox(t *testing.T, why string) {
+	t.Helper()
 	if os.Getenv("ORCH_TEST_STRICT") != "" {
-		t.Fatal("this machine has no level of the sandbox, and nothing may be skipped")
+		t.Fatalf("not tried, and nothing may be skipped: %s", why)
 	}
-	t.Skip("SKIPPED: this machine has no level of the sandbox")
+	t.Skipf("SKIPPED: not tried: %s", why)
 }
 
 // TestDoctorSandbox: each promise of each level that this machine has is kept, and of the others is said why not. It needs no
@@ -86,10 +93,7 @@ func TestSandboxTry(t *testing.T) {
 				if cat "$1" 2>/dev/null; then exit 1; fi; echo x >"$HOME/x"; echo x >"$2" 2>/dev/null || true; echo said >&2; exit 7`
 			out, code := f.run(nil, "orch", "sandbox", "try", "--level", level, "--", "sh", "-c", script, "sh", filepath.Join(home, "secret"), filepath.Join(f.dir, "uncommitted"))
 			if code == 4 && level != "auto" && strings.Contains(out, "NO_SANDBOX") {
-				if os.Getenv("ORCH_TEST_STRICT") != "" {
-					t.Fatalf("%s is not tried, and nothing may be skipped: %s", level, out)
-				}
-				t.Skipf("SKIPPED: %s is not tried: %s", level, out)
+				skipSandbox(t, out)
 			}
 			require.Equal(t, 7, code, out)
 			require.Contains(t, out, "base\ntwo\n")
@@ -107,4 +111,37 @@ func TestSandboxTry(t *testing.T) {
 			require.Contains(t, out, "is to be hidden")
 		})
 	}
+}
+
+// TestSandboxTryKilled: what a killed one has left ends with it, and the next one removes the rest.
+func TestSandboxTryKilled(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	f := newFixture(t, "", "true")
+	shared, temp := t.TempDir(), t.TempDir()
+	f.env = append(f.env, "TMPDIR="+temp)
+	if out, code := f.run(nil, "orch", "sandbox", "try", "--", "true"); code != 0 {
+		skipSandbox(t, out)
+	}
+	line := filepath.Join(shared, "line")
+	require.NoError(t, unix.Mkfifo(line, 0o600))
+	c := exec.CommandContext(t.Context(), filepath.Join(f.bin, "orch"), "sandbox", "try", "--write", shared, "--", "sh", "-c", `exec 9>"$1"; echo ready >&9; sleep 1000`, "sh", line)
+	c.Dir, c.Env = f.dir, f.env
+	require.NoError(t, c.Start())
+	held, err := os.OpenFile(line, os.O_RDONLY, 0) // waits for the command
+	require.NoError(t, err)
+	defer held.Close()
+	require.NoError(t, c.Process.Kill())
+	require.Error(t, c.Wait())
+	said, err := io.ReadAll(held) // ends with all that holds the other side
+	require.NoError(t, err)
+	require.Equal(t, "ready\n", string(said))
+	require.Contains(t, f.must("git", "worktree", "list"), "trees")
+
+	out, code := f.run(nil, "orch", "sandbox", "try", "--", "true")
+	require.Zero(t, code, out)
+	require.NotContains(t, f.must("git", "worktree", "list"), "trees")
+	left, err := filepath.Glob(filepath.Join(temp, "orch-try-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/gofrs/flock"
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
@@ -81,20 +82,56 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 	if err != nil {
 		return err
 	}
-	top, err := os.MkdirTemp("", "orch-try-")
+	if err := sweepTries(ctx, p); err != nil {
+		a.Warn("what a killed orch sandbox try has left stays: " + err.Error())
+	}
+	top, err := os.MkdirTemp("", tryPrefix)
 	if err != nil {
 		return err
 	}
 	if top, err = filepath.EvalSymlinks(top); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeAll(top)) }()
-	store, err := worktree.Open(worktree.Options{Repo: p.Repo, Root: filepath.Join(top, "trees"), Epic: "sandbox-try", Lock: filepath.Join(p.Home, "worktree.lock"), Now: a.Now})
+	alive := flock.New(filepath.Join(top, "lock"))
+	if err := alive.Lock(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, alive.Close(), removeAll(top)) }()
+	store, err := tryStore(p, top)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
 	return t.in(ctx, p, tryout{boxes: boxes, store: store, top: top, head: head, args: args})
+}
+
+// tryPrefix begins the names of the folders for temporary files in which commands are tried.
+const tryPrefix = "orch-try-"
+
+// tryStore makes and removes the worktree in such a folder.
+func tryStore(p *project.Project, top string) (*worktree.Store, error) {
+	return worktree.Open(worktree.Options{Repo: p.Repo, Root: filepath.Join(top, "trees"), Epic: "sandbox-try", Lock: filepath.Join(p.Home, "worktree.lock"), Now: p.Invocation.Now})
+}
+
+// sweepTries removes what those have left that were killed: folders with a worktree of this repository whose lock nobody holds.
+func sweepTries(ctx context.Context, p *project.Project) error {
+	tops, err := filepath.Glob(filepath.Join(os.TempDir(), tryPrefix+"*"))
+	for _, top := range tops {
+		top, unresolved := filepath.EvalSymlinks(top)
+		if _, foreign := p.Repo.CheckoutAt(filepath.Join(top, "trees", "verify")); unresolved != nil || foreign != nil {
+			continue
+		}
+		alive := flock.New(filepath.Join(top, "lock"))
+		if free, locking := alive.TryLock(); locking != nil || !free {
+			continue
+		}
+		store, opening := tryStore(p, top)
+		if opening == nil {
+			opening = store.Close(ctx)
+		}
+		err = errors.Join(err, opening, alive.Close(), removeAll(top))
+	}
+	return err
 }
 
 // removeAll removes a folder with all that a command has left in it, folders without permissions too.
