@@ -72,7 +72,7 @@ func Choose(ctx context.Context, run command.Runner, boxes []Box, p Policy) (Box
 		if err == nil {
 			return b, trials, nil
 		}
-		why = append(why, fmt.Sprintf("%s: %s", b.Level, err))
+		why = append(why, fmt.Sprintf("%s: %s", b.Level, strings.TrimPrefix(err.Error(), string(b.Level)+": ")))
 	}
 	return Box{}, trials, fmt.Errorf("no sandbox on this machine: %s", strings.Join(why, "; "))
 }
