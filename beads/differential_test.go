@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,6 +100,9 @@ func (d *differential) operation() string {
 			return fmt.Sprintf("dep remove %s %s\n", a, b)
 		}
 	case 3:
+		if d.closed(a) { // bd 1.0.3 finds no issue that its batch has closed already
+			return ""
+		}
 		_, err := d.file.Apply(ctx, "t", []tracker.Change{{ID: a, Kind: tracker.Close, Reason: "done"}})
 		require.NoError(d.t, err)
 		return fmt.Sprintf("close %s done\n", a)
@@ -109,6 +113,13 @@ func (d *differential) operation() string {
 		return fmt.Sprintf("update %s status=%s\n", a, status)
 	}
 	return ""
+}
+
+// closed reports whether an issue is.
+func (d *differential) closed(id string) bool {
+	all, err := d.file.Survey(d.t.Context())
+	require.NoError(d.t, err)
+	return slices.ContainsFunc(all, func(i tracker.Issue) bool { return i.ID == id && i.Status == tracker.StatusClosed })
 }
 
 func (d *differential) compare(after int) {

@@ -14,11 +14,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // errorCodes lists the codes in a file that errors are given, and the places where one is given
-// that cannot be told from the text: neither a literal, nor a code of package epic.
+// that cannot be told from the text: neither a literal, nor a code of package reason.
 func errorCodes(f *ast.File, fset *token.FileSet) (codes, unknown []string) {
 	add := func(e ast.Expr) {
 		switch e := e.(type) {
@@ -27,7 +27,7 @@ func errorCodes(f *ast.File, fset *token.FileSet) (codes, unknown []string) {
 				codes = append(codes, s)
 			}
 			return
-		case *ast.CallExpr: // string(epic.X), or string(sum.Code), whose type is epic.Code
+		case *ast.CallExpr: // string(reason.X), or string(sum.Code), whose type is reason.Code
 			if name, ok := e.Fun.(*ast.Ident); ok && name.Name == "string" && len(e.Args) == 1 {
 				if _, ok := e.Args[0].(*ast.SelectorExpr); ok {
 					return
@@ -55,7 +55,7 @@ func errorCodes(f *ast.File, fset *token.FileSet) (codes, unknown []string) {
 				if !ok || sel.Sel.Name != "Code" || len(n.Rhs) != len(n.Lhs) {
 					continue
 				}
-				if lit, ok := n.Rhs[i].(*ast.BasicLit); ok { // of another type it is a epic.Code
+				if lit, ok := n.Rhs[i].(*ast.BasicLit); ok { // of another type it is a reason.Code
 					add(lit)
 				}
 			}
@@ -81,7 +81,7 @@ func isError(t ast.Expr, pkg string) bool {
 // has orch explain know it.
 func TestEveryCodeIsExplained(t *testing.T) {
 	t.Parallel()
-	known, means := map[epic.Code]bool{}, map[string]bool{}
+	known, means := map[reason.Code]bool{}, map[string]bool{}
 	for _, r := range cli.Codes() {
 		require.False(t, means[r.Means], "%s is there twice", r.Code)
 		means[r.Means] = true
@@ -100,7 +100,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		codes, unknown := errorCodes(f, fset)
 		require.Empty(t, unknown, "a code that this test cannot read")
 		for _, c := range codes {
-			require.True(t, known[epic.Code(c)], "%s: orch explain does not know %s", path, c)
+			require.True(t, known[reason.Code(c)], "%s: orch explain does not know %s", path, c)
 			used[c] = true
 		}
 		return nil
@@ -108,16 +108,16 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	causes := constants(t, filepath.Join("..", "stophook"), "Cause")
 	require.Contains(t, causes, "WORK_LEFT")
 	for _, v := range causes {
-		require.True(t, known[epic.Code(v)], "orch explain does not know the stop hook's %s", v)
-		require.True(t, slices.ContainsFunc(cli.CodesOf(epic.Code(v)), func(r epic.Reason) bool { return strings.HasPrefix(r.Means, "the stop hook: ") }),
+		require.True(t, known[reason.Code(v)], "orch explain does not know the stop hook's %s", v)
+		require.True(t, slices.ContainsFunc(cli.CodesOf(reason.Code(v)), func(r reason.Row) bool { return strings.HasPrefix(r.Means, "the stop hook: ") }),
 			"orch explain does not tell what %s means of a session", v)
 		used[v] = true
 	}
 	for _, v := range constants(t, filepath.Join("..", "orchestrator", "epic"), "Promise") {
-		require.True(t, known[epic.Code(v)], "orch explain does not know %s", v)
+		require.True(t, known[reason.Code(v)], "orch explain does not know %s", v)
 		used[v] = true
 	}
-	for _, r := range cli.Codes()[len(epic.Reasons()):] {
+	for _, r := range cli.Codes()[len(reason.All()):] {
 		require.True(t, used[string(r.Code)], "%s is explained, and nothing prints it", r.Code)
 	}
 }
@@ -157,7 +157,7 @@ func f(code string) {
 	_ = &cli.Error{Code: "ONE", What: "x"}
 	p := &cli.Error{What: "x"}
 	p.Code, p.Exit = "TWO", 2
-	_ = cli.Error{Code: string(epic.Machine)}
+	_ = cli.Error{Code: string(reason.Machine)}
 	_ = finding{Code: "NONE"}
 	_ = &cli.Error{Code: code}
 	_ = &cli.Error{"THREE"}

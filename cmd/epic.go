@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -144,9 +145,9 @@ func mergeError(epicID epic.TaskID, commit epic.Commit, err error) error {
 	id, branch := cli.Quote(epicID), "epic/"+slug.Of(string(epicID))
 	switch {
 	case errors.Is(err, orchestrator.ErrUnsettled):
-		return &cli.Error{Code: string(epic.EpicMoved), What: err.Error(), Exit: cli.ExitNeedsYou, Err: err, Fix: []string{"orch status " + id}}
+		return &cli.Error{Code: string(reason.EpicMoved), What: err.Error(), Exit: cli.ExitNeedsYou, Err: err, Fix: []string{"orch status " + id}}
 	case errors.As(err, &conflict):
-		return &cli.Error{Code: string(epic.MergeConflict), What: "it does not merge into the epic branch: " + conflict.Error(), Exit: cli.ExitNeedsYou, Err: err,
+		return &cli.Error{Code: string(reason.MergeConflict), What: "it does not merge into the epic branch: " + conflict.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Fix: []string{"git worktree add ../merge " + branch + " && git -C ../merge merge " + string(commit), "git worktree remove ../merge   when it is committed, then orch run " + id}}
 	}
 	return err

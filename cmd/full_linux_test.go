@@ -12,6 +12,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // fillingAgent does its task; at the second one, the first time, it fills the disk before it commits, and
@@ -112,7 +113,7 @@ func nobodyCharged(t *testing.T, f *fixture) {
 		require.NoError(t, json.Unmarshal(r.Event, &e))
 		switch e.Fact.(type) {
 		case epic.AgentEnded:
-			require.Contains(t, []epic.Code{"", epic.Machine}, e.Code, e.Reason)
+			require.Contains(t, []reason.Code{"", reason.Machine}, e.Code, e.Reason)
 		case epic.TaskParked, epic.TamperingFound:
 			require.Fail(t, "somebody is blamed", "%s", r.Event)
 		}

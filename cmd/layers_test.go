@@ -30,7 +30,7 @@ func powers() []string { return []string{"os/exec", "net", "github.com/go-git/go
 
 func layers() []layer {
 	values := []string{"orchestrator/command", "orchestrator/object", "orchestrator/slug", "orchestrator/text"}
-	middle := append([]string{"orchestrator/iteration", "orchestrator/promise", "orchestrator/tracker", "orchestrator/validation"}, values...)
+	middle := append([]string{"orchestrator/iteration", "orchestrator/promise", "orchestrator/reason", "orchestrator/tracker", "orchestrator/validation"}, values...)
 	return []layer{
 		{"cmd/orch-stop-hook", []string{"stophook/session"}, nil, "the hook of every session: it starts in the time that git takes to"},
 		{"cmd", []string{"beads", "worktree", "stophook", "orchestrator", "templates"}, powers(), "wires everything"},
@@ -42,6 +42,7 @@ func layers() []layer {
 		{"orchestrator/epic", middle, nil, "the pure middle"},
 		{"orchestrator/tracker", values, nil, "pure"},
 		{"orchestrator/promise", values, nil, "pure"},
+		{"orchestrator/reason", nil, nil, "a table"},
 		{"orchestrator/iteration", middle, nil, "pure"},
 		{"orchestrator/validation", values, nil, "is handed what runs a command"},
 		{"orchestrator/text", nil, nil, "pure"},

@@ -24,6 +24,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -188,11 +189,11 @@ func withheld(s epic.State, sum epic.Summary, o epic.Offer, has []document.Hande
 		doc.Fix = append(doc.Fix, "orch land "+cli.Quote(h.Task))
 	}
 	switch {
-	case o.Code == epic.Paused:
+	case o.Code == reason.Paused:
 		doc.Fix = append(doc.Fix, "a person: orch continue "+id)
-	case o.Code == epic.BackOff:
+	case o.Code == reason.BackOff:
 		doc.Fix = append(doc.Fix, "orch next "+id+", then")
-	case o.Code == epic.Interrupted:
+	case o.Code == reason.Interrupted:
 		doc.Fix = append(doc.Fix, "orch next "+id+", when the run has ended")
 	case s.AtLimit():
 		doc.Fix = append(doc.Fix, "a person: orch run "+id)
@@ -333,8 +334,8 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 // time, can mend; nil where it did its part.
 func refusedError(s epic.State, sum epic.Summary) error {
 	switch sum.Code {
-	case epic.EpicMoved, epic.CheckedOut, epic.RunActive, epic.Machine:
-		r, _ := epic.ReasonOf(sum.Code)
+	case reason.EpicMoved, reason.CheckedOut, reason.RunActive, reason.Machine:
+		r, _ := reason.Of(sum.Code)
 		return &cli.Error{Code: string(sum.Code), What: sum.Reason, Why: r.Means, Exit: int(r.Exit), Fix: show.Ways(s, sum)}
 	}
 	return nil
@@ -372,9 +373,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if task == nil {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
-	parked := task.State == epic.Parked && task.Code == epic.Protected
+	parked := task.State == epic.Parked && task.Code == reason.Protected
 	if parked && !f.accept {
-		return &cli.Error{Code: string(epic.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
+		return &cli.Error{Code: string(reason.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
 			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
 	}
 	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
@@ -383,7 +384,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
 		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
 	}
-	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != epic.Orphaned && (at.Holder.IsZero() || workspace.IsCaller(a.App)(at.Holder)) && task.State != epic.Skipped {
+	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != reason.Orphaned && (at.Holder.IsZero() || workspace.IsCaller(a.App)(at.Holder)) && task.State != epic.Skipped {
 		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
 	}
 	if err := a.mayLand(p, task, parked, f); err != nil {
@@ -444,7 +445,7 @@ func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Ta
 func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, task *epic.Task, f runFlags) error {
 	s, _, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		now := o.State().Task(task.ID)
-		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != epic.Orphaned {
+		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != reason.Orphaned {
 			return nil // a run had been asked, and has landed or judged it before it died
 		}
 		if err := a.mayLand(&workspace.EpicView{Workspace: p.Workspace, State: o.State()}, now, now.State == epic.Parked, f); err != nil {

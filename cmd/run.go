@@ -31,6 +31,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/protect"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -353,7 +354,7 @@ func parseAllowances(words []string) (map[epic.TaskID][]string, error) {
 func acceptAllowed(o *orchestrator.Orchestrator, allowed map[epic.TaskID][]string) error {
 	for _, id := range slices.Sorted(maps.Keys(allowed)) {
 		t := o.State().Task(id)
-		if t == nil || t.State != epic.Parked || t.Code != epic.Protected || len(protect.Allowed(t.Last().Files, allowed[id])) > 0 {
+		if t == nil || t.State != epic.Parked || t.Code != reason.Protected || len(protect.Allowed(t.Last().Files, allowed[id])) > 0 {
 			continue
 		}
 		if err := o.Accept(id); err != nil {
@@ -411,7 +412,7 @@ func notifySignals(ctx context.Context, deaf bool) (requests <-chan orchestrator
 				e := epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked twice"}
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
-					e = epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by " + sig.String()}
+					e = epic.Event{Fact: epic.DrainStarted{}, Code: reason.Interrupted, Reason: "asked by " + sig.String()}
 				}
 				select {
 				case out <- orchestrator.Request{Event: e}:
@@ -453,14 +454,14 @@ func exitOf(s epic.State, sum epic.Summary, sig syscall.Signal) int {
 		}
 		return cli.ExitDone
 	case epic.LoopContinue:
-		if sum.Code == "" || sum.Code == epic.Interrupted {
+		if sum.Code == "" || sum.Code == reason.Interrupted {
 			return 128 + int(cmp.Or(sig, syscall.SIGINT)) // a person's orch stop is as good as their ctrl-c
 		}
 	}
-	if sum.Code == epic.Interrupted && sig != 0 {
+	if sum.Code == reason.Interrupted && sig != 0 {
 		return 128 + int(sig)
 	}
-	if r, ok := epic.ReasonOf(sum.Code); ok {
+	if r, ok := reason.Of(sum.Code); ok {
 		return int(r.Exit)
 	}
 	return cli.ExitNeedsYou

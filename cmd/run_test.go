@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // TestExitCodes: each way to end a run has its own.
@@ -13,12 +14,12 @@ func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		promise epic.Promise
-		code    epic.Code
+		code    reason.Code
 		want    int
 	}{
-		{epic.LoopDone, "", 0}, {epic.LoopBlocked, "", 3}, {epic.LoopContinue, epic.Interrupted, 130}, {epic.LoopBlocked, epic.TimeUp, 7}, {epic.LoopBlocked, epic.RunBudget, 7},
-		{epic.LoopBlocked, epic.RunIterations, 7}, {epic.LoopBlocked, epic.RunFailures, 7}, {epic.LoopBlocked, epic.MaxIterations, 7}, {epic.LoopBlocked, epic.CircuitBreaker, 7}, {epic.LoopBlocked, epic.Budget, 7}, {epic.LoopError, epic.AgentCrashed, 4}, {epic.LoopBlocked, epic.AgentAuth, 4},
-		{epic.LoopError, epic.TrackerDown, 1}, {epic.LoopError, epic.Machine, 9}, {epic.LoopBlocked, epic.EpicMoved, 3}, {epic.LoopBlocked, epic.RunActive, 6}, {epic.LoopBlocked, epic.BaseRed, 3},
+		{epic.LoopDone, "", 0}, {epic.LoopBlocked, "", 3}, {epic.LoopContinue, reason.Interrupted, 130}, {epic.LoopBlocked, reason.TimeUp, 7}, {epic.LoopBlocked, reason.RunBudget, 7},
+		{epic.LoopBlocked, reason.RunIterations, 7}, {epic.LoopBlocked, reason.RunFailures, 7}, {epic.LoopBlocked, reason.MaxIterations, 7}, {epic.LoopBlocked, reason.CircuitBreaker, 7}, {epic.LoopBlocked, reason.Budget, 7}, {epic.LoopError, reason.AgentCrashed, 4}, {epic.LoopBlocked, reason.AgentAuth, 4},
+		{epic.LoopError, reason.TrackerDown, 1}, {epic.LoopError, reason.Machine, 9}, {epic.LoopBlocked, reason.EpicMoved, 3}, {epic.LoopBlocked, reason.RunActive, 6}, {epic.LoopBlocked, reason.BaseRed, 3},
 	}
 	for _, tt := range tests {
 		require.Equal(t, tt.want, exitOf(epic.State{}, epic.Summary{Promise: tt.promise, Code: tt.code}, 0), "%s %s", tt.promise, tt.code)

@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 func newRetryCmd(a *app) *cobra.Command {
@@ -133,7 +134,7 @@ func newStopCmd(a *app) *cobra.Command {
 }
 
 func (a *app) stop(ctx context.Context, args []string, now bool) error {
-	drain := epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "asked by orch stop"}
+	drain := epic.Event{Fact: epic.DrainStarted{}, Code: reason.Interrupted, Reason: "asked by orch stop"}
 	if now {
 		return a.tell(ctx, args, "stops", drain, epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked by orch stop --now"})
 	}

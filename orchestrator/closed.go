@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // checkWritable fails with a [*fault.ClosedError] where orch could not write what a run writes: its own folders and
@@ -36,7 +37,7 @@ func (x *dispatch) endAtOnce(events []epic.Event) []epic.Event {
 		return events
 	}
 	if err := x.checkWritable(); err != nil {
-		return append(events, epic.Event{Fact: epic.MachineFailed{Lasting: true}, Code: epic.Machine, Reason: err.Error()})
+		return append(events, epic.Event{Fact: epic.MachineFailed{Lasting: true}, Code: reason.Machine, Reason: err.Error()})
 	}
 	return events
 }

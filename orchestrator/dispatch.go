@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/tamper"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -57,7 +58,7 @@ type dispatch struct {
 type tips interface {
 	look(ctx context.Context, s epic.State) epic.Event
 	pin(ctx context.Context, s epic.State) []epic.Event
-	restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event
+	restore(ctx context.Context, s epic.State, m epic.TipMove, code reason.Code) epic.Event
 	// landed reports whether the last landing left the branch at a commit.
 	landed(ctx context.Context, c epic.Commit) bool
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // seekLandings looks on the epic branch for what other clones have landed.
@@ -52,9 +53,9 @@ func SeekElsewhere(ctx context.Context, repo *git.Repo, tip epic.Commit, s epic.
 		switch c := named[t.ID]; {
 		case c != "" && !slices.Contains(lost, string(t.ID)):
 			events = append(events, epic.Event{Fact: epic.TaskFound{Commit: c}, Task: t.ID, Reason: "the epic branch has what another clone has landed"})
-		case t.State == epic.Skipped, t.State == epic.Parked && t.Code == epic.LandedElsewhere:
+		case t.State == epic.Skipped, t.State == epic.Parked && t.Code == reason.LandedElsewhere:
 		default:
-			events = append(events, epic.Event{Fact: epic.TaskParked{}, Task: t.ID, Attempt: t.Last().Number, Code: epic.LandedElsewhere, Reason: t.Missing()})
+			events = append(events, epic.Event{Fact: epic.TaskParked{}, Task: t.ID, Attempt: t.Last().Number, Code: reason.LandedElsewhere, Reason: t.Missing()})
 		}
 	}
 	return events, nil

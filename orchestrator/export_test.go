@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // SimBranch is an epic branch of the simulator.
@@ -32,12 +33,12 @@ func (b *SimBranch) look(_ context.Context, s epic.State) epic.Event {
 		return epic.Event{Fact: epic.TipSeen{}}
 	}
 	m := epic.TipMove{From: s.Tip, To: b.tip, Forward: true, Foreign: []string{"a commit that nobody knows"}}
-	return epic.Event{Fact: epic.BranchMoved{TipMove: m}, Code: epic.EpicMoved, Reason: m.String()}
+	return epic.Event{Fact: epic.BranchMoved{TipMove: m}, Code: reason.EpicMoved, Reason: m.String()}
 }
 
 func (b *SimBranch) pin(context.Context, epic.State) []epic.Event { return nil }
 
-func (b *SimBranch) restore(context.Context, epic.State, epic.TipMove, epic.Code) epic.Event {
+func (b *SimBranch) restore(context.Context, epic.State, epic.TipMove, reason.Code) epic.Event {
 	panic("nothing is lost, so nothing is put back")
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // A flood of requests is taken up to a bound of each kind; the rest is put aside, and told of once.
@@ -21,7 +22,7 @@ func TestAFloodOfRequests(t *testing.T) {
 		at = at.Add(time.Millisecond)
 		require.NoError(t, PostRequest(dir, epic.Event{Fact: epic.LandRequested{}, Task: "e.1", Attempt: 1}, at))
 	}
-	require.NoError(t, PostRequest(dir, epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted}, at.Add(time.Second)))
+	require.NoError(t, PostRequest(dir, epic.Event{Fact: epic.DrainStarted{}, Code: reason.Interrupted}, at.Add(time.Second)))
 	for n := range maxPending + 2 {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, requestDir, string(rune('a'+n%26))+string(rune('a'+n/26))+".json"), nil, 0o600))
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -39,15 +40,15 @@ type standing struct {
 }
 
 type detail struct {
-	State    TaskState `json:"state"`
-	Attempts int       `json:"attempts"`
-	Charged  int       `json:"charged,omitempty"`
-	Code     Code      `json:"code,omitempty"`
-	Why      string    `json:"why,omitempty"`
-	Commit   Commit    `json:"commit,omitempty"`
-	Tokens   int64     `json:"tokens,omitempty"`
-	Hints    []string  `json:"hints,omitempty"`
-	Rounds   int       `json:"rounds,omitempty"`
+	State    TaskState   `json:"state"`
+	Attempts int         `json:"attempts"`
+	Charged  int         `json:"charged,omitempty"`
+	Code     reason.Code `json:"code,omitempty"`
+	Why      string      `json:"why,omitempty"`
+	Commit   Commit      `json:"commit,omitempty"`
+	Tokens   int64       `json:"tokens,omitempty"`
+	Hints    []string    `json:"hints,omitempty"`
+	Rounds   int         `json:"rounds,omitempty"`
 }
 
 func standingOf(s State) standing {
@@ -109,13 +110,13 @@ func written(t *testing.T) map[string][]Event {
 		"v3-agent-started": begun(first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), first(AgentStarted{})),
 		"v3-judged": begun(first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}),
 			first(AgentEnded{Iteration: 1, End: EndedItself, Head: "h1", Changed: true, Signal: "COMPLETE", Round: &Round{Entry: iteration.Entry{Iteration: 1, ValidationScore: 50, FirstUnmet: "tests", Failure: "tests: exit 1", Signal: iteration.Escalate}},
-				Outcome: &Outcome{Signal: iteration.Escalate, Promise: "COMPLETE", Guard: MaxIterations, Reason: "Maximum iterations (1) reached.", Feedback: "mend tests"}}),
-			Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: MaxIterations, Reason: "Maximum iterations (1) reached."}, first(TaskRetried{}),
+				Outcome: &Outcome{Signal: iteration.Escalate, Promise: "COMPLETE", Guard: reason.MaxIterations, Reason: "Maximum iterations (1) reached.", Feedback: "mend tests"}}),
+			Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.MaxIterations, Reason: "Maximum iterations (1) reached."}, first(TaskRetried{}),
 			nth(2, AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 1, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Silent: true, Feedback: "is it done?"}}),
 			nth(2, IterationStarted{Turn: Turn{Iteration: 2, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 2, End: EndedItself, Head: "h2", Changed: true, Outcome: &Outcome{Signal: iteration.Continue, Fresh: true, Promise: "CONTEXT LIMIT - CHECKPOINT"}}),
 			nth(2, IterationStarted{Turn: Turn{Iteration: 3, Base: "tip0"}}), nth(2, AgentEnded{Iteration: 3, End: EndedItself, Head: "h3", Changed: true, Signal: "COMPLETE", Outcome: &Outcome{Signal: iteration.Complete, Promise: "COMPLETE"}})),
 		"v3-short": begun(
-			Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (8 hours) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}},
+			Event{Fact: DrainStarted{}, Code: reason.TimeUp, Reason: "Maximum duration (8 hours) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}},
 			Event{Fact: RunStarted{Epic: "e", Number: 1, Mode: ModeNext, Tip: "tip0"}}, Event{Fact: RunEnded{Promise: LoopContinue}},
 			Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Tip: "tip0"}}),
 		"v3-session": begun(
@@ -128,13 +129,13 @@ func written(t *testing.T) map[string][]Event {
 			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 7, Born: 9, Here: "m"}}, Request: "1-a"}, Event{Fact: NextDropped{}, Request: "1-a", Reason: "it has ended"},
 			Event{Fact: NextRequested{Holder: SessionHolder{Session: "s-1"}, Asker: Process{PID: 8, Born: 9, Here: "m"}, AtOnce: true}, Request: "1-b"},
 			Event{Fact: AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}, Task: "e.1", Attempt: 1, Request: "1-b"}, first(AttemptHanded{}),
-			Event{Fact: NextWithdrawn{Of: "1-b"}, Request: "1-c"}, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "it waits no longer"}),
+			Event{Fact: NextWithdrawn{Of: "1-b"}, Request: "1-c"}, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: reason.Orphaned, Reason: "it waits no longer"}),
 		"v3-elsewhere": begun(
 			Event{Fact: TrackerRead{Nodes: []Node{
 				{ID: "e.1", Title: "one", Parent: "e", Status: "closed", ClosedBy: "orch/e/h:1", LandedIn: "0123456789ab"}, {ID: "e.2", Title: "two", Parent: "e", Status: "closed", ClosedBy: "orch/e/h:1"},
 				{ID: "e.3", Title: "three", Parent: "e", Status: "closed", ClosedBy: "orch/e/h:1", Waived: true}, {ID: "e.4", Title: "four", Parent: "e", Status: "closed", LandedIn: "0123456789ab"}}, Took: time.Second}},
 			Event{Fact: LandingSeekStarted{}}, Event{Fact: TaskFound{Commit: "0123456789abcdef"}, Task: "e.1"},
-			Event{Fact: TaskParked{}, Task: "e.2", Code: LandedElsewhere, Reason: "closed by another clone"}, Event{Fact: TaskParked{}, Task: "e.4", Code: LandedElsewhere, Reason: "landed in 0123456789ab"},
+			Event{Fact: TaskParked{}, Task: "e.2", Code: reason.LandedElsewhere, Reason: "closed by another clone"}, Event{Fact: TaskParked{}, Task: "e.4", Code: reason.LandedElsewhere, Reason: "landed in 0123456789ab"},
 			Event{Fact: LandingSeekEnded{Tip: "tip0", Tasks: []TaskID{"e.1", "e.2", "e.4"}}}, Event{Fact: TaskRetried{}, Task: "e.2"}),
 		"v3-session-loop": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),

@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -122,10 +123,10 @@ func (b *both) followed(t *testing.T, o iteration.Outcome) {
 	case o.Signal == iteration.Complete:
 		require.Equal(t, Queued, task.State, "seed %d", b.seed)
 	case o.Guard != "":
-		require.Equal(t, Code(o.Guard), last.Failure, "seed %d", b.seed)
+		require.Equal(t, reason.Code(o.Guard), last.Failure, "seed %d", b.seed)
 		require.Equal(t, o.Reason, last.Why)
 	default:
-		require.Equal(t, Question, last.Failure, "seed %d", b.seed)
+		require.Equal(t, reason.Question, last.Failure, "seed %d", b.seed)
 		require.Equal(t, o.Reason, last.Feedback)
 	}
 }
@@ -136,7 +137,7 @@ func (b *both) followed(t *testing.T, o iteration.Outcome) {
 // then git and the gate say whether it is done.
 func TestOneProtocol(t *testing.T) {
 	t.Parallel()
-	signals, tripped := map[iteration.Signal]int{}, map[Code]int{}
+	signals, tripped := map[iteration.Signal]int{}, map[reason.Code]int{}
 	for seed := range uint64(3000) {
 		b := newBoth(t, seed)
 		for going := true; going; {
@@ -150,7 +151,7 @@ func TestOneProtocol(t *testing.T) {
 				b.followed(t, iteration.Outcome{Signal: iteration.Complete})
 				break
 			}
-			want := Outcome{Signal: o.Signal, Promise: o.DetectedPromise, Guard: Code(o.Guard), Reason: o.Reason, Fresh: o.Fresh, Silent: o.Silent, Feedback: strings.Join(o.Feedback, "\n\n")}
+			want := Outcome{Signal: o.Signal, Promise: o.DetectedPromise, Guard: reason.Code(o.Guard), Reason: o.Reason, Fresh: o.Fresh, Silent: o.Silent, Feedback: strings.Join(o.Feedback, "\n\n")}
 			if silent { // what it is not asked
 				want.Feedback = f.Outcome.Feedback
 			}
@@ -164,7 +165,7 @@ func TestOneProtocol(t *testing.T) {
 	for _, signal := range []iteration.Signal{iteration.Continue, iteration.Complete, iteration.Blocked, iteration.Escalate} {
 		require.Positive(t, signals[signal], signal)
 	}
-	for _, guard := range []Code{MaxIterations, CircuitBreaker, QualityRegression, Stuck} {
+	for _, guard := range []reason.Code{reason.MaxIterations, reason.CircuitBreaker, reason.QualityRegression, reason.Stuck} {
 		require.Positive(t, tripped[guard], guard)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Executor does what a decision asks for, and answers with the events that say
@@ -96,7 +97,7 @@ func (l *Loop) Run(ctx context.Context) error {
 		case <-timer.C:
 		case <-stop:
 			stop = nil
-			err = l.record(epic.Event{Fact: epic.DrainStarted{}, Code: epic.Interrupted, Reason: "interrupted"}, epic.Event{Fact: epic.InterruptStarted{}})
+			err = l.record(epic.Event{Fact: epic.DrainStarted{}, Code: reason.Interrupted, Reason: "interrupted"}, epic.Event{Fact: epic.InterruptStarted{}})
 		}
 		timer.Stop()
 		if err != nil {
@@ -198,7 +199,7 @@ func fallbackEvents(d epic.Decision) []epic.Event {
 	case epic.LookAtSessions:
 		return []epic.Event{{Fact: epic.SessionLookEnded{}}}
 	case epic.Start, epic.Iterate, epic.Collect:
-		return []epic.Event{{Fact: epic.AgentEnded{End: epic.EndedCrash}, Task: d.Task, Attempt: d.Attempt, Code: epic.AgentCrashed, Reason: why}}
+		return []epic.Event{{Fact: epic.AgentEnded{End: epic.EndedCrash}, Task: d.Task, Attempt: d.Attempt, Code: reason.AgentCrashed, Reason: why}}
 	case epic.Gate, epic.Move:
 		return []epic.Event{{Fact: epic.LandingLost{}, Reason: why}}
 	case epic.Survey, epic.Write:
@@ -210,7 +211,7 @@ func fallbackEvents(d epic.Decision) []epic.Event {
 	case epic.Into:
 		return []epic.Event{{Fact: epic.EpicNotLanded{}, Reason: why}}
 	case epic.LookAtTip, epic.RestoreTip, epic.SeekLandings:
-		return []epic.Event{{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: why}}
+		return []epic.Event{{Fact: epic.MachineFailed{}, Code: reason.Machine, Reason: why}}
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator"
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // hands is an Executor that is one function.
@@ -163,7 +164,7 @@ func TestRequests(t *testing.T) {
 		Executor: world1(func(_ context.Context, d Decision) Event {
 			requests <- Request{Event: Event{Fact: TaskRetried{}, Task: d.Task}, Done: func() { done++ }}
 			requests <- Request{Event: Event{Fact: TaskSkipped{}, Task: "e.99"}}
-			requests <- Request{Event: Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}, Done: func() { done++ }}
+			requests <- Request{Event: Event{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"}, Done: func() { done++ }}
 			return good(context.Background(), d)
 		})}
 	require.NoError(t, l.Run(t.Context()))

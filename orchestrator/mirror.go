@@ -8,6 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -49,7 +50,7 @@ func (x *dispatch) writeTracker(ctx context.Context, s epic.State, changes []tra
 		switch e := x.tip.look(ctx, s); e.Fact.(type) { // closed means landed, and still there
 		case epic.TipSeen:
 		case epic.MachineFailed:
-			return []epic.Event{{Fact: epic.TrackerFailed{}, Code: epic.Machine, Reason: e.Reason}}
+			return []epic.Event{{Fact: epic.TrackerFailed{}, Code: reason.Machine, Reason: e.Reason}}
 		default:
 			return []epic.Event{{Fact: epic.TrackerWritten{}}, e}
 		}
@@ -75,7 +76,7 @@ func (x *dispatch) writeTracker(ctx context.Context, s epic.State, changes []tra
 func trackerFailed(err error) epic.Event {
 	e := epic.Event{Fact: epic.TrackerFailed{}, Reason: err.Error()}
 	if _, ok := fault.Machine(err); ok {
-		e.Code = epic.Machine
+		e.Code = reason.Machine
 	}
 	return e
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // How long processes of a killed run may take to end by themselves: git and bd
@@ -33,7 +34,7 @@ func reapSurvivors(ctx context.Context, marker string) ([]epic.Event, error) {
 	}
 	var events []epic.Event
 	for _, pid := range alive {
-		events = append(events, epic.Event{Fact: epic.LeftoverFound{}, Code: epic.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
+		events = append(events, epic.Event{Fact: epic.LeftoverFound{}, Code: reason.Orphaned, Reason: fmt.Sprintf("process %d of a killed run does not end", pid)})
 	}
 	return events, nil
 }
@@ -190,7 +191,7 @@ func (o *Orchestrator) settle(ctx context.Context, t *epic.Task, mode epic.Mode)
 
 // lostEvent is the event for the loss of a task's newest attempt.
 func lostEvent(t *epic.Task, f epic.AttemptLost, why string) epic.Event {
-	return epic.Event{Fact: f, Task: t.ID, Attempt: t.Last().Number, Code: epic.Orphaned, Reason: why}
+	return epic.Event{Fact: f, Task: t.ID, Attempt: t.Last().Number, Code: reason.Orphaned, Reason: why}
 }
 
 // salvage makes what a lost attempt has left reachable, and gives the event of its loss.

@@ -11,6 +11,7 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator"
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // TestAskedInOrder: requests are found again, oldest first, whole.
@@ -21,7 +22,7 @@ func TestAskedInOrder(t *testing.T) {
 	want := []Event{
 		{Fact: TaskSkipped{Status: "closed"}, Task: "e.1", Reason: "not needed"},
 		{Fact: TaskRetried{Hint: "a hint\nof two lines"}, Task: "e.2"},
-		{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"},
+		{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"},
 	}
 	for i, e := range want {
 		require.NoError(t, PostRequest(dir, e, at.Add(time.Duration(i)*time.Millisecond)))

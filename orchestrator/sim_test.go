@@ -18,6 +18,7 @@ import (
 	. "github.com/beadsorch/orch/orchestrator"
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -84,7 +85,7 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 		return w.write(d.Changes)
 	case CheckBase:
 		if w.locked(20) {
-			return []Event{{Fact: MachineFailed{}, Code: Machine, Reason: "no space left"}}
+			return []Event{{Fact: MachineFailed{}, Code: reason.Machine, Reason: "no space left"}}
 		}
 		return []Event{{Fact: BaseChecked{Verdict: Verdict{Passed: true}}}}
 	case LookAtTip:
@@ -93,7 +94,7 @@ func (w *world) Execute(ctx context.Context, s State, d Decision, tell func(Even
 		return nil
 	case RestoreTip:
 		if w.locked(4) {
-			return []Event{{Fact: MachineFailed{}, Code: Machine, Reason: "cannot lock ref"}}
+			return []Event{{Fact: MachineFailed{}, Code: reason.Machine, Reason: "cannot lock ref"}}
 		}
 		return []Event{{Fact: BranchRestored{TipMove: TipMove{From: d.Fact.(RestoreStarted).From, To: d.Fact.(RestoreStarted).To}}, Code: d.Code}}
 	case Start, Iterate:
@@ -129,7 +130,7 @@ func (w *world) look(s State) Event {
 			m.Lost = append(m.Lost, id)
 		}
 	}
-	return Event{Fact: BranchMoved{TipMove: *m}, Code: EpicMoved, Reason: m.String()}
+	return Event{Fact: BranchMoved{TipMove: *m}, Code: reason.EpicMoved, Reason: m.String()}
 }
 
 func (w *world) call() func() {
@@ -226,13 +227,13 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 	case 2:
 		says = "<promise>BLOCKED</promise>\nReason: which?"
 	case 3:
-		f.End, e.Code, f.RetryAfter = EndedLimit, UsageLimit, 5*time.Minute
+		f.End, e.Code, f.RetryAfter = EndedLimit, reason.UsageLimit, 5*time.Minute
 	case 4:
 		says = "<promise>CONTINUE</promise>"
 	case 7, 8:
 		says = "it may be done"
 	case 6:
-		f.End, e.Code, e.Reason = EndedMachine, Machine, "no processes"
+		f.End, e.Code, e.Reason = EndedMachine, reason.Machine, "no processes"
 	case 5:
 		f.End, f.Fast, e.Reason = EndedCrash, true, "exit 1"
 	}
@@ -308,7 +309,7 @@ func (w *world) move(s State, d Decision) []Event {
 	if seen, ok := e.Fact.(TipSeen); !ok {
 		return []Event{{Fact: LandingLost{}, Reason: "moved"}, e}
 	} else if seen.Held != "" {
-		return []Event{{Fact: BranchHeld{Dir: seen.Held}, Code: CheckedOut}}
+		return []Event{{Fact: BranchHeld{Dir: seen.Held}, Code: reason.CheckedOut}}
 	}
 	l := d.Fact.(MoveStarted).Candidates
 	w.mu.Lock()
@@ -398,7 +399,7 @@ func TestLoopEnds(t *testing.T) {
 			limits := testLimits()
 			limits.Resumes = seed%2 == 0
 			s := drive(t, w, limits, nil)
-			for s.Run.Promise == string(LoopError) && Summarize(s, time.Now()).Code == TrackerDown {
+			for s.Run.Promise == string(LoopError) && Summarize(s, time.Now()).Code == reason.TrackerDown {
 				s = goOn(t, w, again(s), nil)
 			}
 			now := time.Now()
@@ -412,7 +413,7 @@ func TestLoopEnds(t *testing.T) {
 					require.NotEmpty(t, task.Why)
 					require.Equal(t, "blocked", w.tracker[task.ID].Status, "seed %d: %s", seed, task.ID)
 				case s.Run.Drain == "" && s.Run.Promise != string(LoopError):
-					require.Equal(t, DepFailed, ObstacleOf(s, task, now).Code, "seed %d: %s is %s", seed, task.ID, task.State)
+					require.Equal(t, reason.DepFailed, ObstacleOf(s, task, now).Code, "seed %d: %s is %s", seed, task.ID, task.State)
 				}
 			}
 			require.NotEmpty(t, s.Run.Promise)
@@ -434,12 +435,12 @@ func TestLoopEndsWhateverOthersDo(t *testing.T) {
 			if s.Run.Promise == string(LoopDone) {
 				require.False(t, s.Moved.Pending(), "seed %d", seed)
 			}
-			if s.Moved.Pending() && !s.Moved.Accepted && s.Run.Drain != Machine { // whose fault is said first
-				require.Equal(t, EpicMoved, Summarize(s, time.Now()).Code, "seed %d", seed)
+			if s.Moved.Pending() && !s.Moved.Accepted && s.Run.Drain != reason.Machine { // whose fault is said first
+				require.Equal(t, reason.EpicMoved, Summarize(s, time.Now()).Code, "seed %d", seed)
 			}
 			for _, task := range s.Tasks {
 				if task.State == Parked {
-					require.NotEqual(t, Machine, task.Code, "a fault of the machine parks nobody")
+					require.NotEqual(t, reason.Machine, task.Code, "a fault of the machine parks nobody")
 				}
 			}
 		})
@@ -473,7 +474,7 @@ func TestLoopWithoutTracker(t *testing.T) {
 			w.unkind, w.mute = false, tasks
 			s := drive(t, w, testLimits(), nil)
 			require.Equal(t, string(LoopError), s.Run.Promise, "seed %d", seed)
-			require.Equal(t, TrackerDown, Summarize(s, time.Now()).Code)
+			require.Equal(t, reason.TrackerDown, Summarize(s, time.Now()).Code)
 			require.NotEqual(t, "closed", w.tracker["e"].Status)
 
 			require.GreaterOrEqual(t, len(w.landed), tasks)
@@ -499,7 +500,7 @@ func TestLoopDrains(t *testing.T) {
 			requests := make(chan Request)
 			go func() {
 				<-time.After(time.Minute)
-				requests <- Request{Event: Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}}
+				requests <- Request{Event: Event{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"}}
 				if kill {
 					requests <- Request{Event: Event{Fact: InterruptStarted{}}}
 				}

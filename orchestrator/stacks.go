@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // checkBase has the gate judge the epic branch as it is.
@@ -22,7 +23,7 @@ func (x *dispatch) checkBase(ctx context.Context, s epic.State, d epic.Decision)
 func baseChecked(c epic.Commit, j land.Judgement, err error) epic.Event {
 	var starved *land.StarvedError
 	if errors.As(err, &starved) {
-		return epic.Event{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: err.Error()}
+		return epic.Event{Fact: epic.MachineFailed{}, Code: reason.Machine, Reason: err.Error()}
 	}
 	f := epic.BaseChecked{Commit: c}
 	if err != nil {
@@ -44,7 +45,7 @@ func (x *dispatch) judge(ctx context.Context, s epic.State, d epic.Decision) []e
 			Fact: epic.LandingConflicted{Old: s.Tip, Files: c.Files, Feedback: conflictText(c.Files, s.Tip)}})
 	}
 	for _, r := range j.Refused {
-		events = append(events, epic.Event{Task: r.Task.ID, Attempt: r.Task.Attempt, Code: epic.Protected,
+		events = append(events, epic.Event{Task: r.Task.ID, Attempt: r.Task.Attempt, Code: reason.Protected,
 			Reason: "it changes " + epic.FirstOf(r.Files) + ", which settles how work is judged or what runs",
 			Fact: epic.LandingRefused{Old: s.Tip, Files: r.Files,
 				Feedback: "Your work changes paths that no task may change by itself: " + strings.Join(r.Files, ", ") + ".\nLeave them as they are."}})
@@ -111,7 +112,7 @@ func (x *dispatch) leaseLost(ctx context.Context, lost epic.Event) []epic.Event 
 		return []epic.Event{lost}
 	}
 	why := "another orch has taken this epic over"
-	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: epic.Orphaned, Reason: why}, {Fact: epic.InterruptStarted{}, Reason: why}}
+	return []epic.Event{lost, {Fact: epic.DrainStarted{}, Code: reason.Orphaned, Reason: why}, {Fact: epic.InterruptStarted{}, Reason: why}}
 }
 
 // mayLand reports whether a look at the epic branch found it where it belongs, and free.
@@ -123,7 +124,7 @@ func mayLand(e epic.Event) bool {
 // notLanded answers for a landing that the epic branch does not allow now.
 func notLanded(e epic.Event) []epic.Event {
 	if f, ok := e.Fact.(epic.TipSeen); ok {
-		return []epic.Event{{Fact: epic.BranchHeld{Dir: f.Held}, Code: epic.CheckedOut, Reason: f.Held}}
+		return []epic.Event{{Fact: epic.BranchHeld{Dir: f.Held}, Code: reason.CheckedOut, Reason: f.Held}}
 	}
 	return []epic.Event{{Fact: epic.LandingLost{}, Reason: e.Reason}, e}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tamper"
 )
 
@@ -243,7 +244,7 @@ func (x *dispatch) suspects(d epic.Decision) string {
 
 // tamperingEvent is the event for changes that were found.
 func tamperingEvent(found []tamper.Change, when string) epic.Event {
-	e, f := epic.Event{Code: epic.Tampered, Reason: found[0].String()}, epic.TamperingFound{}
+	e, f := epic.Event{Code: reason.Tampered, Reason: found[0].String()}, epic.TamperingFound{}
 	var text strings.Builder
 	for _, c := range found {
 		fmt.Fprintln(&text, c)
@@ -307,7 +308,7 @@ func TamperedIn(all []epic.Event) (events []epic.Event) {
 		case epic.TamperingFound:
 			events = append(events, e)
 		case epic.BranchRestored:
-			if e.Code == epic.Tampered {
+			if e.Code == reason.Tampered {
 				e.Fact = epic.TamperingFound{Files: []string{"the epic branch"}, Changes: e.Reason}
 				e.Reason = "while agents worked: " + e.Reason
 				events = append(events, e)

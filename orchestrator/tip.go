@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // epicBranch is the branch that the epic's tasks land on.
@@ -71,7 +72,7 @@ func (b epicBranch) compare(ctx context.Context, s epic.State) (epic.Event, erro
 			m.Kept = kept
 		}
 	}
-	return epic.Event{Fact: epic.BranchMoved{TipMove: m, Since: s.TipSeenAt()}, Code: epic.EpicMoved, Reason: m.String()}, nil
+	return epic.Event{Fact: epic.BranchMoved{TipMove: m, Since: s.TipSeenAt()}, Code: reason.EpicMoved, Reason: m.String()}, nil
 }
 
 // CompareTip says where the epic branch is, which the state has at its Tip, and changes nothing.
@@ -131,13 +132,13 @@ func (b epicBranch) landed(ctx context.Context, c epic.Commit) bool {
 
 // restore puts the epic branch back where it was left. What was there is kept by a reference. Where
 // somebody has moved it again it answers as look does.
-func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, code epic.Code) epic.Event {
+func (b epicBranch) restore(ctx context.Context, s epic.State, m epic.TipMove, code reason.Code) epic.Event {
 	at, held, err := b.repo.CheckedOut(b.name)
 	switch {
 	case err != nil:
 		return machineFailed("looking for work trees", err)
 	case held:
-		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: epic.CheckedOut, Reason: heldBy(at)}
+		return epic.Event{Fact: epic.BranchHeld{Dir: heldBy(at)}, Code: reason.CheckedOut, Reason: heldBy(at)}
 	}
 	now, err := b.at(ctx, b.name)
 	switch {
@@ -188,7 +189,7 @@ func machineFailed(what string, err error) epic.Event {
 	if !ok {
 		why = err.Error()
 	}
-	return epic.Event{Fact: epic.MachineFailed{}, Code: epic.Machine, Reason: what + ": " + why}
+	return epic.Event{Fact: epic.MachineFailed{}, Code: reason.Machine, Reason: what + ": " + why}
 }
 
 // leftAt says where the epic branch was left, and makes it at the base where there is nothing to

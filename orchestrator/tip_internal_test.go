@@ -10,6 +10,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/git/gittest"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // TestRestoreAfterAnotherMove: the branch is moved again between the look and what was decided on it. What
@@ -34,7 +35,7 @@ func TestRestoreAfterAnotherMove(t *testing.T) {
 		if set(tip); now != tip {
 			set(now)
 		}
-		e := b.restore(t.Context(), s, looked, epic.Tampered)
+		e := b.restore(t.Context(), s, looked, reason.Tampered)
 		if m, moved := e.Fact.(epic.BranchMoved); moved {
 			require.Equal(t, now, m.To, name)
 			if m.Forward {
@@ -44,7 +45,7 @@ func TestRestoreAfterAnotherMove(t *testing.T) {
 			s := epic.Apply(epic.Apply(s, epic.Event{Fact: epic.RestoreStarted{TipMove: looked}}), epic.Current(s, e))
 			require.True(t, s.Moved.Pending(), name)
 			require.False(t, s.Moved.Restoring, "it is decided anew: %s", name)
-			e = b.restore(t.Context(), s, s.Moved.TipMove, epic.Tampered)
+			e = b.restore(t.Context(), s, s.Moved.TipMove, reason.Tampered)
 		}
 		if now == tip {
 			require.IsType(t, epic.TipSeen{}, e.Fact, name)
@@ -74,7 +75,7 @@ func TestRestoreOfWhatWasAccepted(t *testing.T) {
 	s := epic.State{Epic: "e", Tip: accepted, Moved: epic.Moved{TipMove: m, Accepted: true, Restoring: true}}
 	for name, now := range map[string]git.Commit{"there": accepted, "on": later, "back already": tip, "gone": ""} {
 		require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: branch, New: now, Old: git.AnyOld}}), name)
-		e := b.restore(t.Context(), s, m, epic.Tampered)
+		e := b.restore(t.Context(), s, m, reason.Tampered)
 		require.IsType(t, epic.BranchRestored{}, e.Fact, "%s: %s", name, e.Reason)
 		after := epic.Apply(s, e)
 		require.Equal(t, tip, after.Tip, name)

@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // turn has the engine do one turn of an attempt, and answers with what it came to.
@@ -47,7 +48,7 @@ func survivorsEvent(pids []int, of string) []epic.Event {
 	if more := len(pids) - most; more > 0 {
 		body += fmt.Sprintf(" and %d more", more)
 	}
-	return []epic.Event{{Fact: epic.LeftoverFound{}, Code: epic.Orphaned, Reason: "processes of " + of + " do not end: " + body}}
+	return []epic.Event{{Fact: epic.LeftoverFound{}, Code: reason.Orphaned, Reason: "processes of " + of + " do not end: " + body}}
 }
 
 // recoverTurn is the result of a turn whose engine did not report one: it goes on, and is waited for; or
@@ -134,7 +135,7 @@ func endEvent(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 		Head: w.Head, Base: w.Base, Changed: w.Changed, Salvaged: w.Salvaged, Unmerged: w.Unmerged, Files: w.Files, Added: w.Added, Deleted: w.Deleted, Said: w.Text}
 	e := epic.Event{Task: task, Attempt: attempt, Code: codeOf(w.End), Reason: w.Reason}
 	if w.TooLarge != "" {
-		e.Code = epic.TooLarge
+		e.Code = reason.TooLarge
 	}
 	if w.TooLarge != "" && w.Head != "" {
 		e.Reason = w.TooLarge
@@ -145,20 +146,20 @@ func endEvent(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 }
 
 // codeOf is the reason that goes with the end of an agent's process; "" none.
-func codeOf(end epic.End) epic.Code {
+func codeOf(end epic.End) reason.Code {
 	switch end {
 	case epic.EndedTime, epic.EndedIdle:
-		return epic.NoProgress
+		return reason.NoProgress
 	case epic.EndedLimit, epic.EndedUsage:
-		return epic.UsageLimit
+		return reason.UsageLimit
 	case epic.EndedAuth:
-		return epic.AgentAuth
+		return reason.AgentAuth
 	case epic.EndedMachine:
-		return epic.Machine
+		return reason.Machine
 	case epic.EndedItself, epic.EndedStopped:
 		return ""
 	}
-	return epic.AgentCrashed
+	return reason.AgentCrashed
 }
 
 // clean has the engine discard the attempts at a task whose work is reachable.

@@ -7,6 +7,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tamper"
 )
 
@@ -85,7 +86,7 @@ func (x *dispatch) afterGate(ctx context.Context, s epic.State, own []epic.Commi
 	case m.Forward && !x.hasAncestorIn(ctx, own, m.To) && x.gateMoves.Add(1) < toleratedMoves:
 		return nil, nil // it may be a person's, and is judged
 	}
-	e := x.tip.restore(ctx, s, m, epic.Tampered)
+	e := x.tip.restore(ctx, s, m, reason.Tampered)
 	if _, ok := e.Fact.(epic.BranchRestored); !ok {
 		return nil, nil
 	}

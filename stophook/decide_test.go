@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/session"
 )
@@ -64,12 +65,12 @@ func TestDecide(t *testing.T) {
 		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: session.Input{StopHookActive: true}, Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, false, stophook.ClientCap},
 		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, true, stophook.WorkLeft},
 		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready, Caps: stophook.ClientCaps{NewSession: true}}, true, stophook.WorkLeft},
-		{"a limit was reached", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopBlocked, Code: epic.RunIterations}}}, false, stophook.AllBlocked},
-		{"the tracker was out of reach", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: epic.TrackerDown}}}, false, stophook.Failed},
-		{"others are at what is left", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: epic.NothingReady}}}, false, stophook.Elsewhere},
-		{"others have all places", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: epic.PlacesTaken}}}, false, stophook.Elsewhere},
-		{"nothing more for it, and it has a task", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{InHand: 1, Code: epic.Paused}}}, true, stophook.WorkLeft},
-		{"what is ready waits for a time", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: epic.BackOff}}}, true, stophook.WorkLeft},
+		{"a limit was reached", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopBlocked, Code: reason.RunIterations}}}, false, stophook.AllBlocked},
+		{"the tracker was out of reach", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: reason.TrackerDown}}}, false, stophook.Failed},
+		{"others are at what is left", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.NothingReady}}}, false, stophook.Elsewhere},
+		{"others have all places", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.PlacesTaken}}}, false, stophook.Elsewhere},
+		{"nothing more for it, and it has a task", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{InHand: 1, Code: reason.Paused}}}, true, stophook.WorkLeft},
+		{"what is ready waits for a time", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.BackOff}}}, true, stophook.WorkLeft},
 		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unreadable: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {

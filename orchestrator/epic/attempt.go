@@ -6,6 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/object"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Commit is the full id of a commit of git.
@@ -20,7 +21,7 @@ type Attempt struct {
 	Head          Commit                  `json:"head,omitempty"`       // "" until its agent has ended with something to land
 	Started       time.Time               `json:"started"`              // UTC
 	Ended         time.Time               `json:"ended,omitzero"`       // zero while it is open
-	Failure       Code                    `json:"failure,omitempty"`    // "" while it has not failed
+	Failure       reason.Code             `json:"failure,omitempty"`    // "" while it has not failed
 	Feedback      string                  `json:"feedback,omitempty"`   // the text for the next iteration or attempt
 	Why           string                  `json:"why,omitempty"`        // of the failure, in one clause
 	Files         []string                `json:"files,omitempty"`      // in conflict
@@ -128,7 +129,7 @@ type AttemptLost struct {
 func (f AttemptLost) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
 		t.last().Head = f.Head
-		t.end(Orphaned, e.Reason, e.At)
+		t.end(reason.Orphaned, e.Reason, e.At)
 	})
 }
 

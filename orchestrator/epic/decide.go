@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -84,40 +85,40 @@ func limits(s State, now *clock) []Decision {
 	}
 	if len(s.Run.FastExits) >= breakerExits && !s.Run.Probing {
 		why := fmt.Sprintf("%d agents ended at once, the last: %s", breakerExits, s.Run.FastExits[len(s.Run.FastExits)-1].Why)
-		return decideOne(Nothing, Event{Fact: BreakerOpened{Until: now.now.Add(s.Run.Limits.BreakerBackOff)}, Code: AgentCrashed, Reason: why})
+		return decideOne(Nothing, Event{Fact: BreakerOpened{Until: now.now.Add(s.Run.Limits.BreakerBackOff)}, Code: reason.AgentCrashed, Reason: why})
 	}
 	return nil
 }
 
-func reached(s State, now *clock) (Code, string) {
+func reached(s State, now *clock) (reason.Code, string) {
 	if code, why := tipStops(s, now); code != "" {
 		return code, why
 	}
 	if by := s.Holder(); by != "" && !s.tracker.read.IsZero() {
-		return RunActive, HolderName(by) + " drives this epic"
+		return reason.RunActive, HolderName(by) + " drives this epic"
 	}
 	l := s.Run.Limits
 	switch {
 	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
-		return BaseRed, "the gate is red on the epic branch before any agent has touched it"
+		return reason.BaseRed, "the gate is red on the epic branch before any agent has touched it"
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
-		return TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))
+		return reason.TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))
 	case s.Run.over(l.Budget) != "":
-		return RunBudget, s.Run.over(l.Budget) + " for one run"
+		return reason.RunBudget, s.Run.over(l.Budget) + " for one run"
 	case s.Run.Iterations >= s.iterationLimit():
-		return RunIterations, fmt.Sprintf("Maximum iteration limit (%d) reached: run.max_iterations", s.iterationLimit())
+		return reason.RunIterations, fmt.Sprintf("Maximum iteration limit (%d) reached: run.max_iterations", s.iterationLimit())
 	case l.MaxFailures > 0 && s.Run.Failures >= l.MaxFailures:
-		return RunFailures, fmt.Sprintf("%d consecutive implementation failures: run.max_consecutive_failures", s.Run.Failures)
+		return reason.RunFailures, fmt.Sprintf("%d consecutive implementation failures: run.max_consecutive_failures", s.Run.Failures)
 	case s.landingFails():
-		return Machine, "landing does not work: " + s.Landing.Why
+		return reason.Machine, "landing does not work: " + s.Landing.Why
 	case s.Run.Faults >= machineFaults:
-		return Machine, s.Run.FaultWhy
+		return reason.Machine, s.Run.FaultWhy
 	case s.Run.Probing && len(s.Run.FastExits) > breakerExits:
-		return AgentCrashed, "the agent does not start: " + s.Run.FastExits[len(s.Run.FastExits)-1].Why
+		return reason.AgentCrashed, "the agent does not start: " + s.Run.FastExits[len(s.Run.FastExits)-1].Why
 	}
 	for _, t := range s.Tasks {
-		if a := t.Last(); t.State == Waiting && !a.Ended.Before(s.Run.Started) && (a.Failure == AgentAuth || a.Failure == Disk) {
-			return a.Failure, Why(a.Failure)
+		if a := t.Last(); t.State == Waiting && !a.Ended.Before(s.Run.Started) && (a.Failure == reason.AgentAuth || a.Failure == reason.Disk) {
+			return a.Failure, a.Failure.Means()
 		}
 	}
 	return "", ""
@@ -170,7 +171,7 @@ func (s State) mustStop(t *Task) string {
 	switch {
 	case s.Run.Interrupt:
 		return "interrupted"
-	case s.Run.Drain == RunActive:
+	case s.Run.Drain == reason.RunActive:
 		return s.Run.DrainWhy
 	case t.State == Skipped:
 		return "skipped"
@@ -207,8 +208,8 @@ func cleans(s State, _ *clock) []Decision {
 
 // meta has an issue filed that tells of repeated failures.
 func meta(s State, _ *clock) []Decision {
-	if s.Run.Drain == RunFailures && s.FailureReport == "" {
-		return decideOne(Nothing, Event{Fact: MetaWanted{}, Code: RunFailures, Reason: s.Run.DrainWhy})
+	if s.Run.Drain == reason.RunFailures && s.FailureReport == "" {
+		return decideOne(Nothing, Event{Fact: MetaWanted{}, Code: reason.RunFailures, Reason: s.Run.DrainWhy})
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -246,7 +247,7 @@ func TestRedStackIsTakenApart(t *testing.T) {
 	}
 	require.Equal(t, []TaskID{"e.1", "e.2", "e.3", "e.4"}, stacks[0])
 	require.Equal(t, []TaskID{"e.1", "e.2"}, stacks[1])
-	require.Equal(t, GateFailed, s.Task(bad).Last().Failure)
+	require.Equal(t, reason.GateFailed, s.Task(bad).Last().Failure)
 	for _, id := range []TaskID{"e.1", "e.2", "e.4"} {
 		require.Equal(t, Landed, s.Task(id).State, id)
 	}
@@ -346,7 +347,7 @@ func TestStacks(t *testing.T) {
 	require.Equal(t, Commit("c2"), good.Tip)
 
 	bad := after(t, s, Event{Fact: CandidateJudged{Candidates: first}})
-	require.Equal(t, GateFailed, bad.Task("e.1").Last().Failure)
+	require.Equal(t, reason.GateFailed, bad.Task("e.1").Last().Failure)
 	lost := decisions(bad, noon)[0]
 	require.Equal(t, LandingLost{Tasks: []TaskID{"e.2"}}, lost.Fact)
 	bad = after(t, bad, lost.Event)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Another clone with the same tracker lands on an epic branch of its own. What it has closed is done
@@ -121,7 +123,7 @@ func currentSeek(s State, e Event) Event {
 
 // unsought reports whether something is to be looked for on the epic branch as it is.
 func (s State) unsought() bool {
-	if s.Holder() != "" || s.tracker.read.IsZero() || s.Tip == "" || s.Run.Interrupt || s.Run.Drain == Machine || s.Moved.Pending() && !s.Moved.Accepted {
+	if s.Holder() != "" || s.tracker.read.IsZero() || s.Tip == "" || s.Run.Interrupt || s.Run.Drain == reason.Machine || s.Moved.Pending() && !s.Moved.Accepted {
 		return false
 	}
 	return slices.ContainsFunc(s.Sought(), func(t *Task) bool { return s.seeking.at[t.ID] != s.Tip })

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -59,18 +60,18 @@ func TestElsewhere(t *testing.T) {
 		Event{At: noon, Fact: TrackerRead{Nodes: []Node{{ID: "e", Epic: true, Status: "in_progress", Assignee: limits.Actor}, one, {ID: "e.2", Parent: "e", Status: "open", Needs: [][]TaskID{{"e.1"}}}}}},
 		Event{At: noon, Fact: BaseChecked{Verdict: Verdict{Passed: true}}})
 	require.Equal(t, SeekLandings, decideAct(s))
-	parked := after(t, s, Event{Fact: LandingSeekStarted{}}, Event{At: noon, Fact: TaskParked{}, Task: "e.1", Code: LandedElsewhere, Reason: "r"}, Event{Fact: LandingSeekEnded{Tip: "tip", Tasks: []TaskID{"e.1"}}})
+	parked := after(t, s, Event{Fact: LandingSeekStarted{}}, Event{At: noon, Fact: TaskParked{}, Task: "e.1", Code: reason.LandedElsewhere, Reason: "r"}, Event{Fact: LandingSeekEnded{Tip: "tip", Tasks: []TaskID{"e.1"}}})
 	require.NotEqual(t, SeekLandings, decideAct(parked), "once for each tip")
 	require.False(t, parked.IsReady(parked.Task("e.2"), noon))
-	require.Equal(t, DepFailed, ObstacleOf(parked, parked.Task("e.2"), noon).Code)
-	require.Equal(t, LandedElsewhere, PromiseOf(parked, noon).Code)
+	require.Equal(t, reason.DepFailed, ObstacleOf(parked, parked.Task("e.2"), noon).Code)
+	require.Equal(t, reason.LandedElsewhere, PromiseOf(parked, noon).Code)
 
 	later := after(t, parked, Event{At: noon, Fact: BranchAccepted{TipMove: TipMove{From: "tip", To: "tip2", Forward: true}}}, Event{At: noon, Fact: BaseChecked{Verdict: Verdict{Passed: true}}})
 	require.Equal(t, SeekLandings, decideAct(later), "the branch is another")
 	found := after(t, later, Event{Fact: LandingSeekStarted{}}, Event{At: noon, Fact: TaskFound{Commit: "0123456789abcdef"}, Task: "e.1"}, Event{Fact: LandingSeekEnded{Tip: "tip2", Tasks: []TaskID{"e.1"}}})
 	require.Equal(t, Landed, found.Task("e.1").State)
 	require.True(t, found.IsReady(found.Task("e.2"), noon))
-	require.Equal(t, LandingSeekEnded{}, Current(found, Event{Fact: TaskParked{}, Task: "e.1", Code: LandedElsewhere}).Fact, "an answer that came too late")
+	require.Equal(t, LandingSeekEnded{}, Current(found, Event{Fact: TaskParked{}, Task: "e.1", Code: reason.LandedElsewhere}).Fact, "an answer that came too late")
 
 	renamed := one
 	renamed.Title = "another title"

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Event is something that happened: one record of the journal. What it says, what it may
 // follow and what it changes is its Fact's.
 type Event struct {
-	At      time.Time // when, UTC
-	Task    TaskID    // to which task; "" to none
-	Attempt int       // in which attempt, from 1; 0 none
-	Code    Code      // why, as a code
-	Reason  string    // one clause, shown to a person as it is
-	Request string    // the id of the request that this takes, refuses, serves or answers; "" none
-	Fact    Fact      // what happened
+	At      time.Time   // when, UTC
+	Task    TaskID      // to which task; "" to none
+	Attempt int         // in which attempt, from 1; 0 none
+	Code    reason.Code // why, as a code
+	Reason  string      // one clause, shown to a person as it is
+	Request string      // the id of the request that this takes, refuses, serves or answers; "" none
+	Fact    Fact        // what happened
 
 	// Kept are the hashes of long texts that are in files, by the names that EditTexts gives
 	// them; only an event as the journal has it has any.

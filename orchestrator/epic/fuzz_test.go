@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // story is a run as a journal has it: a conflict, a retry, a question, a landing.
@@ -21,7 +22,7 @@ func story() []Event {
 		Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}, Verdict: Verdict{Passed: true}}}, Event{Fact: MoveStarted{}},
 		Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c"}}}},
 		startOf("e.3", 1), Event{Fact: AttemptStopped{}, Task: "e.3", Attempt: 1}, Event{Fact: AttemptLost{}, Task: "e.3", Attempt: 1},
-		startOf("e.3", 2), endOf("e.3", 2, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: "e.3", Attempt: 2, Code: Question},
+		startOf("e.3", 2), endOf("e.3", 2, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: "e.3", Attempt: 2, Code: reason.Question},
 		Event{Fact: TaskRetried{}, Task: "e.3"}, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Status: "closed"}}}},
 		Event{Fact: NextRequested{Holder: anna}, Request: "r-1"}, Event{Fact: AttemptStarted{Turn: Turn{Base: "tip"}, InSession: true, Holder: anna}, Task: "e.3", Attempt: 3, Request: "r-1"},
 		Event{Fact: AttemptHanded{}, Task: "e.3", Attempt: 3}, Event{Fact: AnswerStarted{}, Request: "r-1"}, Event{Fact: RequestAnswered{}, Request: "r-1"},
@@ -30,7 +31,7 @@ func story() []Event {
 		Event{Fact: RequestRefused{Kind: "land_requested"}, Request: "r-3", Reason: "no"},
 		Event{Fact: NextRequested{Holder: bert, Asker: Process{PID: 7}, AtOnce: true}, Request: "r-4"}, Event{Fact: NextDropped{}, Request: "r-4"},
 		Event{Fact: NextRequested{Holder: bert}, Request: "r-5"}, Event{Fact: NextWithdrawn{Of: "r-5"}, Request: "r-6"}, Event{Fact: NextWithdrawn{Of: "r-1"}, Request: "r-7"},
-		Event{Fact: BreakerOpened{Until: noon}}, Event{Fact: DrainStarted{}, Code: Interrupted}, Event{Fact: RunEnded{}})
+		Event{Fact: BreakerOpened{Until: noon}}, Event{Fact: DrainStarted{}, Code: reason.Interrupted}, Event{Fact: RunEnded{}})
 }
 
 // FuzzReplay plays events of any shape: what Check lets through never makes Apply

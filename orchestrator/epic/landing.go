@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Candidates are the commits that would land, one a task, each on top of the one before.
@@ -148,7 +150,7 @@ func (f LandingConflicted) apply(s State, e Event) State {
 		seen := a.Conflict != ""
 		a.Files, a.Conflict, a.Feedback = f.Files, f.Old, f.Feedback
 		if seen || a.Iteration >= s.Run.Limits.iterations(t) || t.over(s.Run.Limits.TaskBudget) != "" {
-			t.end(MergeConflict, f.Feedback, e.At)
+			t.end(reason.MergeConflict, f.Feedback, e.At)
 			return
 		}
 		t.move(Running, e.At) // without an agent: Decide starts the next iteration
@@ -219,7 +221,7 @@ func (f CandidateJudged) apply(s State, e Event) State {
 	s = s.editStack(i, func(k *Stack) { k.Tasks = nil })
 	s.Landing, s.Window = Landing{}, 1
 	return s.edit(f.Tasks[0], func(t *Task) {
-		t.end(GateFailed, f.Output, e.At)
+		t.end(reason.GateFailed, f.Output, e.At)
 		t.last().Why = e.Reason
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // TestLimits: each limit that is reached drains the run, with its code, and no
@@ -17,17 +18,17 @@ func TestLimits(t *testing.T) {
 	tests := map[string]struct {
 		set    func(*Limits)
 		events []Event
-		code   Code
+		code   reason.Code
 	}{
-		"time":       {func(l *Limits) { l.MaxDuration = 30 * time.Second }, nil, TimeUp},
-		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{CostUSD: 1}})}, RunBudget},
-		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}, RunBudget},
-		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, RunIterations},
-		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalContinue}), {Fact: IterationStarted{Turn: Turn{Iteration: 2}}, Task: "e.1", Attempt: 1}}, RunIterations},
+		"time":       {func(l *Limits) { l.MaxDuration = 30 * time.Second }, nil, reason.TimeUp},
+		"money":      {func(l *Limits) { l.Budget.CostUSD = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{CostUSD: 1}})}, reason.RunBudget},
+		"tokens":     {func(l *Limits) { l.Budget.Tokens = 10 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Usage: Usage{Tokens: 11}})}, reason.RunBudget},
+		"iterations": {func(l *Limits) { l.MaxIterations = 1 }, []Event{startOf("e.1", 1)}, reason.RunIterations},
+		"turns":      {func(l *Limits) { l.MaxIterations = 2 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalContinue}), {Fact: IterationStarted{Turn: Turn{Iteration: 2}}, Task: "e.1", Attempt: 1}}, reason.RunIterations},
 		"failures": {func(l *Limits) { l.MaxFailures = 1 }, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}),
-			{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange}}, RunFailures},
-		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedAuth}, Task: "e.1", Attempt: 1, Code: AgentAuth}}, AgentAuth},
-		"full disk": {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedDisk}, Task: "e.1", Attempt: 1, Code: Disk}}, Disk},
+			{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.NoChange}}, reason.RunFailures},
+		"no login":  {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedAuth}, Task: "e.1", Attempt: 1, Code: reason.AgentAuth}}, reason.AgentAuth},
+		"full disk": {func(*Limits) {}, []Event{startOf("e.1", 1), {Fact: AgentEnded{End: EndedDisk}, Task: "e.1", Attempt: 1, Code: reason.Disk}}, reason.Disk},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -51,7 +52,7 @@ func TestLimits(t *testing.T) {
 // TestLimitsAreNamed: a limit says why in the words that people look for, and which setting it is.
 func TestLimitsAreNamed(t *testing.T) {
 	t.Parallel()
-	failed := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Stuck}}
+	failed := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.Stuck}}
 	for want, c := range map[string]struct {
 		set    func(*Limits)
 		events []Event
@@ -68,9 +69,9 @@ func TestLimitsAreNamed(t *testing.T) {
 		d := decisions(after(t, started(t, limits, open("e.1"), open("e.2")), c.events...), noon.Add(9*time.Hour))[0]
 		require.Equal(t, DrainStarted{}, d.Fact)
 		require.Equal(t, want, d.Reason)
-		r, ok := ReasonOf(d.Code)
+		r, ok := reason.Of(d.Code)
 		require.True(t, ok)
-		require.Equal(t, ExitLimit, r.Exit)
+		require.Equal(t, reason.ExitLimit, r.Exit)
 	}
 }
 
@@ -81,7 +82,7 @@ func TestQuestionsAreNoFailures(t *testing.T) {
 	limits.MaxFailures = 2
 	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
 	for _, id := range []TaskID{"e.1", "e.2"} {
-		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: id, Attempt: 1, Code: Question})
+		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Signal: SignalBlocked}), Event{Fact: TaskParked{}, Task: id, Attempt: 1, Code: reason.Question})
 	}
 	require.Zero(t, s.Run.Failures)
 	require.Contains(t, acts(s, noon.Add(time.Second)), "start e.3")
@@ -93,7 +94,7 @@ func TestALandingEndsARowOfFailures(t *testing.T) {
 	limits := testLimits()
 	limits.MaxFailures = 2
 	s := started(t, limits, open("e.1"), open("e.2"), open("e.3"))
-	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange})
+	s = after(t, s, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}), Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.NoChange})
 	require.Equal(t, 1, s.Run.Failures)
 	s = after(t, s, startOf("e.2", 1), endOf("e.2", 1, AgentEnded{Changed: true, Head: "h"}),
 		Event{Fact: LandingStarted{Tasks: []TaskID{"e.2"}}},
@@ -110,8 +111,8 @@ func TestRepeatedFailuresFileAnIssue(t *testing.T) {
 	limits.MaxFailures, limits.SurveyEvery = 1, time.Hour
 	s := started(t, limits, open("e.1"))
 	s = after(t, s, Event{Fact: TrackerWritten{}}, startOf("e.1", 1), endOf("e.1", 1, AgentEnded{}),
-		Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: NoChange, Reason: "nothing changed"},
-		Event{Fact: DrainStarted{}, Code: RunFailures, Reason: "1 consecutive implementation failures"})
+		Event{Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.NoChange, Reason: "nothing changed"},
+		Event{Fact: DrainStarted{}, Code: reason.RunFailures, Reason: "1 consecutive implementation failures"})
 	var filed []string
 	for range 9 {
 		ds := decisions(s, noon.Add(time.Minute))
@@ -162,7 +163,7 @@ func TestBreaker(t *testing.T) {
 	s = after(t, s, startOf("e.6", 1), endOf("e.6", 1, bad))
 	ds = decisions(s, noon.Add(5*time.Minute))
 	require.Equal(t, DrainStarted{}, ds[0].Fact)
-	require.Equal(t, AgentCrashed, ds[0].Code)
+	require.Equal(t, reason.AgentCrashed, ds[0].Code)
 }
 
 // TestBreakerCloses when the probe ends well.
@@ -188,7 +189,7 @@ func TestCoolDown(t *testing.T) {
 	at := noon.Add(time.Minute)
 	limit := func(id TaskID, wait time.Duration) Event {
 		e := endOf(id, 1, AgentEnded{End: EndedLimit, RetryAfter: wait})
-		e.At, e.Code = at, UsageLimit
+		e.At, e.Code = at, reason.UsageLimit
 		return e
 	}
 	s = after(t, s, limit("e.1", 10*time.Minute), limit("e.2", 5*time.Minute))
@@ -225,7 +226,7 @@ func TestIterationsByAgent(t *testing.T) {
 	for _, id := range []TaskID{"e.1", "e.2"} {
 		s = after(t, s, startOf(id, 1), endOf(id, 1, AgentEnded{Signal: SignalContinue}))
 	}
-	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+	require.Equal(t, reason.MaxIterations, s.Task("e.1").Last().Failure)
 	require.True(t, s.Task("e.2").Last().Open(), "it may go on once more")
 }
 
@@ -249,7 +250,7 @@ func TestTaskLimited(t *testing.T) {
 	limits := testLimits()
 	limits.Iterations = 15
 	s := after(t, started(t, limits, open("e.1"), open("e.2")), startOf("e.1", 1), Event{Fact: TaskLimited{Iterations: 1}, Task: "e.1"}, endOf("e.1", 1, AgentEnded{Signal: SignalContinue}))
-	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+	require.Equal(t, reason.MaxIterations, s.Task("e.1").Last().Failure)
 	require.Error(t, Check(s, Event{Fact: TaskLimited{Iterations: 0}, Task: "e.1"}))
 	require.Error(t, Check(s, Event{Fact: TaskLimited{Iterations: 1}, Task: "e.9"}))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -49,7 +50,7 @@ func (s State) change(t *Task, now *clock) (tracker.Change, bool) {
 			return openChange(id), true // a retried task, or one that is taken over; the claim follows
 		}
 		return tracker.Change{ID: id, Kind: tracker.Claim}, t.Status == statusOpen && !now.Before(s.claimDue(t))
-	case t.State == Parked && parkedStatus(t.Code) != "":
+	case t.State == Parked && blocksParked(t.Code):
 		return blockChange(id, fmt.Sprintf("[%s] %s", t.Code, t.Why)), t.Status == statusOpen || t.Status == statusInProgress || t.ClosedByAgent
 	case t.State == Skipped && t.SkipStatus == giveClosed:
 		return closeChange(id, t.Why), t.Status != statusClosed
@@ -78,11 +79,11 @@ const (
 	giveBlocked = "blocked"
 )
 
-// parkedStatus is what the tracker is told of a task that orch has parked; what a person did
-// in the tracker is left as the person wants it.
-func parkedStatus(c Code) tracker.Status {
-	r, _ := ReasonOf(c)
-	return r.Status
+// blocksParked reports whether the tracker is told that a task which orch has parked for a code is
+// blocked; what a person did in the tracker is left as the person wants it.
+func blocksParked(c reason.Code) bool {
+	r, _ := reason.Of(c)
+	return r.Blocks
 }
 
 func closeChange(id, reason string) tracker.Change {

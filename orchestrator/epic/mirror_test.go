@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -54,11 +55,11 @@ func TestMirror(t *testing.T) {
 		"one that is claimed is not":     {[]Node{mine}, []Event{startOf("e.1", 1)}, nil},
 		"a landed task is closed":        {[]Node{open("e.1"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, landedOne, []string{"e.1 close"}},
 		"and with the last one the epic": {[]Node{open("e.1")}, landedOne, []string{"e close", "e.1 close"}},
-		"a parked task is blocked":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Question}}, []string{"e.1 blocked"}},
+		"a parked task is blocked":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.Question}}, []string{"e.1 blocked"}},
 		"what a person changed is left as it is": {[]Node{open("e.1")}, []Event{startOf("e.1", 1),
 			readNodes(Node{ID: "e.1", Parent: "e", Status: "deferred"}), endOf("e.1", 1, AgentEnded{End: EndedStopped})}, []string{"e open"}},
 		"a skipped task as the person said": {[]Node{open("e.1")}, []Event{{Fact: TaskSkipped{Status: "closed"}, Task: "e.1", Reason: "not needed"}}, []string{"e.1 close"}},
-		"an interrupted one is given back":  {[]Node{mine}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: Interrupted}, endOf("e.1", 1, AgentEnded{End: EndedStopped})}, []string{"e.1 open"}},
+		"an interrupted one is given back":  {[]Node{mine}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: reason.Interrupted}, endOf("e.1", 1, AgentEnded{End: EndedStopped})}, []string{"e.1 open"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestTrackerThatDoesNotAnswer(t *testing.T) {
 		if len(ds) == 1 && ds[0].Act == Finish {
 			sum := Summarize(s, at)
 			require.Equal(t, LoopError, sum.Promise)
-			require.Equal(t, TrackerDown, sum.Code)
+			require.Equal(t, reason.TrackerDown, sum.Code)
 			require.Contains(t, sum.Reason, "it is asleep")
 			require.IsNonDecreasing(t, waits)
 			require.Greater(t, len(waits), 2)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Asker is a session that may ask for a task, and of whom it would.
@@ -23,15 +25,15 @@ type Asker struct {
 
 // Offer is what a session would get now that asked for a task.
 type Offer struct {
-	InHand int    // tasks that it is at work on, or that wait for it to go on
-	Code   Code   // why it would be handed no other one; "" where it would be
-	Why    string // the same in a clause
+	InHand int         // tasks that it is at work on, or that wait for it to go on
+	Code   reason.Code // why it would be handed no other one; "" where it would be
+	Why    string      // the same in a clause
 }
 
 // Hopeless reports whether the session can do nothing for the epic until others, or a person, have:
 // it is at work on nothing, and would be handed nothing. What waits for a time alone is no reason:
 // nobody else brings it on.
-func (o Offer) Hopeless() bool { return o.InHand == 0 && o.Code != "" && o.Code != BackOff }
+func (o Offer) Hopeless() bool { return o.InHand == 0 && o.Code != "" && o.Code != reason.BackOff }
 
 // OfferTo says what a session would get now that asked for a task. The stop hook and next both go
 // by it, so that no session is sent back to work for which there is none.
@@ -56,7 +58,7 @@ func (s State) askedBy(who Asker, now time.Time) State {
 		a := t.Last()
 		left := a.InSession && (a.Unwanted || who.Gone(t)) || !a.InSession && !who.Held
 		if t.State == Running && a.Open() && left {
-			s = s.edit(t.ID, func(t *Task) { t.end(Orphaned, "", now) })
+			s = s.edit(t.ID, func(t *Task) { t.end(reason.Orphaned, "", now) })
 		}
 	}
 	return s
@@ -79,7 +81,7 @@ func (s State) inHandOf(t *Task, who Asker) bool {
 }
 
 // withheld says why a session that asks is handed no task now; the code is "" where it is handed one.
-func (s State) withheld(driven bool, now *clock) (Code, string) {
+func (s State) withheld(driven bool, now *clock) (reason.Code, string) {
 	stop := stopped(s, Count(s, now.now))
 	ready := s.ready(now)
 	open := slices.DeleteFunc(slices.Clone(ready), func(t *Task) bool {
@@ -87,23 +89,23 @@ func (s State) withheld(driven bool, now *clock) (Code, string) {
 	})
 	switch {
 	case stop.Promise == LoopDone:
-		return NothingReady, stop.Reason
+		return reason.NothingReady, stop.Reason
 	case driven && s.Run.Paused && s.Run.Drain == "":
-		return Paused, "a person has paused the run"
+		return reason.Paused, "a person has paused the run"
 	case stop.Promise != "" && stop.Code != "":
 		return stop.Code, stop.Reason
 	case driven && s.Run.Drain != "":
 		return s.Run.Drain, "the run takes no more work: " + s.Run.DrainWhy
 	case s.Holder() != "":
-		return RunActive, HolderName(s.Holder()) + " drives this epic"
+		return reason.RunActive, HolderName(s.Holder()) + " drives this epic"
 	case len(ready) == 0:
-		return NothingReady, s.nothingReady()
+		return reason.NothingReady, s.nothingReady()
 	case len(open) == 0:
-		return BackOff, fmt.Sprintf("%s is tried again at %s", ready[0].ID, earliest(ready).UTC().Format(time.TimeOnly))
+		return reason.BackOff, fmt.Sprintf("%s is tried again at %s", ready[0].ID, earliest(ready).UTC().Format(time.TimeOnly))
 	case s.slots() == 0:
-		return PlacesTaken, fmt.Sprintf("%d ready, and all places are taken: %s; max_parallel is %d", len(ready), s.placesOf(), s.Run.Limits.MaxParallel)
+		return reason.PlacesTaken, fmt.Sprintf("%d ready, and all places are taken: %s; max_parallel is %d", len(ready), s.placesOf(), s.Run.Limits.MaxParallel)
 	case now.Before(s.Cooldown):
-		return BackOff, fmt.Sprintf("no agent starts before %s: %s", s.Cooldown.UTC().Format(time.TimeOnly), s.Cooling)
+		return reason.BackOff, fmt.Sprintf("no agent starts before %s: %s", s.Cooldown.UTC().Format(time.TimeOnly), s.Cooling)
 	}
 	return "", ""
 }

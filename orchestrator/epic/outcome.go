@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Outcome is what iteration.Judge has said of a turn that its agent ended by itself. It is decided
@@ -13,7 +14,7 @@ import (
 type Outcome struct {
 	Signal   iteration.Signal `json:"signal"`                         // what comes next
 	Promise  string           `json:"promise,omitempty"`              // the agent's, as it wrote it
-	Guard    Code             `json:"guard,omitempty"`                // that has tripped
+	Guard    reason.Code      `json:"guard,omitempty"`                // that has tripped
 	Reason   string           `json:"reason,omitempty" text:"long"`   // of the promise, the hook or the guard; a question
 	Fresh    bool             `json:"fresh,omitempty"`                // it goes on in a fresh session: the context is full
 	Silent   bool             `json:"silent,omitempty"`               // it ended without a promise, and is asked whether it is done
@@ -68,7 +69,7 @@ func (l Limits) turn(turn iteration.Turn, t *Task, more Usage) iteration.Turn {
 
 // judged takes over what was said of the turn.
 func (f *AgentEnded) judged(o iteration.Outcome, ask *judging) {
-	f.Outcome = &Outcome{Signal: o.Signal, Promise: o.DetectedPromise, Guard: Code(o.Guard), Reason: o.Reason,
+	f.Outcome = &Outcome{Signal: o.Signal, Promise: o.DetectedPromise, Guard: reason.Code(o.Guard), Reason: o.Reason,
 		Fresh: o.Fresh, Silent: o.Silent, Feedback: strings.Join(o.Feedback, "\n\n")}
 	if o.Entry != nil {
 		f.Round = &Round{Entry: *o.Entry}
@@ -116,14 +117,14 @@ func (f AgentEnded) applyOutcome(t *Task, e Event) {
 		a.Why = o.Reason
 		t.end(o.Guard, o.Feedback, e.At)
 	case o.asksPerson():
-		t.end(Question, o.Reason, e.At)
+		t.end(reason.Question, o.Reason, e.At)
 	case o.goesOn():
 		a.Feedback = o.Feedback // stays open; Decide starts the next iteration
 	case len(f.Unmerged) > 0:
 		a.Files = slices.Clone(f.Unmerged)
-		t.end(MergeConflict, f.Said, e.At)
+		t.end(reason.MergeConflict, f.Said, e.At)
 	case !f.Changed:
-		t.end(NoChange, f.Said, e.At)
+		t.end(reason.NoChange, f.Said, e.At)
 	case o.Silent:
 		a.Feedback = o.Feedback
 	default:

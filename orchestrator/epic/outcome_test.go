@@ -9,6 +9,7 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -43,7 +44,7 @@ func TestOutcomes(t *testing.T) {
 	for name, c := range map[string]struct {
 		turns  []AgentEnded
 		limit  int
-		code   Code
+		code   reason.Code
 		state  TaskState
 		reason string // of the next decision
 	}{
@@ -52,18 +53,18 @@ func TestOutcomes(t *testing.T) {
 		"it says so, and is red":          {[]AgentEnded{says(complete, "tests")}, 15, "", Running, "red: tests: exit 1"},
 		"it goes on":                      {[]AgentEnded{says(goOn, "")}, 15, "", Running, "the agent asked to go on"},
 		"it gets better":                  {[]AgentEnded{says(complete, "tests"), says(complete, "tests"), says(complete, "")}, 15, "", Queued, ""},
-		"it does not":                     {[]AgentEnded{says(complete, "tests"), says(complete, "lint"), says(complete, "tests")}, 15, CircuitBreaker, Waiting, "Circuit breaker tripped after 3 consecutive failures. Last failure: tests: exit 1"},
-		"it asks, and the breaker trips":  {[]AgentEnded{says("", "a"), says("", "b"), says(asks, "c")}, 15, CircuitBreaker, Waiting, "Circuit breaker"},
-		"it may not go on":                {[]AgentEnded{says(complete, "tests"), says(complete, "tests")}, 2, MaxIterations, Waiting, "Maximum iterations (2) reached. The task needs a person. Last failure: tests: exit 1"},
-		"it asks a person":                {[]AgentEnded{says(asks)}, 15, Question, Waiting, "which?"},
-		"it asks, and has done nothing":   {[]AgentEnded{with(says(asks), nothing)}, 15, Question, Waiting, "which?"},
-		"it has done nothing":             {[]AgentEnded{with(says(complete), nothing)}, 15, NoChange, Waiting, ""},
-		"it has done and said nothing":    {[]AgentEnded{with(says(""), nothing)}, 15, NoChange, Waiting, ""},
+		"it does not":                     {[]AgentEnded{says(complete, "tests"), says(complete, "lint"), says(complete, "tests")}, 15, reason.CircuitBreaker, Waiting, "Circuit breaker tripped after 3 consecutive failures. Last failure: tests: exit 1"},
+		"it asks, and the breaker trips":  {[]AgentEnded{says("", "a"), says("", "b"), says(asks, "c")}, 15, reason.CircuitBreaker, Waiting, "Circuit breaker"},
+		"it may not go on":                {[]AgentEnded{says(complete, "tests"), says(complete, "tests")}, 2, reason.MaxIterations, Waiting, "Maximum iterations (2) reached. The task needs a person. Last failure: tests: exit 1"},
+		"it asks a person":                {[]AgentEnded{says(asks)}, 15, reason.Question, Waiting, "which?"},
+		"it asks, and has done nothing":   {[]AgentEnded{with(says(asks), nothing)}, 15, reason.Question, Waiting, "which?"},
+		"it has done nothing":             {[]AgentEnded{with(says(complete), nothing)}, 15, reason.NoChange, Waiting, ""},
+		"it has done and said nothing":    {[]AgentEnded{with(says(""), nothing)}, 15, reason.NoChange, Waiting, ""},
 		"it goes on, with nothing so far": {[]AgentEnded{with(says(goOn), nothing)}, 15, "", Running, "the agent asked to go on"},
-		"it left a conflict":              {[]AgentEnded{with(says(""), func(f *AgentEnded) { f.Unmerged = []string{"f"} })}, 15, MergeConflict, Waiting, ""},
+		"it left a conflict":              {[]AgentEnded{with(says(""), func(f *AgentEnded) { f.Unmerged = []string{"f"} })}, 15, reason.MergeConflict, Waiting, ""},
 		"its context is full":             {[]AgentEnded{says(isFull)}, 15, "", Running, "in a fresh session"},
-		"it is full in the last":          {[]AgentEnded{says(isFull)}, 1, MaxIterations, Waiting, "Maximum iterations (1)"},
-		"it crashed":                      {[]AgentEnded{with(says(complete), func(f *AgentEnded) { f.End = EndedCrash })}, 15, AgentCrashed, Waiting, ""},
+		"it is full in the last":          {[]AgentEnded{says(isFull)}, 1, reason.MaxIterations, Waiting, "Maximum iterations (1)"},
+		"it crashed":                      {[]AgentEnded{with(says(complete), func(f *AgentEnded) { f.End = EndedCrash })}, 15, reason.AgentCrashed, Waiting, ""},
 		"it is asked":                     {[]AgentEnded{says("")}, 15, "", Running, "asked whether it is done"},
 		"it is asked once":                {[]AgentEnded{says(""), says("", "")}, 15, "", Queued, ""},
 		"it is asked anew":                {[]AgentEnded{says(""), says(goOn), says("")}, 15, "", Running, "asked whether it is done"},
@@ -127,7 +128,7 @@ func TestFullContext(t *testing.T) {
 	s = after(t, s, ds[0].Event, endOf("e.1", 1, full))
 	require.Equal(t, int64(14), s.Task("e.1").Last().Tokens, "of both conversations")
 	require.Equal(t, int64(7), s.Task("e.1").Last().SessionTokens, "of the newest")
-	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+	require.Equal(t, reason.MaxIterations, s.Task("e.1").Last().Failure)
 }
 
 // TestTaskBudget: a task that has used up what one may is parked, whichever way its agent
@@ -171,7 +172,7 @@ func endsForBudget(t *testing.T, limits Limits, end Event, park bool) {
 	if !park {
 		return
 	}
-	require.Equal(t, Budget, d.Code)
+	require.Equal(t, reason.Budget, d.Code)
 	require.Contains(t, d.Reason, "for one task")
 	s = after(t, s, d.Event, Event{Fact: TaskRetried{}, Task: "e.1"})
 	require.Equal(t, Start, decisions(s, noon.Add(time.Hour))[0].Act)
@@ -181,7 +182,7 @@ func endsForBudget(t *testing.T, limits Limits, end Event, park bool) {
 // works, and the end of that turn goes by it.
 func TestLimitedMeanwhile(t *testing.T) {
 	t.Parallel()
-	for limit, want := range map[int]Code{1: MaxIterations, 2: ""} {
+	for limit, want := range map[int]reason.Code{1: reason.MaxIterations, 2: ""} {
 		limits := testLimits()
 		limits.Iterations = 3 - limit
 		s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), Event{Fact: TaskLimited{Iterations: limit}, Task: "e.1"}, endOf("e.1", 1, says(goOn)))
@@ -194,7 +195,7 @@ func TestLimitedMeanwhile(t *testing.T) {
 func TestGuardsAreCodes(t *testing.T) {
 	t.Parallel()
 	for _, guard := range []string{iteration.MaxIterations, iteration.CircuitBreaker, iteration.QualityRegression, iteration.Stuck, iteration.Budget} {
-		r, ok := ReasonOf(Code(guard))
+		r, ok := reason.Of(reason.Code(guard))
 		require.True(t, ok, guard)
 		require.True(t, r.Charges && r.Failure, guard)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -25,36 +26,36 @@ func parks(s State, _ *clock) (ds []Decision) {
 	return ds
 }
 
-func (s State) mustPark(t *Task) (Code, string) {
+func (s State) mustPark(t *Task) (reason.Code, string) {
 	a := t.Last()
 	unseen := t.State == Waiting && a.Number > 0 && !t.Since.After(a.Ended) // failed, and nothing has been decided since
 	switch {
 	case t.State == Queued && t.Deleted:
-		return TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
+		return reason.TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
 	case t.State == Queued && t.Elsewhere:
-		return LandedElsewhere, t.Missing() + "; what was done here is kept"
+		return reason.LandedElsewhere, t.Missing() + "; what was done here is kept"
 	case t.State == Queued && s.mustStop(t) != "":
-		return TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
-	case unseen && a.Failure == Question:
-		return Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
-	case unseen && a.Failure == Protected:
-		return Protected, a.Why
+		return reason.TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
+	case unseen && a.Failure == reason.Question:
+		return reason.Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
+	case unseen && a.Failure == reason.Protected:
+		return reason.Protected, a.Why
 	case unseen && guards(a.Failure):
-		return a.Failure, cmp.Or(a.Why, Why(a.Failure))
+		return a.Failure, cmp.Or(a.Why, a.Failure.Means())
 	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
-		return Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
+		return reason.Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
 	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
 	case a.Number == 0 && s.abandonedByNobody(t), a.Number == 0 && s.leftByAnother(t) && s.holdsEpic():
-		return Orphaned, exitedWithoutCompleting
+		return reason.Orphaned, exitedWithoutCompleting
 	}
 	return "", ""
 }
 
 // guards reports whether an attempt that ended for a code was ended by a guard, and is not tried again.
-func guards(c Code) bool {
+func guards(c reason.Code) bool {
 	switch c {
-	case MaxIterations, CircuitBreaker, QualityRegression, Stuck, Regression, Looping:
+	case reason.MaxIterations, reason.CircuitBreaker, reason.QualityRegression, reason.Stuck, reason.Regression, reason.Looping:
 		return true
 	}
 	return false // a budget that is used up parks the task whatever ended its attempt
@@ -104,12 +105,12 @@ func attemptsUsed(t *Task) string {
 		tries = "after 1 attempt"
 	}
 	switch a.Failure {
-	case MergeConflict:
+	case reason.MergeConflict:
 		return fmt.Sprintf("conflict in %s %s", FirstOf(a.Files), tries)
-	case NoChange:
+	case reason.NoChange:
 		return "the agent ended without changing anything, " + tries
-	case GateFailed:
+	case reason.GateFailed:
 		return fmt.Sprintf("gate red %s: %s", tries, text.FirstLine(a.Why, "no output"))
 	}
-	return fmt.Sprintf("%s, %s", text.FirstLine(a.Why, Why(a.Failure)), tries)
+	return fmt.Sprintf("%s, %s", text.FirstLine(a.Why, a.Failure.Means()), tries)
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -130,7 +131,7 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 		p.Problems = append(p.Problems, "the epic has no tasks")
 	}
 	for _, cycle := range p.Cycles {
-		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", DepCycle, cycle))
+		p.Problems = append(p.Problems, fmt.Sprintf("[%s] these wait for each other: %v", reason.DepCycle, cycle))
 	}
 	for _, t := range s.Tasks {
 		if !t.Dispatchable() || t.Done() || t.Deleted || s.underWay(t) || t.Status == statusClosed && s.IsReady(t, now.now) {
@@ -145,9 +146,9 @@ func (p *Plan) addProblems(s State, x *tracker.Index, now *clock) {
 			continue
 		}
 		if why := s.trackerHold(t, now); why != "" {
-			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s is %s", DepExternal, t.ID, why))
+			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s is %s", reason.DepExternal, t.ID, why))
 		}
-		if o := ObstacleOf(s, t, now.now); o.Code == DepExternal && s.trackerHold(t, now) == "" {
+		if o := ObstacleOf(s, t, now.now); o.Code == reason.DepExternal && s.trackerHold(t, now) == "" {
 			p.Problems = append(p.Problems, fmt.Sprintf("[%s] %s %s", o.Code, t.ID, o.Why))
 		}
 		if issue, _ := x.Issue(string(t.ID)); issue.Description == "" && issue.AcceptanceCriteria == "" {

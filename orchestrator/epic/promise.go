@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Promise is the word that says what an epic needs next.
@@ -21,8 +23,8 @@ const (
 // Outlook is what an epic needs next, and why.
 type Outlook struct {
 	Promise Promise
-	Code    Code   // why the newest run took no more work; "" when it did
-	Reason  string // one clause
+	Code    reason.Code // why the newest run took no more work; "" when it did
+	Reason  string      // one clause
 }
 
 // PromiseOf says what the epic needs next. It is a function of the state alone, so that all who
@@ -50,7 +52,7 @@ func promiseOf(s State, c Counts) Outlook {
 		if o.Code == "" {
 			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
 			if n := len(s.Sought()); n > 0 {
-				o.Code, o.Reason = LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
+				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
 			}
 		}
 	}
@@ -60,57 +62,92 @@ func promiseOf(s State, c Counts) Outlook {
 // holdsLandings reports whether only a person can have what waits to land go on: the run has ended
 // for the epic branch, and no agent is at work.
 func (o Outlook) holdsLandings(c Counts) bool {
-	return o.Promise == LoopBlocked && (o.Code == CheckedOut || o.Code == EpicMoved) && c.Running == 0
+	return o.Promise == LoopBlocked && (o.Code == reason.CheckedOut || o.Code == reason.EpicMoved) && c.Running == 0
 }
 
 // stopped says what nothing that is ready can change: that all is done, or that no agent may
 // start. Its Promise is "" where the tasks decide.
 func stopped(s State, c Counts) Outlook {
-	o := Outlook{Code: s.Run.Drain, Reason: s.Run.DrainWhy}
-	unanswered := Promise(s.Run.Promise) == LoopError && s.Run.Drain == "" && !s.tracker.read.After(s.Run.Ended)
-	switch {
-	case s.tracker.lost.Code == TrackerDrift:
-		o = s.tracker.lost
-		o.Promise = LoopBlocked
-	case s.tracker.lost.Code != "":
-		o = s.tracker.lost
-		o.Promise = LoopError
-	case s.trackerGivenUp() && !s.Run.Interrupt:
-		o = Outlook{LoopError, TrackerDown, "the tracker does not answer: " + s.tracker.why}
-		if s.tracker.code != "" {
-			o.Code, o.Reason = s.tracker.code, s.tracker.why
+	for _, stop := range []func(State, Counts) Outlook{stoppedByTracker, stoppedFromOutside, stoppedAtEnd, stoppedByRun} {
+		if o := stop(s, c); o.Promise != "" {
+			return o
 		}
-	case unanswered:
-		o = Outlook{LoopError, TrackerDown, "the tracker did not answer, and run " + fmt.Sprint(s.Run.Number) + " ended for it"}
-	case s.Run.Drain == Machine:
-		o.Promise = LoopError
-	case s.Run.Drain == RunActive:
-		o.Promise = LoopBlocked
-	case s.Moved.Pending():
-		o.Promise = LoopBlocked // whatever else has ended the run: no other can go on before it is settled
-		if s.Run.Drain != EpicMoved && s.Run.Drain != CheckedOut {
-			o.Code, o.Reason = EpicMoved, s.Moved.String()
-		}
-	case c.Total == 0 && s.vanished() > 0:
-		o = Outlook{LoopBlocked, TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", s.vanished())}
-	case c.Done == c.Total && c.Total > 0 && s.unjudged() && s.Run.Drain == BaseRed:
-		o.Promise = LoopBlocked
-	case c.Done == c.Total && c.Total > 0 && s.unjudged() && !s.tip.gone && !s.Ended():
-		o = Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the gate has yet to judge the epic branch as it is", c.Total)}
-	case c.Done == c.Total:
-		o = Outlook{LoopDone, "", fmt.Sprintf("all %d tasks closed", c.Total)}
-		if c.Total == 0 {
-			o.Reason = "the epic has no tasks"
-		}
-	case s.Run.Paused && s.Run.Drain == "" && s.Run.Ended.IsZero():
-		o = Outlook{LoopBlocked, "", "paused; orch continue " + s.Epic.String()}
-	case s.Run.Drain == AgentCrashed, s.Run.Drain == Disk:
-		o.Promise = LoopError
-	case s.Run.Drain == Interrupted, s.Run.Drain == HandBack, s.Run.Drain == "":
-	default:
-		o.Promise = LoopBlocked // at a limit, or for what every task would meet
 	}
-	return o
+	return s.drained("")
+}
+
+// drained is the outlook for what the run takes no more work for.
+func (s State) drained(p Promise) Outlook {
+	return Outlook{Promise: p, Code: s.Run.Drain, Reason: s.Run.DrainWhy}
+}
+
+// stoppedByTracker tells of a tracker that does not answer, or does not have the epic.
+func stoppedByTracker(s State, _ Counts) Outlook {
+	lost := s.tracker.lost
+	switch {
+	case lost.Code == reason.TrackerDrift:
+		return Outlook{LoopBlocked, lost.Code, lost.Reason}
+	case lost.Code != "":
+		return Outlook{LoopError, lost.Code, lost.Reason}
+	case s.trackerGivenUp() && !s.Run.Interrupt && s.tracker.code != "":
+		return Outlook{LoopError, s.tracker.code, s.tracker.why}
+	case s.trackerGivenUp() && !s.Run.Interrupt:
+		return Outlook{LoopError, reason.TrackerDown, "the tracker does not answer: " + s.tracker.why}
+	case Promise(s.Run.Promise) == LoopError && s.Run.Drain == "" && !s.tracker.read.After(s.Run.Ended):
+		return Outlook{LoopError, reason.TrackerDown, fmt.Sprintf("the tracker did not answer, and run %d ended for it", s.Run.Number)}
+	}
+	return Outlook{}
+}
+
+// stoppedFromOutside tells of what has to be mended or settled first, even where all is done: the machine,
+// the clone that has the epic, the epic branch.
+func stoppedFromOutside(s State, _ Counts) Outlook {
+	drain := s.Run.Drain
+	switch {
+	case drain == reason.Machine:
+		return s.drained(LoopError)
+	case drain == reason.RunActive:
+		return s.drained(LoopBlocked)
+	case s.Moved.Pending() && (drain == reason.EpicMoved || drain == reason.CheckedOut):
+		return s.drained(LoopBlocked)
+	case s.Moved.Pending(): // whatever else has ended the run: no other can go on before it is settled
+		return Outlook{LoopBlocked, reason.EpicMoved, s.Moved.String()}
+	}
+	return Outlook{}
+}
+
+// stoppedAtEnd tells of an epic in which no task is left to do.
+func stoppedAtEnd(s State, c Counts) Outlook {
+	gone := s.vanished()
+	switch {
+	case c.Done != c.Total:
+		return Outlook{}
+	case c.Total == 0 && gone > 0:
+		return Outlook{LoopBlocked, reason.TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", gone)}
+	case c.Total == 0:
+		return Outlook{LoopDone, "", "the epic has no tasks"}
+	case s.unjudged() && s.Run.Drain == reason.BaseRed:
+		return s.drained(LoopBlocked)
+	case s.unjudged() && !s.tip.gone && !s.Ended():
+		return Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the gate has yet to judge the epic branch as it is", c.Total)}
+	}
+	return Outlook{LoopDone, "", fmt.Sprintf("all %d tasks closed", c.Total)}
+}
+
+// stoppedByRun tells why the newest run takes no more work, where the next one would not either.
+func stoppedByRun(s State, _ Counts) Outlook {
+	switch s.Run.Drain {
+	case "":
+		if s.Run.Paused && s.Run.Ended.IsZero() {
+			return Outlook{LoopBlocked, "", "paused; orch continue " + s.Epic.String()}
+		}
+		return Outlook{}
+	case reason.Interrupted, reason.HandBack:
+		return Outlook{}
+	case reason.AgentCrashed, reason.Disk:
+		return s.drained(LoopError)
+	}
+	return s.drained(LoopBlocked) // at a limit, or for what every task would meet
 }
 
 // claimed reports whether somebody is at a task of an epic that orch has not run yet: then

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -53,10 +54,10 @@ func TestWorkOf(t *testing.T) {
 // tracker has been read since.
 func TestPromiseAfterRun(t *testing.T) {
 	t.Parallel()
-	s := after(t, idle(t, open("e.1")), Event{Fact: RunEnded{Promise: LoopError}, At: noon.Add(time.Minute), Code: TrackerDown})
+	s := after(t, idle(t, open("e.1")), Event{Fact: RunEnded{Promise: LoopError}, At: noon.Add(time.Minute), Code: reason.TrackerDown})
 	o := PromiseOf(s, noon.Add(time.Hour))
 	require.Equal(t, LoopError, o.Promise)
-	require.Equal(t, TrackerDown, o.Code)
+	require.Equal(t, reason.TrackerDown, o.Code)
 	s = after(t, s, Event{Fact: TrackerRead{}, At: noon.Add(2 * time.Minute)})
 	require.Equal(t, Outlook{LoopContinue, "", "0 of 1 tasks closed; 1 ready"}, PromiseOf(s, noon.Add(time.Hour)))
 }
@@ -64,11 +65,11 @@ func TestPromiseAfterRun(t *testing.T) {
 // TestAMovedBranchIsNamedAtALimitToo: no run goes on before it is settled, whatever the newest one ended for.
 func TestAMovedBranchIsNamedAtALimitToo(t *testing.T) {
 	t.Parallel()
-	for _, code := range []Code{"", RunIterations, Interrupted, EpicMoved} {
+	for _, code := range []reason.Code{"", reason.RunIterations, reason.Interrupted, reason.EpicMoved} {
 		s := idle(t, open("e.1"))
 		s.Run.Drain, s.Run.DrainWhy = code, "why"
 		o := PromiseOf(s.WithBranch(TipMove{From: "a", To: "b", Lost: []TaskID{"e.1"}}), noon)
 		require.Equal(t, LoopBlocked, o.Promise, code)
-		require.Equal(t, EpicMoved, o.Code, code)
+		require.Equal(t, reason.EpicMoved, o.Code, code)
 	}
 }

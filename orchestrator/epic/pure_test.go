@@ -17,7 +17,7 @@ import (
 func TestPure(t *testing.T) {
 	t.Parallel()
 	pure := []string{"bytes", "cmp", "encoding/json", "errors", "fmt", "maps", "reflect", "slices", "sort", "strings", "time",
-		"github.com/beadsorch/orch/orchestrator/tracker", "github.com/beadsorch/orch/orchestrator/object", "github.com/beadsorch/orch/orchestrator/text", "github.com/beadsorch/orch/orchestrator/iteration"}
+		"github.com/beadsorch/orch/orchestrator/reason", "github.com/beadsorch/orch/orchestrator/tracker", "github.com/beadsorch/orch/orchestrator/object", "github.com/beadsorch/orch/orchestrator/text", "github.com/beadsorch/orch/orchestrator/iteration"}
 	entries, err := os.ReadDir(".")
 	require.NoError(t, err)
 	files := 0

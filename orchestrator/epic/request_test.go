@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -60,7 +61,7 @@ func TestLandRequest(t *testing.T) {
 		require.Empty(t, s.Wishes, name)
 		require.True(t, s.Took("r-1"), name)
 	}
-	lost := after(t, asked, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned, Reason: "gone"})
+	lost := after(t, asked, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: reason.Orphaned, Reason: "gone"})
 	require.Equal(t, []string{"r-1"}, answered(lost))
 	require.Zero(t, lost.Task("e.1").Charged, "a session that is gone costs the task nothing")
 	require.Equal(t, 1, lost.Task("e.1").LostBy(anna.Same).Number)
@@ -173,7 +174,7 @@ func TestRefusalForPersons(t *testing.T) {
 // TestLossIsCurrent: a session's attempt that has come to an end meanwhile, or is to land, is not lost.
 func TestLossIsCurrent(t *testing.T) {
 	t.Parallel()
-	loss := Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned}
+	loss := Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: reason.Orphaned}
 	require.Equal(t, AttemptLost{}, Current(handed(t), loss).Fact)
 	require.Equal(t, SessionLookEnded{}, Current(after(t, handed(t), Event{Fact: LandRequested{}, Task: "e.1", Attempt: 1, Request: "r"}), loss).Fact)
 	require.Equal(t, SessionLookEnded{}, Current(after(t, handed(t), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})), loss).Fact)

@@ -3,6 +3,8 @@ package epic
 import (
 	"slices"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Limits are the settings that Decide reads. They are written into the journal
@@ -48,7 +50,7 @@ type Run struct {
 	Ended      time.Time     `json:"ended,omitzero"`       // zero while it goes on
 	Limits     Limits        `json:"limits"`               // the settings that it goes by
 	Paused     bool          `json:"paused,omitempty"`     // no agent starts, until a person says go on
-	Drain      Code          `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
+	Drain      reason.Code   `json:"drain,omitempty"`      // why no new work is taken: a limit, or INTERRUPTED
 	DrainWhy   string        `json:"drain_why,omitempty"`  // in a clause
 	Interrupt  bool          `json:"kill,omitempty"`       // agents are interrupted too
 	Iterations int           `json:"iterations,omitempty"` // agents started, each iteration of an attempt being one
@@ -185,7 +187,7 @@ func (s State) Looked() State {
 	s.Run, s.before = *s.before, nil
 	switch {
 	case short.Mode == ModeSettle:
-		if s.Run.Drain == EpicMoved || s.Run.Drain == CheckedOut {
+		if s.Run.Drain == reason.EpicMoved || s.Run.Drain == reason.CheckedOut {
 			s.Run.Drain, s.Run.DrainWhy = "", ""
 		}
 		return s
@@ -194,7 +196,7 @@ func (s State) Looked() State {
 	}
 	s.Run.Limits, s.Run.Settings = short.Limits, short.Settings
 	switch {
-	case short.Drain != "" && short.Drain != HandBack && short.Drain != Interrupted && !atLimit(short.Drain):
+	case short.Drain != "" && short.Drain != reason.HandBack && short.Drain != reason.Interrupted && !atLimit(short.Drain):
 		s.Run.Drain, s.Run.DrainWhy = short.Drain, short.DrainWhy
 	case !atLimit(s.Run.Drain):
 		s.Run.Drain, s.Run.DrainWhy = "", ""
@@ -254,7 +256,7 @@ type BreakerOpened struct {
 func (f BreakerOpened) apply(s State, e Event) State {
 	for _, fast := range s.Run.FastExits {
 		s = s.edit(fast.Task, func(t *Task) {
-			if t.State == Parked && t.Code == AgentCrashed || t.State == Waiting {
+			if t.State == Parked && t.Code == reason.AgentCrashed || t.State == Waiting {
 				t.resetForRetry(e.At)
 			}
 		})
@@ -293,7 +295,7 @@ func (WorkerPanicked) apply(s State, e Event) State {
 	if e.Task == "" || !s.Task(e.Task).Last().Open() {
 		return s
 	}
-	return s.edit(e.Task, func(t *Task) { t.end(AgentCrashed, "", e.At) })
+	return s.edit(e.Task, func(t *Task) { t.end(reason.AgentCrashed, "", e.At) })
 }
 
 // LeftoverFound tells of something that a killed run left, with what was done about it.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // satisfied reports whether one id of each row of the needs is done. An id that
@@ -288,7 +290,7 @@ func (s State) start(t *Task) Decision {
 	if f.InSession {
 		f.Holder = s.Run.Holder
 	}
-	if s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && last.Failure != MergeConflict && last.Failure != AgentCrashed && last.Failure != TooLarge {
+	if failed, _ := reason.Of(last.Failure); s.Run.Limits.Resumes && last.Session != "" && last.Head != "" && !failed.Anew {
 		f.Base, f.Session, f.Resume = last.Head, last.Session, true
 	}
 	why := "ready"

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // started is a state in which the gate is green and these nodes are known.
@@ -129,4 +130,27 @@ func play(t *testing.T, s State, tasks int) (rounds int) {
 		}
 	}
 	return rounds
+}
+
+// TestConversationGoesOn: the next attempt goes on with the conversation of the last one, on its work, but
+// where what that ended for makes it worthless.
+func TestConversationGoesOn(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.Resumes, limits.SurveyEvery = true, time.Hour
+	next := func(code reason.Code) Turn {
+		failed := AgentEnded{End: EndedAuth, Session: "talk", Head: "work"} // an end that takes its code as it is
+		s := after(t, started(t, limits, open("e.1")), startOf("e.1", 1), Event{Fact: failed, Task: "e.1", Attempt: 1, Code: code})
+		require.Equal(t, code, s.Task("e.1").Last().Failure)
+		ds := decisions(s, noon.Add(time.Minute))
+		require.Len(t, ds, 1, code)
+		require.Equal(t, Start, ds[0].Act, code)
+		return ds[0].Turn()
+	}
+	for _, code := range []reason.Code{reason.GateFailed, reason.NoChange, reason.NoProgress, reason.UsageLimit, reason.Machine, reason.Orphaned} {
+		require.Equal(t, Turn{Iteration: 1, Base: "work", Session: "talk", Resume: true}, next(code), code)
+	}
+	for _, code := range []reason.Code{reason.MergeConflict, reason.AgentCrashed, reason.TooLarge} {
+		require.Equal(t, Turn{Iteration: 1, Base: "tip"}, next(code), code)
+	}
 }

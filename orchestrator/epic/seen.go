@@ -1,6 +1,10 @@
 package epic
 
-import "time"
+import (
+	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
+)
 
 // A command that only reads an epic sees more than its journal: whether a process holds it, what was asked
 // for and nobody has taken, the tracker, the epic branch. Each is a step from one state to the
@@ -33,8 +37,8 @@ func (s State) Seen(held bool, asked []Event, now time.Time) State {
 
 // WithoutTracker is s where the tracker's word is not known: it does not answer, with
 // [TrackerDown], or has the epic no more, with [TrackerDrift]. A later reading ends that.
-func (s State) WithoutTracker(code Code, why string) State {
-	if code == TrackerDown {
+func (s State) WithoutTracker(code reason.Code, why string) State {
+	if code == reason.TrackerDown {
 		why = "the tracker does not answer: " + why
 	}
 	s.tracker.lost = Outlook{Code: code, Reason: why}
@@ -80,9 +84,9 @@ func (s State) AtLimit() bool {
 }
 
 // atLimit reports whether a run that ends for the code has reached a limit.
-func atLimit(c Code) bool {
-	r, _ := ReasonOf(c)
-	return r.Exit == ExitLimit
+func atLimit(c reason.Code) bool {
+	r, _ := reason.Of(c)
+	return r.Exit == reason.ExitLimit
 }
 
 // SessionsWork reports whether a task is in the hands of a session.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -23,7 +24,7 @@ func TestPausedIsAPersons(t *testing.T) {
 	require.Equal(t, LoopContinue, PromiseOf(works, noon).Promise, "what runs goes on to its end")
 
 	require.Equal(t, LoopContinue, PromiseOf(after(t, s, Event{Fact: RunContinued{}}), noon).Promise)
-	ended := after(t, s, Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}, Event{Fact: RunEnded{Promise: LoopContinue}})
+	ended := after(t, s, Event{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"}, Event{Fact: RunEnded{Promise: LoopContinue}})
 	require.Equal(t, LoopContinue, PromiseOf(ended, noon).Promise)
 }
 
@@ -31,7 +32,7 @@ func TestPausedIsAPersons(t *testing.T) {
 // possible, or only for a run that goes on, does not.
 func TestSeenTakesRequests(t *testing.T) {
 	t.Parallel()
-	s := after(t, idle(t, open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: Question, Reason: "which?"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	s := after(t, idle(t, open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: reason.Question, Reason: "which?"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
 	require.Equal(t, LoopBlocked, PromiseOf(s, noon).Promise)
 	answer := Event{Fact: TaskRetried{Hint: "the first"}, Task: "e.1", Request: "1-a", At: noon}
 	seen := s.Seen(false, []Event{answer}, noon)
@@ -40,7 +41,7 @@ func TestSeenTakesRequests(t *testing.T) {
 	require.Equal(t, Parked, s.Task("e.1").State, "the state itself stays")
 
 	require.Equal(t, LoopBlocked, PromiseOf(s.Seen(false, []Event{{Fact: TaskRetried{}, Task: "e.7", Request: "1-b"}}, noon), noon).Promise, "no such task")
-	drain := Event{Fact: DrainStarted{}, Code: TimeUp, Request: "1-c"}
+	drain := Event{Fact: DrainStarted{}, Code: reason.TimeUp, Request: "1-c"}
 	require.Empty(t, s.Seen(false, []Event{drain}, noon).Run.Drain, "its run is over")
 
 	skip := Event{Fact: TaskSkipped{Status: "closed"}, Task: "e.1", Request: "1-d"}
@@ -56,11 +57,11 @@ func TestTrackerLost(t *testing.T) {
 	closed.Status, closed.ClosedBy = "closed", "bob"
 	done := after(t, idle(t, closed), Event{Fact: RunEnded{Promise: LoopDone}})
 	require.Equal(t, LoopDone, PromiseOf(done, noon).Promise)
-	require.Equal(t, Outlook{LoopError, TrackerDown, "the tracker does not answer: bd is gone"}, PromiseOf(done.WithoutTracker(TrackerDown, "bd is gone"), noon))
-	o := PromiseOf(done.WithoutTracker(TrackerDrift, "it has no epic e"), noon)
+	require.Equal(t, Outlook{LoopError, reason.TrackerDown, "the tracker does not answer: bd is gone"}, PromiseOf(done.WithoutTracker(reason.TrackerDown, "bd is gone"), noon))
+	o := PromiseOf(done.WithoutTracker(reason.TrackerDrift, "it has no epic e"), noon)
 	require.Equal(t, LoopBlocked, o.Promise)
-	require.Equal(t, TrackerDrift, o.Code)
-	back := WithSurvey(done.WithoutTracker(TrackerDown, "bd is gone"), []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e")}, noon.Add(time.Second))
+	require.Equal(t, reason.TrackerDrift, o.Code)
+	back := WithSurvey(done.WithoutTracker(reason.TrackerDown, "bd is gone"), []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e")}, noon.Add(time.Second))
 	require.NotEqual(t, LoopError, PromiseOf(back, noon).Promise)
 }
 
@@ -68,17 +69,17 @@ func TestTrackerLost(t *testing.T) {
 // there was none, there is none.
 func TestShortCommandsAreNoRuns(t *testing.T) {
 	t.Parallel()
-	limit := after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (3 seconds) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	limit := after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: DrainStarted{}, Code: reason.TimeUp, Reason: "Maximum duration (3 seconds) reached"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
 	require.True(t, limit.AtLimit())
 	land := after(t, limit, Event{Fact: RunStarted{Epic: "e", Number: limit.Run.Number, Mode: ModeLand, Limits: limit.Run.Limits, Tip: limit.Tip}}, Event{Fact: RunEnded{Promise: LoopContinue}})
 	require.Equal(t, limit.Run, land.Run)
 	require.Equal(t, PromiseOf(limit, noon), PromiseOf(land, noon))
 
-	red := after(t, idle(t, open("e.1")), Event{Fact: DrainStarted{}, Code: BaseRed, Reason: "red"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
+	red := after(t, idle(t, open("e.1")), Event{Fact: DrainStarted{}, Code: reason.BaseRed, Reason: "red"}, Event{Fact: RunEnded{Promise: LoopBlocked}})
 	next := RunStarted{Epic: "e", Number: red.Run.Number, Mode: ModeNext, Limits: red.Run.Limits, Tip: red.Tip}
 	require.Empty(t, after(t, red, Event{Fact: next}, Event{Fact: RunEnded{Promise: LoopContinue}}).Run.Drain, "it was mended meanwhile")
-	require.Equal(t, BaseRed, after(t, idle(t, open("e.1")), Event{Fact: RunEnded{Promise: LoopContinue}}, Event{Fact: next},
-		Event{Fact: DrainStarted{}, Code: BaseRed, Reason: "red"}, Event{Fact: RunEnded{Promise: LoopBlocked}}).Run.Drain, "the next one meets it too")
+	require.Equal(t, reason.BaseRed, after(t, idle(t, open("e.1")), Event{Fact: RunEnded{Promise: LoopContinue}}, Event{Fact: next},
+		Event{Fact: DrainStarted{}, Code: reason.BaseRed, Reason: "red"}, Event{Fact: RunEnded{Promise: LoopBlocked}}).Run.Drain, "the next one meets it too")
 
 	none := RunStarted{Epic: "e", Mode: ModeNext, Limits: Limits{Actor: "orch/e/here", MaxParallel: 2}}
 	first := after(t, NewState(), Event{Fact: none, At: noon}, Event{Fact: TrackerRead{Nodes: []Node{open("e.1")}}, At: noon}, Event{Fact: RunEnded{Promise: LoopContinue}, At: noon})

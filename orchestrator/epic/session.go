@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -90,7 +91,7 @@ func (a Attempt) HeldBy(is IsSession) bool {
 func (t *Task) LostBy(is IsSession) Attempt {
 	for i := len(t.Attempts) - 1; i >= 0; i-- {
 		if a := t.Attempts[i]; a.InSession && !a.Holder.IsZero() && is(a.Holder) {
-			if a.Open() || a.Failure != Orphaned {
+			if a.Open() || a.Failure != reason.Orphaned {
 				return Attempt{}
 			}
 			return a

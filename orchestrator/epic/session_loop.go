@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // The iteration loops of sessions. The rounds of an agent that orch runs come with the end of its
@@ -32,7 +33,7 @@ type SessionLoop struct {
 	First     int              `json:"first,omitempty"`  // the index of its first entry in the attempt's Rounds
 	Before    int              `json:"before,omitempty"` // iterations of the attempt before its first
 	Turn      int              `json:"turn"`             // of the attempt when it began
-	Guard     Code             `json:"guard,omitempty"`  // the guard that has tripped in the newest validation; "" none
+	Guard     reason.Code      `json:"guard,omitempty"`  // the guard that has tripped in the newest validation; "" none
 	Done      iteration.Signal `json:"done,omitempty"`   // how it ended; "" while it goes on
 }
 
@@ -46,7 +47,7 @@ type LoopStepped struct {
 	Iteration int               `json:"iteration"`        // of the loop after it, from 1
 	Config    *iteration.Config `json:"config,omitempty"` // started and limited: how the loop iterates
 	Entry     *iteration.Entry  `json:"entry,omitempty"`  // validated: what the rules said
-	Guard     Code              `json:"guard,omitempty"`  // validated: the guard that has tripped
+	Guard     reason.Code       `json:"guard,omitempty"`  // validated: the guard that has tripped
 	Done      iteration.Signal  `json:"done,omitempty"`   // ended: how
 }
 
@@ -146,9 +147,9 @@ func (t *Task) SessionLoop() (l iteration.Loop, ok bool) {
 // EndedBy is why the attempt has failed: the code of its failure, or the guard that has ended the
 // loop of its session where that has given it up, or has left. It is "" while the attempt is under
 // way, and for one that has not failed.
-func (a Attempt) EndedBy() Code {
+func (a Attempt) EndedBy() reason.Code {
 	gaveUp := a.Loop.Guard != "" && a.Loop.Done != "" && a.HasAgent()
-	if gaveUp || a.Loop.Guard != "" && a.Failure == Orphaned {
+	if gaveUp || a.Loop.Guard != "" && a.Failure == reason.Orphaned {
 		return a.Loop.Guard
 	}
 	return a.Failure

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // loopStep is a step in the loop of a session that has an attempt at a task.
@@ -84,10 +85,10 @@ func TestGuardOfSession(t *testing.T) {
 	l, _ := s.Task("e.1").SessionLoop()
 	require.Equal(t, iteration.Stuck, l.Guard())
 	require.Empty(t, s.Task("e.1").Last().EndedBy(), "it goes on")
-	lost := after(t, s, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: Orphaned})
-	require.Equal(t, Code(iteration.Stuck), lost.Task("e.1").Last().EndedBy())
+	lost := after(t, s, Event{Fact: AttemptLost{}, Task: "e.1", Attempt: 1, Code: reason.Orphaned})
+	require.Equal(t, reason.Code(iteration.Stuck), lost.Task("e.1").Last().EndedBy())
 	ended := loopStep("e.1", 1, LoopStepped{Step: LoopEnded, Iteration: 1, Done: iteration.Escalate})
-	require.Equal(t, Code(iteration.Stuck), after(t, s, ended).Task("e.1").Last().EndedBy())
+	require.Equal(t, reason.Code(iteration.Stuck), after(t, s, ended).Task("e.1").Last().EndedBy())
 	late := after(t, lost, ended)
 	require.Equal(t, iteration.Escalate, late.Task("e.1").Last().Loop.Done, "what comes when the attempt is over is not lost")
 	raised := after(t, s, loopStep("e.1", 1, LoopStepped{Step: LoopAdvanced, Iteration: 2}))

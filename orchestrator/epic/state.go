@@ -3,6 +3,8 @@ package epic
 import (
 	"slices"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // State is what replaying the journal gives. Its tasks are immutable: Apply
@@ -77,8 +79,8 @@ func (t *Task) last() *Attempt { return &t.Attempts[len(t.Attempts)-1] }
 
 // end ends the open attempt for a reason, at the task's cost where the reason charges it, and
 // gives the task back to Decide.
-func (t *Task) end(code Code, feedback string, at time.Time) {
-	if r, _ := ReasonOf(code); r.Charges {
+func (t *Task) end(code reason.Code, feedback string, at time.Time) {
+	if r, _ := reason.Of(code); r.Charges {
 		t.Charged++
 	}
 	a := t.last()

@@ -3,12 +3,14 @@ package epic
 import (
 	"fmt"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Summary is how an epic stands.
 type Summary struct {
 	Promise Promise       // what the epic needs next, as PromiseOf has it
-	Code    Code          // why the newest run took no more work; "" when it did
+	Code    reason.Code   // why the newest run took no more work; "" when it did
 	Reason  string        // one clause
 	Counts  Counts        // how many tasks are where
 	Took    time.Duration // of the newest run
@@ -83,19 +85,19 @@ func Summarize(s State, now time.Time) Summary {
 
 // Obstacle says why a task that waits does not run.
 type Obstacle struct {
-	Code Code     // "" when only time keeps it back
-	Why  string   // in a clause
-	On   []TaskID // what it waits for
+	Code reason.Code // "" when only time keeps it back
+	Why  string      // in a clause
+	On   []TaskID    // what it waits for
 }
 
 // ObstacleOf looks for the root of what keeps a waiting task back. Its Code is
 // "" when only time, or work under way, does.
 func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 	if t.Elsewhere {
-		return Obstacle{Code: LandedElsewhere, Why: t.Missing()}
+		return Obstacle{Code: reason.LandedElsewhere, Why: t.Missing()}
 	}
 	if why := s.trackerHold(t, at(now)); why != "" {
-		return Obstacle{Code: DepExternal, Why: why}
+		return Obstacle{Code: reason.DepExternal, Why: why}
 	}
 	on := s.blockedBy(t)
 	o := Obstacle{On: on}
@@ -106,20 +108,20 @@ func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 			b := s.Task(id)
 			switch {
 			case id == t.ID:
-				o.Code, o.Why = DepCycle, "waits for itself in a circle"
+				o.Code, o.Why = reason.DepCycle, "waits for itself in a circle"
 				return true
 			case b == nil || seen[id]:
 				continue
 			case b.External:
-				o.Code, o.Why = DepExternal, fmt.Sprintf("waits for %s, outside the epic", id)
+				o.Code, o.Why = reason.DepExternal, fmt.Sprintf("waits for %s, outside the epic", id)
 				return true
 			case b.State == Parked || b.State == Skipped || b.Elsewhere:
-				o.Code, o.Why = DepFailed, fmt.Sprintf("waits for %s, which needs you", id)
+				o.Code, o.Why = reason.DepFailed, fmt.Sprintf("waits for %s, which needs you", id)
 				return true
 			}
 			seen[id] = true
 			if why := s.trackerHold(b, at(now)); why != "" && b.State == Waiting {
-				o.Code, o.Why = DepExternal, fmt.Sprintf("waits for %s, %s", id, why)
+				o.Code, o.Why = reason.DepExternal, fmt.Sprintf("waits for %s, %s", id, why)
 				return true
 			}
 			if b.State == Waiting && root(s.blockedBy(b)) {

@@ -1,45 +1,42 @@
 package epic_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
 func TestSummarize(t *testing.T) {
 	t.Parallel()
-	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Question}}
+	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.Question}}
 	tests := map[string]struct {
 		nodes   []Node
 		events  []Event
 		promise Promise
-		code    Code
+		code    reason.Code
 		reason  string
 	}{
 		"all closed":              {[]Node{open("e.1")}, landedOne, LoopDone, "", "all 1 tasks closed"},
 		"no tasks":                {nil, nil, LoopDone, "", "the epic has no tasks"},
-		"interrupted":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked by interrupt"}}, LoopContinue, Interrupted, "asked by interrupt"},
-		"interrupted at the last": {[]Node{open("e.1")}, append(append([]Event{}, landedOne...), Event{Fact: DrainStarted{}, Code: Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
+		"interrupted":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked by interrupt"}}, LoopContinue, reason.Interrupted, "asked by interrupt"},
+		"interrupted at the last": {[]Node{open("e.1")}, append(append([]Event{}, landedOne...), Event{Fact: DrainStarted{}, Code: reason.Interrupted, Reason: "asked"}), LoopDone, "", "all 1 tasks closed"},
 		"one asks":                {[]Node{open("e.1"), open("e.2", "e.1")}, parked, LoopBlocked, "", "0 of 2 tasks closed; the rest needs a person"},
 		"one asks, one is ready":  {[]Node{open("e.1"), open("e.2")}, parked, LoopContinue, "", "0 of 2 tasks closed; 1 ready"},
 		"one runs":                {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, LoopContinue, "", "0 of 2 tasks closed; 1 running"},
 		"one waits to land":       {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"})}, LoopContinue, "", "0 of 1 tasks closed; 1 waiting to land"},
-		"the branch is held":      {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), {Fact: DrainStarted{}, Code: CheckedOut, Reason: "checked out in /w"}}, LoopBlocked, CheckedOut, "checked out in /w"},
-		"held, and one runs":      {[]Node{open("e.1"), open("e.2")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), startOf("e.2", 1), {Fact: DrainStarted{}, Code: CheckedOut, Reason: "checked out in /w"}}, LoopContinue, CheckedOut, "checked out in /w"},
-		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopContinue, RunIterations, "Maximum iteration limit (1) reached"},
-		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopBlocked, RunIterations, "Maximum iteration limit (1) reached"},
+		"the branch is held":      {[]Node{open("e.1")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), {Fact: DrainStarted{}, Code: reason.CheckedOut, Reason: "checked out in /w"}}, LoopBlocked, reason.CheckedOut, "checked out in /w"},
+		"held, and one runs":      {[]Node{open("e.1"), open("e.2")}, []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}), startOf("e.2", 1), {Fact: DrainStarted{}, Code: reason.CheckedOut, Reason: "checked out in /w"}}, LoopContinue, reason.CheckedOut, "checked out in /w"},
+		"a limit, and one runs":   {[]Node{open("e.1")}, []Event{startOf("e.1", 1), {Fact: DrainStarted{}, Code: reason.RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopContinue, reason.RunIterations, "Maximum iteration limit (1) reached"},
+		"a limit, and one ready":  {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: reason.RunIterations, Reason: "Maximum iteration limit (1) reached"}}, LoopBlocked, reason.RunIterations, "Maximum iteration limit (1) reached"},
 		"paused":                  {[]Node{open("e.1")}, []Event{{Fact: RunPaused{}}}, LoopBlocked, "", "paused; orch continue e"},
 		"in another's hands":      {[]Node{{ID: "e.1", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, LoopBlocked, "", "0 of 1 tasks closed; the rest needs a person"},
-		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: TimeUp, Reason: "Maximum duration (1 hour) reached"}}, LoopBlocked, TimeUp, "Maximum duration (1 hour) reached"},
-		"agents do not start":     {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: AgentCrashed, Reason: "the agent does not start"}}, LoopError, AgentCrashed, "the agent does not start"},
+		"out of time":             {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: reason.TimeUp, Reason: "Maximum duration (1 hour) reached"}}, LoopBlocked, reason.TimeUp, "Maximum duration (1 hour) reached"},
+		"agents do not start":     {[]Node{open("e.1")}, []Event{{Fact: DrainStarted{}, Code: reason.AgentCrashed, Reason: "the agent does not start"}}, LoopError, reason.AgentCrashed, "the agent does not start"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -76,21 +73,21 @@ func TestCounts(t *testing.T) {
 // TestObstacles: the root of a wait is named, not the next task before it.
 func TestObstacles(t *testing.T) {
 	t.Parallel()
-	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: Question}}
+	parked := []Event{startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Signal: SignalBlocked}), {Fact: TaskParked{}, Task: "e.1", Attempt: 1, Code: reason.Question}}
 	tests := map[string]struct {
 		nodes  []Node
 		events []Event
 		of     TaskID
-		code   Code
+		code   reason.Code
 		why    string
 	}{
-		"a chain below a parked task": {[]Node{open("e.1"), open("e.2", "e.1"), open("e.3", "e.2")}, parked, "e.3", DepFailed, "waits for e.1, which needs you"},
-		"a circle":                    {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.1")}, nil, "e.1", DepCycle, "waits for itself in a circle"},
+		"a chain below a parked task": {[]Node{open("e.1"), open("e.2", "e.1"), open("e.3", "e.2")}, parked, "e.3", reason.DepFailed, "waits for e.1, which needs you"},
+		"a circle":                    {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.1")}, nil, "e.1", reason.DepCycle, "waits for itself in a circle"},
 		"a chain into a circle":       {[]Node{open("e.1", "e.2"), open("e.2", "e.3"), open("e.3", "e.2")}, nil, "e.1", "", ""},
-		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", External: true, Status: "open"}}, nil, "e.1", DepExternal, "waits for x-1, outside the epic"},
-		"another's hands":             {[]Node{open("e.1", "e.2"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, "e.1", DepExternal, "waits for e.2, in progress in the hands of bob"},
+		"outside the epic":            {[]Node{open("e.1", "x-1"), {ID: "x-1", External: true, Status: "open"}}, nil, "e.1", reason.DepExternal, "waits for x-1, outside the epic"},
+		"another's hands":             {[]Node{open("e.1", "e.2"), {ID: "e.2", Parent: "e", Status: "in_progress", Assignee: "bob"}}, nil, "e.1", reason.DepExternal, "waits for e.2, in progress in the hands of bob"},
 		"only time":                   {[]Node{open("e.1"), open("e.2", "e.1")}, []Event{startOf("e.1", 1)}, "e.2", "", ""},
-		"deferred":                    {[]Node{{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}}, nil, "e.1", DepExternal, "deferred until 2026-01-02 13:00:00"},
+		"deferred":                    {[]Node{{ID: "e.1", Parent: "e", Status: "open", DeferTill: noon.Add(time.Hour)}}, nil, "e.1", reason.DepExternal, "deferred until 2026-01-02 13:00:00"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,45 +163,13 @@ func TestFindEpic(t *testing.T) {
 	}
 }
 
-// TestEveryCodeIsInTheTable: each constant of the type has a row, once, that says what the
-// code means and what to do.
-func TestEveryCodeIsInTheTable(t *testing.T) {
-	t.Parallel()
-	rows := map[string]int{}
-	for _, r := range Reasons() {
-		require.NotEmpty(t, r.Means, r.Code)
-		require.NotEmpty(t, r.Do, r.Code)
-		require.NotZero(t, r.Exit, r.Code)
-		require.Equal(t, r.Means, Why(r.Code))
-		rows[string(r.Code)]++
-	}
-	f, err := parser.ParseFile(token.NewFileSet(), "codes.go", nil, 0)
-	require.NoError(t, err)
-	ast.Inspect(f, func(n ast.Node) bool {
-		v, ok := n.(*ast.ValueSpec)
-		if !ok {
-			return true
-		}
-		if kind, ok := v.Type.(*ast.Ident); ok && kind.Name == "Code" {
-			code, err := strconv.Unquote(v.Values[0].(*ast.BasicLit).Value)
-			require.NoError(t, err)
-			require.Equal(t, 1, rows[code], code)
-			delete(rows, code)
-		}
-		return true
-	})
-	require.Empty(t, rows, "rows without a constant")
-	_, ok := ReasonOf("NONSENSE")
-	require.False(t, ok)
-}
-
 // TestFailuresInARow: what went wrong with the work counts, a question does not.
 func TestFailuresInARow(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		code Code
+		code reason.Code
 		want int
-	}{{CircuitBreaker, 1}, {MaxIterations, 1}, {QualityRegression, 1}, {Stuck, 1}, {Regression, 1}, {Looping, 1}, {Budget, 1}, {GateFailed, 1}, {Question, 0}, {TrackerDrift, 0}, {Machine, 0}} {
+	}{{reason.CircuitBreaker, 1}, {reason.MaxIterations, 1}, {reason.QualityRegression, 1}, {reason.Stuck, 1}, {reason.Regression, 1}, {reason.Looping, 1}, {reason.Budget, 1}, {reason.GateFailed, 1}, {reason.Question, 0}, {reason.TrackerDrift, 0}, {reason.Machine, 0}} {
 		s := after(t, NewState(), running(testLimits()), readNodes(open("e.1")), Event{Fact: TaskParked{}, Task: "e.1", Code: tt.code})
 		require.Equal(t, tt.want, s.Run.Failures, tt.code)
 	}
@@ -219,7 +184,7 @@ func planOf(issues ...tracker.Issue) Plan {
 func TestPlanGoesByTheState(t *testing.T) {
 	t.Parallel()
 	issues := []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e"), issue("e.2", "e", "e.1"), issue("e.3", "e")}
-	s := after(t, idle(t, open("e.1"), open("e.2", "e.1"), open("e.3")), startOf("e.1", 1), Event{Fact: TaskParked{}, Task: "e.3", Code: Question, Reason: "which?"})
+	s := after(t, idle(t, open("e.1"), open("e.2", "e.1"), open("e.3")), startOf("e.1", 1), Event{Fact: TaskParked{}, Task: "e.3", Code: reason.Question, Reason: "which?"})
 	p := PlanOf(s, issues, noon)
 	require.Equal(t, 2, p.ToDo)
 	require.Equal(t, 0, p.Done)
@@ -228,8 +193,8 @@ func TestPlanGoesByTheState(t *testing.T) {
 	require.False(t, p.Stuck, "e.1 is under way")
 	require.Equal(t, []string{"[QUESTION] e.3 needs a person: which?"}, p.Problems)
 
-	s = after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: TaskParked{}, Task: "e.1", Code: Question, Reason: "which?"})
+	s = after(t, idle(t, open("e.1"), open("e.2")), Event{Fact: TaskParked{}, Task: "e.1", Code: reason.Question, Reason: "which?"})
 	require.False(t, PlanOf(s, issues, noon).Stuck, "e.2 is ready")
-	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.2", Code: Question, Reason: "which?"})
+	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.2", Code: reason.Question, Reason: "which?"})
 	require.True(t, PlanOf(s, issues, noon).Stuck)
 }

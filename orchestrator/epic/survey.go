@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -20,8 +21,8 @@ type trackerState struct {
 	stale    bool          // something was written, landed or ended since
 	failures int           // in a row
 	notYet   time.Time
-	code     Code // of the newest failure, where it is known
-	claimed  bool // the epic was ours in this run
+	code     reason.Code // of the newest failure, where it is known
+	claimed  bool        // the epic was ours in this run
 	why      string
 	lost     Outlook            // why its word is not known, for somebody who only looks; its Reason is "" where it is
 	refused  map[refusal]string // writes that the tracker refuses, with its words: not tried again until it changes
@@ -151,32 +152,49 @@ func (f TrackerRead) apply(s State, e Event) State {
 	return s
 }
 
-// reconcile brings a task's state in line with what a person did in the tracker.
+// reconcile brings a task's state in line with what a person did in the tracker, which said was before.
 // What the tracker has from us (Written) is no news.
 func (t *Task) reconcile(was Node, actor string, at time.Time) {
 	if !t.Dispatchable() || t.Status == t.Written && t.Written != "" {
 		return
 	}
-	open := t.Status == statusOpen
 	told := t.Written
 	t.Written = ""
-	again := t.ClosedByAgent && t.Status == was.Status && t.ClosedBy == was.ClosedBy && t.LandedIn == was.LandedIn // no news of the close
-	named := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == ""            // the tracker named the closer later
-	t.ClosedByAgent = t.Status == statusClosed && t.State != Landed && (t.State != Skipped || named) && (again || t.closedByAgent(actor))
+	t.ClosedByAgent = t.doubted(was, actor)
 	t.Elsewhere = t.State != Landed && !t.ClosedByAgent && t.SkipStatus != giveClosed && t.closedElsewhere(actor)
 	switch {
-	case t.State == Skipped && (t.ClosedByAgent || t.Elsewhere && t.SkipStatus == ""):
-		t.resetForRetry(at) // no person closed it after all
-	case t.State == Waiting || t.State == Parked && t.closed():
+	case t.State == Waiting, t.State == Parked && t.closed():
 		t.abandon(at)
-	case t.State == Parked && t.Code == LandedElsewhere && t.Status != statusClosed:
-		t.resetForRetry(at) // reopened
-	case t.State == Skipped && open && was.Status != statusOpen:
+	case t.reopened(was, told):
 		t.resetForRetry(at)
-	case t.State == Landed && open && told == statusClosed,
-		t.State == Parked && open && told == statusBlocked:
-		t.resetForRetry(at) // reopened
 	}
+}
+
+// doubted reports whether the task is closed in the tracker by an agent, which is only its word. A close that
+// was taken for a person's is looked at again only when the tracker names later who made it.
+func (t *Task) doubted(was Node, actor string) bool {
+	namedLater := was.Status == statusClosed && was.ClosedBy == "" && t.ClosedBy != "" && t.SkipStatus == ""
+	if t.Status != statusClosed || t.State == Landed || t.State == Skipped && !namedLater {
+		return false
+	}
+	noNews := t.Status == was.Status && t.ClosedBy == was.ClosedBy && t.LandedIn == was.LandedIn
+	return t.ClosedByAgent && noNews || t.closedByAgent(actor)
+}
+
+// reopened reports whether a task that was over is to be done after all. The tracker said was before, and
+// told was what it had from us.
+func (t *Task) reopened(was Node, told string) bool {
+	open := t.Status == statusOpen
+	switch t.State {
+	case Skipped:
+		byNoPerson := t.ClosedByAgent || t.Elsewhere && t.SkipStatus == ""
+		return byNoPerson || open && was.Status != statusOpen
+	case Parked:
+		return open && told == statusBlocked || t.Code == reason.LandedElsewhere && t.Status != statusClosed
+	case Landed:
+		return open && told == statusClosed
+	}
+	return false
 }
 
 // closedByAgent reports whether an agent, rather than a person, closed the task

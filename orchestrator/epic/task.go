@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -59,22 +60,22 @@ type Minutes int
 // Task is a node with what orch did about it.
 type Task struct {
 	Node
-	State         TaskState `json:"state"`              // where it is on its way
-	Attempts      []Attempt `json:"attempts,omitempty"` // oldest first; only the last can be open
-	Charged       int       `json:"charged,omitempty"`  // attempts that count against the limit
-	Usage                   // since a person last released it
-	NotBefore     time.Time `json:"not_before,omitzero"` // back-off
-	Code          Code      `json:"code,omitempty"`      // why it is parked
-	Why           string    `json:"why,omitempty"`       // the same, in one clause
-	Since         time.Time `json:"since,omitzero"`      // when State last changed
-	Commit        Commit    `json:"commit,omitempty"`    // what landed it
-	Written       string    `json:"told,omitempty"`      // the status that the tracker is known to have from us
-	Deleted       bool      `json:"deleted,omitempty"`   // no longer in the tracker
-	Limit         int       `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
-	ClosedByAgent bool      `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
-	Elsewhere     bool      `json:"elsewhere,omitempty"` // closed in the tracker by the orch of another clone, and its work was not found here
-	Hints         []string  `json:"hints,omitempty"`     // answers and advice of a person, oldest first
-	SkipStatus    string    `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+	State         TaskState   `json:"state"`              // where it is on its way
+	Attempts      []Attempt   `json:"attempts,omitempty"` // oldest first; only the last can be open
+	Charged       int         `json:"charged,omitempty"`  // attempts that count against the limit
+	Usage                     // since a person last released it
+	NotBefore     time.Time   `json:"not_before,omitzero"` // back-off
+	Code          reason.Code `json:"code,omitempty"`      // why it is parked
+	Why           string      `json:"why,omitempty"`       // the same, in one clause
+	Since         time.Time   `json:"since,omitzero"`      // when State last changed
+	Commit        Commit      `json:"commit,omitempty"`    // what landed it
+	Written       string      `json:"told,omitempty"`      // the status that the tracker is known to have from us
+	Deleted       bool        `json:"deleted,omitempty"`   // no longer in the tracker
+	Limit         int         `json:"limit,omitempty"`     // iterations of an attempt, as a person has set it; 0: as its agent has it
+	ClosedByAgent bool        `json:"doubted,omitempty"`   // closed in the tracker by an agent, which is only its word
+	Elsewhere     bool        `json:"elsewhere,omitempty"` // closed in the tracker by the orch of another clone, and its work was not found here
+	Hints         []string    `json:"hints,omitempty"`     // answers and advice of a person, oldest first
+	SkipStatus    string      `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
 }
 
 // Last returns the newest attempt; its Number is 0 when there was none.
@@ -149,7 +150,7 @@ type TaskParked struct{}
 func (TaskParked) check(s State, e Event) error { return checkMovable(s, e) }
 
 func (TaskParked) apply(s State, e Event) State {
-	if r, _ := ReasonOf(e.Code); r.Failure {
+	if r, _ := reason.Of(e.Code); r.Failure {
 		s.Run.Failures++
 	}
 	return s.dequeue(e.Task).edit(e.Task, func(t *Task) {
@@ -211,7 +212,7 @@ func (TaskAccepted) check(s State, e Event) error {
 	if err := (ofTask{}).check(s, e); err != nil {
 		return err
 	}
-	if t := s.Task(e.Task); t.State != Parked || t.Code != Protected || t.Last().Head == "" {
+	if t := s.Task(e.Task); t.State != Parked || t.Code != reason.Protected || t.Last().Head == "" {
 		return forbid(e, "%s is not parked for protected paths", t.ID)
 	}
 	return nil

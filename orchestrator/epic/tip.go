@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // The epic branch belongs to others too: a person who rewinds it, an agent that commits on it.
@@ -35,7 +37,7 @@ func Current(s State, e Event) Event {
 	case TaskFound:
 		return currentSeek(s, e)
 	case TaskParked:
-		if e.Code == LandedElsewhere {
+		if e.Code == reason.LandedElsewhere {
 			return currentSeek(s, e)
 		}
 	}
@@ -297,7 +299,7 @@ func tipRules(s State, now *clock) []Decision {
 		return decideOne(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
 	case m.Pending() && !m.Accepted && len(m.During) > 0,
 		m.Pending() && m.Accepted && len(m.During) > 0 && s.Gate == GateRed:
-		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: Tampered})
+		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: reason.Tampered})
 	case s.tip.gone && !m.Pending() && s.Run.Drain == "" && len(s.ready(now)) > 0:
 		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	}
@@ -315,24 +317,24 @@ const (
 
 // lastLook looks at the epic branch once more before the run ends.
 func lastLook(s State, now *clock) []Decision {
-	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == Machine || s.Moved.Pending() || !s.over(now) {
+	if s.tip.fresh || s.tip.looking || s.machineWaits(now) || s.Run.Drain == reason.Machine || s.Moved.Pending() || !s.over(now) {
 		return nil
 	}
 	return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 }
 
 // tipStops says why the epic branch ends the run; "" where it does not.
-func tipStops(s State, now *clock) (Code, string) {
+func tipStops(s State, now *clock) (reason.Code, string) {
 	m := s.Moved
 	switch {
 	case s.moving():
 		return "", ""
 	case m.Pending() && !m.Accepted && !m.holds() && len(m.During) == 0:
-		return EpicMoved, m.String()
+		return reason.EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
-		return BaseRed, "the gate is red: " + m.String()
+		return reason.BaseRed, "the gate is red: " + m.String()
 	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
-		return CheckedOut, "the epic branch is checked out in " + s.tip.held
+		return reason.CheckedOut, "the epic branch is checked out in " + s.tip.held
 	}
 	return "", ""
 }

@@ -7,11 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // moved is the epic branch found at to.
 func moved(to Commit, lost ...TaskID) Event {
-	return Event{Fact: BranchMoved{TipMove: TipMove{From: "c", To: to, Lost: lost}}, Code: EpicMoved}
+	return Event{Fact: BranchMoved{TipMove: TipMove{From: "c", To: to, Lost: lost}}, Code: reason.EpicMoved}
 }
 
 // onBranch is a state with a landed task, an agent at work on another where wanted, and the
@@ -156,7 +157,7 @@ func TestMovedWhileNobodyWorked(t *testing.T) {
 	ds, _ := Decide(moved, at.Add(time.Minute))
 	require.Len(t, ds, 1)
 	require.IsType(t, DrainStarted{}, ds[0].Fact)
-	require.Equal(t, EpicMoved, ds[0].Code)
+	require.Equal(t, reason.EpicMoved, ds[0].Code)
 
 	s = Apply(s, Event{At: at.Add(time.Minute), Fact: TipSeen{}})
 	require.Equal(t, []Act{Start}, acts(at.Add(time.Minute)))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Turn is one run of an agent's client, as it is asked for.
@@ -184,18 +185,18 @@ func (f AgentEnded) note(t *Task, e Event) {
 func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 	switch {
 	case f.End == EndedStopped, t.State == Skipped:
-		t.end(Orphaned, "", e.At)
+		t.end(reason.Orphaned, "", e.At)
 	case f.End == EndedMachine:
-		t.end(Machine, "", e.At)
+		t.end(reason.Machine, "", e.At)
 		t.NotBefore = e.At.Add(machineBackOff)
-	case e.Code == TooLarge:
-		t.end(TooLarge, f.Said, e.At)
+	case e.Code == reason.TooLarge:
+		t.end(reason.TooLarge, f.Said, e.At)
 	case f.End == EndedLimit, f.End == EndedUsage, f.End == EndedAuth, f.End == EndedDisk:
 		t.end(e.Code, "", e.At)
 	case f.End == EndedTime, f.End == EndedIdle:
-		t.end(NoProgress, e.Reason, e.At)
+		t.end(reason.NoProgress, e.Reason, e.At)
 	case f.End == EndedCrash, f.End == EndedNoStart:
-		t.end(AgentCrashed, e.Reason, e.At)
+		t.end(reason.AgentCrashed, e.Reason, e.At)
 		t.NotBefore = e.At.Add(limits.CrashBackOff << min(t.Charged-1, 6))
 	case f.Outcome != nil:
 		f.applyOutcome(t, e)

@@ -2,6 +2,7 @@ package epic
 
 import (
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // An agent_ended without an Outcome is that of a session, which wants its work landed and is not
@@ -14,22 +15,22 @@ func (f AgentEnded) settleUnjudged(t *Task, e Event, limits Limits) {
 	a.Silent = 0
 	switch {
 	case f.Signal == SignalBlocked, f.Signal == SignalEscalate:
-		t.end(Question, f.Said, e.At)
+		t.end(reason.Question, f.Said, e.At)
 	case f.Round != nil && !f.Round.Passed:
 		f.continueTurn(t, e, limits)
 	case t.over(limits.TaskBudget) != "" && (f.Signal == SignalContinue || f.Signal == SignalFresh):
-		t.end(Budget, f.Said, e.At)
+		t.end(reason.Budget, f.Said, e.At)
 	case f.Signal == SignalContinue && a.Iteration < limits.iterations(t):
 		a.Feedback = f.Said // stays open; Decide starts the next iteration
 	case f.Signal == SignalFresh && a.Iteration < limits.iterations(t):
 		a.Feedback, a.Session, a.SessionTokens = freshFeedback, "", 0
 	case f.Signal == SignalContinue, f.Signal == SignalFresh:
-		t.end(MaxIterations, "", e.At)
+		t.end(reason.MaxIterations, "", e.At)
 	case len(f.Unmerged) > 0:
 		a.Files = f.Unmerged
-		t.end(MergeConflict, f.Said, e.At)
+		t.end(reason.MergeConflict, f.Said, e.At)
 	case !f.Changed:
-		t.end(NoChange, f.Said, e.At)
+		t.end(reason.NoChange, f.Said, e.At)
 	case limits.needsPromise(t, f.Signal):
 		a.Feedback, a.Silent = askFeedback, 1
 	default:
@@ -42,16 +43,16 @@ func (f AgentEnded) settleUnjudged(t *Task, e Event, limits Limits) {
 func (f AgentEnded) continueTurn(t *Task, e Event, limits Limits) {
 	a, r := t.last(), f.Round
 	guard, why := iteration.CheckGuards(a.Rounds, iteration.DefaultThreshold)
-	code := map[string]Code{iteration.CircuitBreaker: CircuitBreaker, iteration.QualityRegression: Regression, iteration.Stuck: Looping}[guard]
+	code := map[string]reason.Code{iteration.CircuitBreaker: reason.CircuitBreaker, iteration.QualityRegression: reason.Regression, iteration.Stuck: reason.Looping}[guard]
 	switch {
 	case code != "":
 		a.Why = why
 		t.end(code, r.Feedback, e.At)
 	case t.over(limits.TaskBudget) != "":
-		t.end(Budget, r.Feedback, e.At)
+		t.end(reason.Budget, r.Feedback, e.At)
 	case a.Iteration >= limits.iterations(t):
 		a.Why = r.Failure
-		t.end(MaxIterations, r.Feedback, e.At)
+		t.end(reason.MaxIterations, r.Feedback, e.At)
 	default:
 		a.Feedback = r.Feedback // stays open; Decide starts the next iteration
 	}

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // The tests here are of ends of turns that say nothing of an outcome, as journals of before have
@@ -41,14 +42,14 @@ func TestUnjudgedRounds(t *testing.T) {
 	for name, c := range map[string]struct {
 		turns []Event
 		limit int
-		code  Code
+		code  reason.Code
 		state TaskState
 	}{
 		"it gets better":     {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), turn("e.1", 100, "")}, 15, "", Queued},
-		"it does not":        {[]Event{turn("e.1", 50, "tests"), turn("e.1", 60, "lint"), turn("e.1", 50, "tests")}, 15, CircuitBreaker, Waiting},
-		"it may not go on":   {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 2, MaxIterations, Waiting},
+		"it does not":        {[]Event{turn("e.1", 50, "tests"), turn("e.1", 60, "lint"), turn("e.1", 50, "tests")}, 15, reason.CircuitBreaker, Waiting},
+		"it may not go on":   {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 2, reason.MaxIterations, Waiting},
 		"it oscillates":      {[]Event{turn("e.1", 50, "tests"), turn("e.1", 50, "tests"), green("e.1"), turn("e.1", 50, "tests"), turn("e.1", 50, "tests")}, 15, "", Running},
-		"it gets worse":      {[]Event{green("e.1"), turn("e.1", 80, "tests"), turn("e.1", 60, "lint")}, 15, Regression, Waiting},
+		"it gets worse":      {[]Event{green("e.1"), turn("e.1", 80, "tests"), turn("e.1", 60, "lint")}, 15, reason.Regression, Waiting},
 		"it is green itself": {[]Event{turn("e.1", 100, "")}, 15, "", Queued},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,10 +71,10 @@ func TestUnjudgedRounds(t *testing.T) {
 			}
 			require.Equal(t, c.state, s.Task("e.1").State)
 			require.Equal(t, c.code, s.Task("e.1").Last().Failure)
-			if c.code == MaxIterations {
+			if c.code == reason.MaxIterations {
 				require.Contains(t, decisions(s, noon.Add(time.Second))[0].Reason, "tests: exit 1")
 			}
-			if c.code == CircuitBreaker {
+			if c.code == reason.CircuitBreaker {
 				ds := decisions(s, noon.Add(time.Second))
 				require.Equal(t, TaskParked{}, ds[0].Fact)
 				require.Contains(t, ds[0].Reason, "3 consecutive failures. Last failure: tests: exit 1")
@@ -97,7 +98,7 @@ func TestUnjudgedFullContext(t *testing.T) {
 	s = after(t, s, ds[0].Event, endOf("e.1", 1, AgentEnded{Signal: SignalFresh, Session: "full too", Usage: Usage{Tokens: 5}}))
 	require.Equal(t, int64(12), s.Task("e.1").Last().Tokens, "of both conversations")
 	require.Equal(t, int64(5), s.Task("e.1").Last().SessionTokens, "of the newest")
-	require.Equal(t, MaxIterations, s.Task("e.1").Last().Failure)
+	require.Equal(t, reason.MaxIterations, s.Task("e.1").Last().Failure)
 }
 
 // TestUnjudgedTaskBudget: a task that has used up what one may is parked, whichever way its agent

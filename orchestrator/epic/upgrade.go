@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // flatEvent is an event of versions 1 and 2, in which all kinds shared their fields. Nothing
@@ -14,7 +16,7 @@ type flatEvent struct {
 	At      time.Time         `json:"at"`
 	Task    TaskID            `json:"task"`
 	Attempt int               `json:"attempt"`
-	Code    Code              `json:"code"`
+	Code    reason.Code       `json:"code"`
 	Reason  string            `json:"reason"`
 	Run     RunStarted        `json:"run"`
 	Epic    TaskID            `json:"epic"`
@@ -126,7 +128,7 @@ func (f flatEvent) runFact() (fact Fact, text string) {
 	case "epic_held":
 		return BranchHeld{Dir: f.Reason}, ""
 	case "tip_seen":
-		return TipSeen{Held: f.Reason, Gone: f.Code == EpicMoved}, ""
+		return TipSeen{Held: f.Reason, Gone: f.Code == reason.EpicMoved}, ""
 	case "restore_started":
 		return RestoreStarted{TipMove: f.Tip}, ""
 	case "drain_started", "kill_started", "run_paused", "run_continued", "request_refused", "meta_issue_wanted", "machine_failed",

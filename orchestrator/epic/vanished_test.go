@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	. "github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // TestVanishedIsNotDone: a tracker that has lost all tasks of the epic does not say that they are done.
@@ -15,7 +16,7 @@ func TestVanishedIsNotDone(t *testing.T) {
 	s = after(t, s, Event{Fact: TrackerRead{Removed: []TaskID{"e.1", "e.2"}}})
 	sum := Summarize(s, noon)
 	require.Equal(t, LoopBlocked, sum.Promise)
-	require.Equal(t, TrackerDrift, sum.Code)
+	require.Equal(t, reason.TrackerDrift, sum.Code)
 	s = after(t, NewState(), running(testLimits()), readNodes(open("e.1"), open("e.2")))
 	s = after(t, s, Event{Fact: TrackerRead{Removed: []TaskID{"e.1"}}})
 	require.Equal(t, 1, Summarize(s, noon).Counts.Total, "one that a person deleted is not missed")
@@ -33,7 +34,7 @@ func TestFailedCleanIsTriedByTheNextRun(t *testing.T) {
 		require.NotEqual(t, Clean, d.Act, "no second time in one run")
 	}
 	s = after(t, s, Event{Fact: RunEnded{}}, Event{Fact: RunStarted{Epic: s.Epic, Number: s.Run.Number + 1, Mode: s.Run.Mode, Limits: s.Run.Limits}})
-	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.3", Code: Question}, Event{Fact: TaskParked{}, Task: "e.2", Code: Question})
+	s = after(t, s, Event{Fact: TaskParked{}, Task: "e.3", Code: reason.Question}, Event{Fact: TaskParked{}, Task: "e.2", Code: reason.Question})
 	cleans := false
 	for range 5 {
 		for _, d := range decisions(s, noon) {

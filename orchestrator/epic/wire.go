@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // shape is the version of an event as JSON. Events without one are read by upgrade; those of a
@@ -23,7 +25,7 @@ type wireEvent struct {
 	At      time.Time         `json:"at"`
 	Task    TaskID            `json:"task,omitempty"`
 	Attempt int               `json:"attempt,omitempty"`
-	Code    Code              `json:"code,omitempty"`
+	Code    reason.Code       `json:"code,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
 	Request string            `json:"request,omitempty"`
 	Data    json.RawMessage   `json:"data,omitempty"`

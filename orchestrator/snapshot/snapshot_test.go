@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 )
 
 var now = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-func task(id epic.TaskID, state epic.TaskState, code epic.Code) *epic.Task {
+func task(id epic.TaskID, state epic.TaskState, code reason.Code) *epic.Task {
 	t := &epic.Task{Node: epic.Node{ID: id, Title: "the \x1b[31mtitle\nof " + string(id)}, State: state, Code: code, Since: now,
 		Attempts: []epic.Attempt{{Number: 1, Iteration: 2, Failure: code, Ended: now}}}
 	if state == epic.Landed {
@@ -27,7 +28,7 @@ func task(id epic.TaskID, state epic.TaskState, code epic.Code) *epic.Task {
 // TestFiles tells how an epic stands: what is in focus, what has landed, and each task.
 func TestFiles(t *testing.T) {
 	t.Parallel()
-	s := epic.State{Epic: "e", Tasks: []*epic.Task{task("e.1", epic.Landed, ""), task("e.2", epic.Parked, epic.GateFailed), task("../e", epic.Waiting, "")}}
+	s := epic.State{Epic: "e", Tasks: []*epic.Task{task("e.1", epic.Landed, ""), task("e.2", epic.Parked, reason.GateFailed), task("../e", epic.Waiting, "")}}
 	s.Run.Ended = now
 	sum := epic.Summary{Promise: epic.LoopBlocked, Reason: "one needs you", Counts: epic.Counts{Total: 3, Done: 1, NeedsYou: 1}}
 	files, err := snapshot.Files(s, sum, now)

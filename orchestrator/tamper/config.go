@@ -205,43 +205,43 @@ func isOrdinary(key string, old, now map[string][]string, gone func(branch strin
 // repository, its files or a server.
 func runsProgram(key string) bool {
 	section, middle, name := splitKey(key)
-	switch section {
-	case "alias", "filter", "include", "includeif", "pager", "gpg", "credential", "extensions", "protocol", "url", "http", "safe",
-		"mergetool", "difftool", "browser", "man", "guitool", "trailer", "sendemail", "tar", "uploadpack", "imap", "instaweb", "transfer", "fsck", "receive", "gc", "maintenance", "hook":
+	if section == "lfs" && (strings.HasPrefix(middle, "customtransfer.") || strings.HasPrefix(middle, "extension.")) {
 		return true
-	case "core":
-		switch name {
-		case "hookspath", "fsmonitor", "sshcommand", "pager", "editor", "bare", "worktree", "attributesfile", "excludesfile",
-			"gitproxy", "askpass", "alternaterefscommand", "alternaterefsprefixes", "repositoryformatversion", "checkstat", "trustctime",
-			"symlinks", "protecthfs", "protectntfs", "sparsecheckout", "ignorestat", "createobject", "logallrefupdates":
-			return true
+	}
+	for _, row := range programSettings() {
+		if slices.Contains(row.sections, section) {
+			return row.names == nil || slices.Contains(row.names, name)
 		}
-	case "merge":
-		return name == "driver" || name == "recursive" || name == "tool" || name == "guitool"
-	case "blame":
-		return name == "ignorerevsfile"
-	case "mailmap":
-		return name == "file"
-	case "diff":
-		return name == "orderfile" || name == "external" || name == "command" || name == "textconv" || name == "tool" || name == "guitool"
-	case "remote":
-		return name == "uploadpack" || name == "receivepack" || name == "promisor" || name == "partialclonefilter" || name == "vcs" || name == "proxy"
-	case "submodule":
-		return name == "update" || name == "recurse"
-	case "lfs":
-		return strings.HasPrefix(middle, "customtransfer.") || strings.HasPrefix(middle, "extension.") || name == "standalonetransferagent"
-	case "init":
-		return name == "templatedir"
-	case "sequence":
-		return name == "editor"
-	case "interactive":
-		return name == "difffilter"
-	case "web", "help":
-		return name == "browser"
-	case "user", "commit", "tag":
-		return name == "signingkey" || name == "gpgsign"
 	}
 	return false
+}
+
+// sectionKeys are settings of some names, in any of some sections of git's configuration; of all names where names is nil.
+type sectionKeys struct {
+	sections, names []string
+}
+
+// programSettings are the settings that [runsProgram] speaks of. A section has one row.
+func programSettings() []sectionKeys {
+	return []sectionKeys{
+		{[]string{"alias", "filter", "include", "includeif", "pager", "gpg", "credential", "extensions", "protocol", "url", "http", "safe",
+			"mergetool", "difftool", "browser", "man", "guitool", "trailer", "sendemail", "tar", "uploadpack", "imap", "instaweb", "transfer", "fsck", "receive", "gc", "maintenance", "hook"}, nil},
+		{[]string{"core"}, []string{"hookspath", "fsmonitor", "sshcommand", "pager", "editor", "bare", "worktree", "attributesfile", "excludesfile",
+			"gitproxy", "askpass", "alternaterefscommand", "alternaterefsprefixes", "repositoryformatversion", "checkstat", "trustctime",
+			"symlinks", "protecthfs", "protectntfs", "sparsecheckout", "ignorestat", "createobject", "logallrefupdates"}},
+		{[]string{"merge"}, []string{"driver", "recursive", "tool", "guitool"}},
+		{[]string{"blame"}, []string{"ignorerevsfile"}},
+		{[]string{"mailmap"}, []string{"file"}},
+		{[]string{"diff"}, []string{"orderfile", "external", "command", "textconv", "tool", "guitool"}},
+		{[]string{"remote"}, []string{"uploadpack", "receivepack", "promisor", "partialclonefilter", "vcs", "proxy"}},
+		{[]string{"submodule"}, []string{"update", "recurse"}},
+		{[]string{"lfs"}, []string{"standalonetransferagent"}},
+		{[]string{"init"}, []string{"templatedir"}},
+		{[]string{"sequence"}, []string{"editor"}},
+		{[]string{"interactive"}, []string{"difffilter"}},
+		{[]string{"web", "help"}, []string{"browser"}},
+		{[]string{"user", "commit", "tag"}, []string{"signingkey", "gpgsign"}},
+	}
 }
 
 // redirects reports whether a change of a setting leads git, or what it sends, elsewhere. A person

@@ -2,13 +2,14 @@ package cli
 
 import (
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Codes is the table of all codes that orch prints: the reasons of runs and tasks, and those of
 // errors of a command line alone.
-func Codes() []epic.Reason {
+func Codes() []reason.Row {
 	const usage, failed, ready, missing, held = ExitUsage, ExitFailed, ExitNotReady, ExitNotFound, ExitHeld
-	codes := epic.Reasons()
+	codes := reason.All()
 	for _, e := range []struct {
 		code, means, do string
 		exit            int
@@ -73,13 +74,13 @@ func Codes() []epic.Reason {
 		{"NOT_ASKED", "nothing was written, since nobody can be asked here", "orch init --yes", usage},
 		{"NOT_WANTED", "nothing was written, since the answer was no", "orch init asks again", usage},
 	} {
-		codes = append(codes, epic.Reason{Code: epic.Code(e.code), Means: e.means, Do: e.do, Exit: epic.Exit(e.exit)})
+		codes = append(codes, reason.Row{Code: reason.Code(e.code), Means: e.means, Do: e.do, Exit: reason.Exit(e.exit)})
 	}
 	return append(append(codes, verdicts()...), promises()...)
 }
 
 // CodesOf are the rows of [Codes] for one code: one for each thing that it can mean.
-func CodesOf(code epic.Code) (rows []epic.Reason) {
+func CodesOf(code reason.Code) (rows []reason.Row) {
 	for _, r := range Codes() {
 		if r.Code == code {
 			rows = append(rows, r)
@@ -89,18 +90,18 @@ func CodesOf(code epic.Code) (rows []epic.Reason) {
 }
 
 // promises are what an epic needs next; the exit codes are those of status --exit-status.
-func promises() []epic.Reason {
-	return []epic.Reason{
-		{Code: epic.Code(epic.LoopDone), Means: "the promise: every task is closed", Do: "look at the epic branch, and merge it: orch gc EPIC afterwards", Exit: epic.ExitDone},
-		{Code: epic.Code(epic.LoopContinue), Means: "the promise: something runs, waits to land, or is ready", Do: "orch run EPIC, or orch next EPIC", Exit: epic.ExitNotYet},
-		{Code: epic.Code(epic.LoopBlocked), Means: "the promise: only a person can move what is left, or a limit was reached", Do: "orch status says with what", Exit: epic.ExitNeedsYou},
-		{Code: epic.Code(epic.LoopError), Means: "the promise: the tracker, the machine or the agent's client is out of reach, or the epic's journal cannot be read", Do: "orch status; orch doctor", Exit: epic.ExitNeedsYou},
+func promises() []reason.Row {
+	return []reason.Row{
+		{Code: reason.Code(epic.LoopDone), Means: "the promise: every task is closed", Do: "look at the epic branch, and merge it: orch gc EPIC afterwards", Exit: reason.ExitDone},
+		{Code: reason.Code(epic.LoopContinue), Means: "the promise: something runs, waits to land, or is ready", Do: "orch run EPIC, or orch next EPIC", Exit: reason.ExitNotYet},
+		{Code: reason.Code(epic.LoopBlocked), Means: "the promise: only a person can move what is left, or a limit was reached", Do: "orch status says with what", Exit: reason.ExitNeedsYou},
+		{Code: reason.Code(epic.LoopError), Means: "the promise: the tracker, the machine or the agent's client is out of reach, or the epic's journal cannot be read", Do: "orch status; orch doctor", Exit: reason.ExitNeedsYou},
 	}
 }
 
 // verdicts are what the stop hook says of a session; some of these words mean something else of a task or
 // a run.
-func verdicts() (all []epic.Reason) {
+func verdicts() (all []reason.Row) {
 	for _, v := range [][3]string{
 		{"NOT_BOUND", "the stop hook: neither an epic nor a loop is bound to the session", "nothing; /run-tasks EPIC binds it"},
 		{"ATTEMPT", "the stop hook: orch started this agent, and judges its work itself", "nothing"},
@@ -121,7 +122,7 @@ func verdicts() (all []epic.Reason) {
 		{"WORK_LEFT", "the stop hook: tasks are ready or in progress, so the session goes on", "orch next EPIC; a person lets it go with orch session release"},
 		{"UNMET", "the stop hook: a criterion of the session's loop is not true yet", "orch loop status"},
 	} {
-		all = append(all, epic.Reason{Code: epic.Code(v[0]), Means: v[1], Do: v[2], Exit: epic.ExitDone})
+		all = append(all, reason.Row{Code: reason.Code(v[0]), Means: v[1], Do: v[2], Exit: reason.ExitDone})
 	}
 	return all
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Error is what a person is shown: what happened, why, and what to do.
@@ -44,7 +45,7 @@ func NoRepository() error {
 // ShowError prints the error for a person, or as a document. Where it does not say what helps, the table of
 // codes does; a document has from there what its code means too.
 func (a *Invocation) ShowError(e *Error) {
-	if rows := CodesOf(epic.Code(e.Code)); len(rows) > 0 {
+	if rows := CodesOf(reason.Code(e.Code)); len(rows) > 0 {
 		whole := *e
 		if len(e.Fix) == 0 {
 			whole.Fix = []string{rows[0].Do}

@@ -5,21 +5,21 @@ import (
 	"fmt"
 	"syscall"
 
-	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // The exit codes, as package epic has them.
 const (
-	ExitDone     = int(epic.ExitDone)
-	ExitFailed   = int(epic.ExitFailed)
-	ExitUsage    = int(epic.ExitUsage)
-	ExitNeedsYou = int(epic.ExitNeedsYou)
-	ExitNotReady = int(epic.ExitNotReady)
-	ExitNotFound = int(epic.ExitNotFound)
-	ExitHeld     = int(epic.ExitHeld)
-	ExitLimit    = int(epic.ExitLimit)
-	ExitNotYet   = int(epic.ExitNotYet)
-	ExitMachine  = int(epic.ExitMachine)
+	ExitDone     = int(reason.ExitDone)
+	ExitFailed   = int(reason.ExitFailed)
+	ExitUsage    = int(reason.ExitUsage)
+	ExitNeedsYou = int(reason.ExitNeedsYou)
+	ExitNotReady = int(reason.ExitNotReady)
+	ExitNotFound = int(reason.ExitNotFound)
+	ExitHeld     = int(reason.ExitHeld)
+	ExitLimit    = int(reason.ExitLimit)
+	ExitNotYet   = int(reason.ExitNotYet)
+	ExitMachine  = int(reason.ExitMachine)
 )
 
 // ExitHangup is what a shell says of a program whose terminal has gone.

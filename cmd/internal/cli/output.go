@@ -5,7 +5,7 @@ import (
 	"io"
 	"sync"
 
-	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // output is where a program's standard output or error goes. It keeps the first error, whoever
@@ -66,8 +66,8 @@ func (a *Invocation) RedactOutput() (done func(exit int) int) {
 			exit = ExitHangup
 		case !readerGone(err) && !terminal:
 			exit = ExitMachine
-			r, _ := epic.ReasonOf(epic.Machine)
-			a.showText(&Error{Code: string(epic.Machine), What: fmt.Sprintf("standard output does not take what was to be printed: %v", err), Why: r.Means,
+			r, _ := reason.Of(reason.Machine)
+			a.showText(&Error{Code: string(reason.Machine), What: fmt.Sprintf("standard output does not take what was to be printed: %v", err), Why: r.Means,
 				Fix: []string{"mend that, and give the command again"}, Exit: exit})
 		}
 		_ = errs.Flush() // no one is left to report it to

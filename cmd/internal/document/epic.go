@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Status is how an epic stands.
@@ -40,7 +41,7 @@ type Tampering struct {
 	// At is when it was found, UTC.
 	At time.Time `json:"at"`
 	// Code is TAMPERED, or that of what it led to.
-	Code epic.Code `json:"code"`
+	Code reason.Code `json:"code"`
 	// Task is whose attempt had ended when it was found; absent for none.
 	Task epic.TaskID `json:"task,omitempty"`
 	// Attempt is the number of that attempt, from 1; absent for none.
@@ -112,7 +113,7 @@ type RunRow struct {
 	// Paused says that the run that goes on starts no agent until orch continue.
 	Paused bool `json:"paused"`
 	// Code is why the run stopped early; "" when it did not.
-	Code epic.Code `json:"code"`
+	Code reason.Code `json:"code"`
 	// Reason says in a clause how the epic stands.
 	Reason string `json:"reason"`
 	// Cost is what the agents of the run cost, in US dollars, as their clients estimate it.
@@ -180,7 +181,7 @@ type TaskProgress struct {
 	// State is ready, waiting, running, queued, validating, landed, parked or skipped.
 	State epic.TaskState `json:"state"`
 	// Reason is the code of why it does not go on; absent where it does. orch explain says more.
-	Reason epic.Code `json:"reason,omitempty"`
+	Reason reason.Code `json:"reason,omitempty"`
 	// Why is the same in a clause.
 	Why string `json:"why,omitempty"`
 	// Attempts is how many attempts were made at it.
@@ -190,7 +191,7 @@ type TaskProgress struct {
 	// Scores are those of the iterations that its agent's rules judged, 0 to 100, oldest first.
 	Scores []int `json:"scores,omitempty"`
 	// Guard is the guard that has ended the loop of its session; absent for none.
-	Guard epic.Code `json:"guard,omitempty"`
+	Guard reason.Code `json:"guard,omitempty"`
 }
 
 // Event is a line of the journal.
@@ -214,7 +215,7 @@ type Record struct {
 	// Attempt is in which attempt, from 1; absent for none.
 	Attempt int `json:"attempt,omitempty"`
 	// Code is why; absent for none.
-	Code epic.Code `json:"code,omitempty"`
+	Code reason.Code `json:"code,omitempty"`
 	// Reason is the same in a clause.
 	Reason string `json:"reason,omitempty"`
 	// Data are the fields of the kind; absent where it has none.
@@ -260,7 +261,7 @@ type Plan struct {
 	// Promise is LOOP_DONE, LOOP_CONTINUE, LOOP_BLOCKED or LOOP_ERROR: what the epic needs now.
 	Promise epic.Promise `json:"promise"`
 	// Code is why the newest run stopped early; "" when it did not.
-	Code epic.Code `json:"code"`
+	Code reason.Code `json:"code"`
 	// Reason says in a clause how the epic stands.
 	Reason string `json:"reason"`
 	// SettingsBroken says what is wrong with the settings; absent where they are sound.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -13,7 +14,7 @@ import (
 // standing is how an epic stands.
 type standing struct {
 	promise epic.Promise
-	code    epic.Code
+	code    reason.Code
 	reason  string
 	counts  epic.Counts
 }

@@ -2,6 +2,8 @@ package document
 
 import (
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
+	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -41,7 +43,7 @@ func (Next) Schema() string { return "orch.next/1" }
 type Withheld struct {
 	// Code is a reason code: PAUSED, PLACES_TAKEN, NOTHING_READY, BACK_OFF, or what keeps the run from
 	// more work, as a limit.
-	Code epic.Code `json:"code"`
+	Code reason.Code `json:"code"`
 	// Why is the same in a clause, with who has what.
 	Why string `json:"why"`
 	// Fix are commands that help, each a line; those that only a person gives say so.
@@ -86,7 +88,7 @@ type Land struct {
 	State epic.TaskState `json:"state"`
 	// Reason is the code of why it did not land; "" where it did, or where only a conflict is to be
 	// resolved.
-	Reason epic.Code `json:"reason"`
+	Reason reason.Code `json:"reason"`
 	// Feedback is what the next try must mend; "" for nothing.
 	Feedback string `json:"feedback"`
 	// Files are those in conflict.
@@ -252,7 +254,7 @@ func (Explain) Schema() string { return "orch.explain/1" }
 // ReasonCode is what is known of a reason code.
 type ReasonCode struct {
 	// Code is the code.
-	Code epic.Code `json:"Code"`
+	Code reason.Code `json:"Code"`
 	// Means says in a clause what it means.
 	Means string `json:"Means"`
 	// Do is what a person can do.
@@ -268,10 +270,14 @@ type ReasonCode struct {
 }
 
 // ExplainOf is what these codes mean.
-func ExplainOf(reasons []epic.Reason) Explain {
+func ExplainOf(reasons []reason.Row) Explain {
 	d := Explain{Codes: []ReasonCode{}}
 	for _, r := range reasons {
-		d.Codes = append(d.Codes, ReasonCode{Code: r.Code, Means: r.Means, Do: r.Do, Charges: r.Charges, Failure: r.Failure, Status: string(r.Status), Exit: int(r.Exit)})
+		status := ""
+		if r.Blocks {
+			status = string(tracker.StatusBlocked)
+		}
+		d.Codes = append(d.Codes, ReasonCode{Code: r.Code, Means: r.Means, Do: r.Do, Charges: r.Charges, Failure: r.Failure, Status: status, Exit: int(r.Exit)})
 	}
 	return d
 }

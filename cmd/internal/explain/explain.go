@@ -21,6 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -94,7 +95,7 @@ func Error(err error) *cli.Error {
 	case errors.As(err, &root):
 		return rootError(root, err)
 	case errors.As(err, &out):
-		return &cli.Error{Code: string(epic.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
+		return &cli.Error{Code: string(reason.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
 			Fix: leave(out)}
 	case errors.Is(err, tracker.ErrNotFound):
@@ -199,8 +200,8 @@ func fileError(err error) *cli.Error {
 
 // machineError is a fault of the machine.
 func machineError(what string, err error) *cli.Error {
-	r, _ := epic.ReasonOf(epic.Machine)
-	e := &cli.Error{Code: string(epic.Machine), What: strings.TrimPrefix(strings.TrimPrefix(what, "error: "), "fatal: "), Why: r.Means, Exit: cli.ExitMachine, Err: err,
+	r, _ := reason.Of(reason.Machine)
+	e := &cli.Error{Code: string(reason.Machine), What: strings.TrimPrefix(strings.TrimPrefix(what, "error: "), "fatal: "), Why: r.Means, Exit: cli.ExitMachine, Err: err,
 		Fix: []string{"mend that, and give the command again"}}
 	var closed *fault.ClosedError
 	if errors.As(err, &closed) {

@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
-	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/client"
@@ -96,7 +96,7 @@ func (s *stop) letGo(ctx context.Context) error {
 	}
 	err := s.allowed(ctx)
 	var refused *cli.Error
-	if !errors.As(err, &refused) || refused.Code != string(epic.Untrusted) {
+	if !errors.As(err, &refused) || refused.Code != string(reason.Untrusted) {
 		return err
 	}
 	s.answer.Block, s.answer.NewSession, s.answer.Cause, s.settle = false, false, stophook.Untrusted, nil

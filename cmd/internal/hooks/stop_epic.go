@@ -27,6 +27,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -136,7 +137,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	epicID := epic.TaskID(bound.Epic)
 	p, err := a.viewOf(ctx, w, epicID)
 	if e := workspace.JournalFault(err); e != nil {
-		refused := stophook.Standing{Outlook: epic.Outlook{Promise: e.Promise, Code: epic.Code(e.Code), Reason: e.What}}
+		refused := stophook.Standing{Outlook: epic.Outlook{Promise: e.Promise, Code: reason.Code(e.Code), Reason: e.What}}
 		return &refused, now, err
 	}
 	if err != nil {
@@ -167,12 +168,12 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
 	case unread == nil:
 		if _, err = epic.FindEpic(now.Issues, epicID); err != nil { // an empty tracker is none, and no reason to be done
-			return unreadTracker(epic.LoopBlocked, epic.TrackerDrift, err), reading{}, err
+			return unreadTracker(epic.LoopBlocked, reason.TrackerDrift, err), reading{}, err
 		}
 		p = w.ViewFromIssues(epicID, now.Issues)
 		err = a.lookAtBranch(ctx, w, p)
 	default:
-		return unreadTracker(epic.LoopError, epic.TrackerDown, err), reading{}, err
+		return unreadTracker(epic.LoopError, reason.TrackerDown, err), reading{}, err
 	}
 	who := p.Asker(workspace.IsStopping(id), w.Config.Run.MaxParallel)
 	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
@@ -180,7 +181,7 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 }
 
 // unreadTracker is how an epic stands of which nothing is known, since the tracker does not tell.
-func unreadTracker(p epic.Promise, code epic.Code, why error) *stophook.Standing {
+func unreadTracker(p epic.Promise, code reason.Code, why error) *stophook.Standing {
 	return &stophook.Standing{Outlook: epic.Outlook{Promise: p, Code: code, Reason: text.Head(why.Error())}, Unread: text.Head(why.Error())}
 }
 

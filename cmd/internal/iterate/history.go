@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // What a session does in the loop of its attempt is in the epic's journal, which outlives the
@@ -118,7 +119,7 @@ func loopStep(s checkpoint.Step) (f epic.LoopStepped, why string) {
 	case epic.LoopStarted, epic.LoopLimited:
 		f.Config = &l.Config
 	case epic.LoopValidated:
-		f.Entry, f.Guard = &l.History[len(l.History)-1], epic.Code(l.Guard())
+		f.Entry, f.Guard = &l.History[len(l.History)-1], reason.Code(l.Guard())
 		if f.Guard != "" {
 			why = l.Last.Reason
 		}

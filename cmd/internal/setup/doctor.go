@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -210,9 +211,9 @@ func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
 	}
 	if b.Held != "" {
-		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", epic.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"})
+		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", reason.CheckedOut, p.State.Epic, b.Held), "git -C " + cli.Quote(b.Held) + " switch --detach"})
 	}
-	moved := fmt.Sprintf("[%s] of %s: %s", epic.EpicMoved, p.State.Epic, b.Moved)
+	moved := fmt.Sprintf("[%s] of %s: %s", reason.EpicMoved, p.State.Epic, b.Moved)
 	switch {
 	case b.Moved.From == "":
 	case b.Running:

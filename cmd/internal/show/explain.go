@@ -8,7 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
-	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // Explain is the command orch explain.
@@ -20,7 +20,7 @@ func Explain(a *cli.Invocation) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			list := cli.Codes()
 			if len(args) == 1 {
-				code := epic.Code(strings.ToUpper(strings.Trim(args[0], "[]")))
+				code := reason.Code(strings.ToUpper(strings.Trim(args[0], "[]")))
 				if list = cli.CodesOf(code); len(list) == 0 {
 					return &cli.Error{Code: "NOT_FOUND", What: args[0] + " is no code that orch prints", Exit: cli.ExitNotFound, Fix: []string{"orch explain lists them; for a task: orch status " + args[0]}}
 				}

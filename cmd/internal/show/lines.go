@@ -9,6 +9,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // line is one permanent line of a run: what happened, to which task.
@@ -50,7 +51,7 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.LandingLost:
 		return line{"again", "", "landing starts over: " + e.Reason, true}, true
 	case epic.TaskParked:
-		if e.Code == epic.Question {
+		if e.Code == reason.Question {
 			return line{"asks", e.Task, e.Reason, true}, true
 		}
 		return line{"parked", e.Task, fmt.Sprintf("[%s] %s", e.Code, e.Reason), true}, true

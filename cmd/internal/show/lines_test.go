@@ -8,6 +8,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
 // played is a state after events, one second apart.
@@ -67,8 +68,8 @@ func TestLines(t *testing.T) {
 		{epic.Event{Fact: epic.TaskLanded{Candidates: epic.Candidates{Tasks: []epic.TaskID{"e.1", "e.2"}}, Size: epic.Size{Files: 4}}}, "landed e.1: 4 files, +0 -0, with e.2", false},
 		{epic.Event{Fact: epic.TaskFound{}, Task: "e.1", Reason: "its commit is on the epic branch already"}, "landed e.1: its commit is on the epic branch already", false},
 		{epic.Event{Fact: epic.LandingLost{}, Reason: "the branch moved"}, "again: landing starts over: the branch moved", true},
-		{epic.Event{Fact: epic.TaskParked{}, Task: "e.1", Code: epic.Question, Reason: "which?"}, "asks e.1: which?", true},
-		{epic.Event{Fact: epic.TaskParked{}, Task: "e.1", Code: epic.NoChange, Reason: "nothing"}, "parked e.1: [NO_CHANGE] nothing", true},
+		{epic.Event{Fact: epic.TaskParked{}, Task: "e.1", Code: reason.Question, Reason: "which?"}, "asks e.1: which?", true},
+		{epic.Event{Fact: epic.TaskParked{}, Task: "e.1", Code: reason.NoChange, Reason: "nothing"}, "parked e.1: [NO_CHANGE] nothing", true},
 		{epic.Event{Fact: epic.TaskRetried{}, Task: "e.1"}, "retry e.1: asked by a person", false},
 		{epic.Event{Fact: epic.TaskSkipped{}, Task: "e.1", Reason: "skipped by a person"}, "skipped e.1: skipped by a person", false},
 		{epic.Event{Fact: epic.BaseChecked{Verdict: epic.Verdict{Passed: true}}}, "", false},
@@ -125,7 +126,7 @@ func TestFooter(t *testing.T) {
 		" ○ e.2        waits to land",
 		" ctrl-c stops after what runs now, twice stops at once",
 	}, lines)
-	s.Run.Drain = epic.Interrupted
+	s.Run.Drain = reason.Interrupted
 	require.Contains(t, footer(s, now, doing, "q leaves", 200)[1], "draining")
 	for _, line := range footer(s, now, doing, "q leaves", 20) {
 		require.LessOrEqual(t, len([]rune(line)), 20)

@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -73,9 +74,9 @@ func (p page) requestsText(b *strings.Builder) {
 // drainText is why no more work is taken: a limit, or what only a person can mend.
 func (p page) drainText() string {
 	o := epic.PromiseOf(p.State, p.Workspace.Invocation.Now())
-	r, _ := epic.ReasonOf(o.Code)
+	r, _ := reason.Of(o.Code)
 	switch {
-	case p.State.TrackerLost() != "", o.Code == epic.TrackerDrift:
+	case p.State.TrackerLost() != "", o.Code == reason.TrackerDrift:
 		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  %-38s %s\n", o.Code, text.Clause(o.Reason, 1000), "orch doctor", "what is wrong; then bring the tracker back")
 	case p.Held && p.State.Run.Drain != "":
 		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
@@ -88,7 +89,7 @@ func (p page) drainText() string {
 	case !p.stopped():
 		return ""
 	}
-	r, _ = epic.ReasonOf(p.State.Run.Drain)
+	r, _ = reason.Of(p.State.Run.Drain)
 	return fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n      next  %s\n", r.Code, text.Clause(p.State.Run.DrainWhy, 1000), r.Do)
 }
 
@@ -96,7 +97,7 @@ func (p page) drainText() string {
 // that the next run meets again.
 func (p page) stopped() bool {
 	switch p.State.Run.Drain {
-	case epic.BaseRed, epic.Machine, epic.RunActive, epic.AgentAuth:
+	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth:
 		return !p.Held && epic.Count(p.State, p.Workspace.Invocation.Now()).Done < epic.Count(p.State, p.Workspace.Invocation.Now()).Total
 	}
 	return false
@@ -142,7 +143,7 @@ func glyph(s epic.State, t *epic.Task, now time.Time) string {
 	switch {
 	case t.Done():
 		return "✓"
-	case t.State == epic.Parked && t.Code == epic.Question:
+	case t.State == epic.Parked && t.Code == reason.Question:
 		return "?"
 	case t.State == epic.Parked, t.State == epic.Skipped:
 		return "✗"
@@ -248,7 +249,7 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == epic.GateFailed {
+	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == reason.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
 	if store, err := p.Workspace.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
@@ -288,23 +289,23 @@ func nextFor(epicID epic.TaskID, t *epic.Task, cloneDir func(actor string) strin
 		return []next{{"orch diff " + id, "what it changed"}, {"orch skip " + id, "give its branch up; the work stays reachable"}}
 	}
 	switch t.Code {
-	case epic.Question:
+	case reason.Question:
 		return []next{{"orch answer " + id + ` "..."`, "answer, and go on"}, {"orch logs " + id, "what it said"}}
-	case epic.GateFailed:
+	case reason.GateFailed:
 		return []next{{"orch logs " + id + " --gate", "the failing output"}, {"orch diff " + id, "what it changed"}, retry, skip}
-	case epic.Protected:
+	case reason.Protected:
 		return []next{{"orch diff " + id, "what it changes of protected paths"}, {"orch land " + id + " --accept-protected", "land it all the same"}, retry, skip}
-	case epic.TooLarge:
+	case reason.TooLarge:
 		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"},
 			{"orch retry " + id, "try again, after raising the limit it names in project.yaml"}, skip}
-	case epic.LandedElsewhere:
+	case reason.LandedElsewhere:
 		ways := []next{{"orch retry " + id, "do it again here; the tracker has it open then"}, {"orch skip " + id + " --close", "count it as done without its work"}}
 		if t.LandedIn == "" {
 			return ways
 		}
 		from := cmp.Or(cloneDir(t.ClosedBy), "CLONE")
 		return append([]next{{fmt.Sprintf("git fetch %s epic/%s && orch epic merge %s FETCH_HEAD", cli.Quote(from), slug.Of(string(epicID)), cli.Quote(epicID)), "have its work on the epic branch here; then orch run " + cli.Quote(epicID)}}, ways...)
-	case epic.MergeConflict:
+	case reason.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}
 	return []next{{"orch logs " + id, "what the agent said"}, retry, skip}

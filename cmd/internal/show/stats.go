@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -73,7 +74,7 @@ func (p *performance) add(t *epic.Task) {
 		p.saw(at.Gate)
 		if code := at.EndedBy(); code != "" {
 			p.Failures[string(code)]++
-			if code == epic.CircuitBreaker {
+			if code == reason.CircuitBreaker {
 				p.BreakerTrips++
 			}
 		}

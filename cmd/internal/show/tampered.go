@@ -7,6 +7,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -28,11 +29,11 @@ func TamperedText(events []epic.Event, s epic.State) string {
 	if n == 0 {
 		return ""
 	}
-	body := fmt.Sprintf("\nTampered with (%d)  [%s]\n%s", n, epic.Tampered, b.String())
+	body := fmt.Sprintf("\nTampered with (%d)  [%s]\n%s", n, reason.Tampered, b.String())
 	if n > tamperedShown {
 		body += fmt.Sprintf("  and %d more\n", n-tamperedShown)
 	}
-	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), epic.Tampered)
+	return body + fmt.Sprintf("      next  orch events %s | grep %s\n", cli.Quote(s.Epic), reason.Tampered)
 }
 
 // changesOf are the changes that an event tells, a line each.

@@ -11,6 +11,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
@@ -125,10 +126,10 @@ func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
 		p.State, p.Read = epic.WithSurvey(p.State, issues, now), now
 		return
 	case errors.As(err, &missing):
-		p.State = p.State.WithoutTracker(epic.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
+		p.State = p.State.WithoutTracker(reason.TrackerDrift, "the tracker has no epic "+p.State.Epic.String()+" any more")
 	case MayUseEarlierReading(err) && !p.State.ReadAt().IsZero() && now.Sub(p.LastRead()) <= MaxReadingAge && (late || epic.PromiseOf(p.State, now).Promise != epic.LoopDone):
 	default:
-		p.State = p.State.WithoutTracker(epic.TrackerDown, text.Head(err.Error()))
+		p.State = p.State.WithoutTracker(reason.TrackerDown, text.Head(err.Error()))
 	}
 	p.ReadWhy = text.Head(err.Error())
 }
