@@ -16,10 +16,19 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/probe"
 )
 
-// TestMain lets the test binary be orch, for scripts and for tests that kill it.
+// TestMain lets the test binary be orch, for scripts and for tests that kill it; within a sandbox too, where the folder of
+// orch is not on PATH.
 func TestMain(m *testing.M) {
+	if code, ok := sandbox.Serve(os.Args, os.Environ()); ok {
+		os.Exit(code)
+	}
+	if code, ok := probe.Serve(os.Args); ok {
+		os.Exit(code)
+	}
 	testscript.Main(m, map[string]func(){"orch": asOrch})
 }
 
