@@ -2,16 +2,20 @@ package cmd
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -22,12 +26,17 @@ import (
 
 // TestMain lets the test binary be orch, for scripts and for tests that kill it; within a sandbox too, where the folder of
 // orch is not on PATH.
+//
+// Much of what the tests do is to wait for processes: twice as many as usual go on side by side.
 func TestMain(m *testing.M) {
 	if code, ok := sandbox.Serve(os.Args, os.Environ()); ok {
 		os.Exit(code)
 	}
 	if code, ok := probe.Serve(os.Args); ok {
 		os.Exit(code)
+	}
+	if err := flag.Set("test.parallel", strconv.Itoa(2*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
+		panic(err)
 	}
 	testscript.Main(m, map[string]func(){"orch": asOrch})
 }
@@ -147,6 +156,7 @@ func newFixture(t *testing.T, agent, gate string) *fixture {
 func newFixtureIn(t *testing.T, top, agent, gate string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: filepath.Join(top, "repo"), bin: bin(t), epic: "e-1"}
+	t.Cleanup(f.deserted)
 	f.env = []string{"PATH=" + f.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}
 	f.write(filepath.Join(top, "agent.sh"), agent)
@@ -158,6 +168,21 @@ func newFixtureIn(t *testing.T, top, agent, gate string) *fixture {
 	f.must("orch", "tasks", "create", "The epic", "--type", "epic", "--id", f.epic)
 	f.trust()
 	return f
+}
+
+// deserted waits until no process works in the repository any more: a driver that a killed viewer had started may still
+// have something to write, and the folder is about to be removed.
+func (f *fixture) deserted() {
+	assert.EventuallyWithT(f.t, func(c *assert.CollectT) {
+		working, err := filepath.Glob("/proc/[0-9]*/cwd")
+		assert.NoError(c, err)
+		for _, link := range working {
+			if at, err := os.Readlink(link); err == nil && (at == f.dir || strings.HasPrefix(at, f.dir+"/")) {
+				command, _ := os.ReadFile(filepath.Join(filepath.Dir(link), "cmdline"))
+				assert.Fail(c, "a process is left", "%s in %s: %q", filepath.Dir(link), at, command)
+			}
+		}
+	}, time.Minute, 20*time.Millisecond)
 }
 
 // trust has a person allow what the repository wants to run now.

@@ -3,6 +3,7 @@ package cmd
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -38,6 +39,12 @@ func TestScripts(t *testing.T) {
 				e.Setenv("GIT_"+who+"_EMAIL", "t@localhost")
 			}
 			return nil
+		},
+		Condition: func(name string) (bool, error) {
+			if name != "thorough" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return thorough(0, 1, 1) == 1, nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile, "grepped": grepped, "trust": confirm},
 	})

@@ -168,7 +168,7 @@ func (w doctor) checkAgent(ctx context.Context) finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{binary, "--version"}, Env: w.workspace.AgentEnv(ctx), MaxOutputBytes: 4096})
+	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{binary, "--version"}, Env: w.workspace.AgentEnv(ctx), MaxOutputBytes: 4096, Bound: true})
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}

@@ -180,7 +180,7 @@ func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, er
 	defer cancel()
 	began := w.workspace.Invocation.Now()
 	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Root, event)
-	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096})
+	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096, Bound: true})
 	switch {
 	case err != nil:
 		return 0, err
