@@ -17,11 +17,11 @@ func refused() []string {
 // environment is env without what is refused, and with the command's own home and folder for temporary files. Where the
 // home is another folder, what the XDG variables name below the person's is below that.
 func (p Policy) environment(env []string, l Level) []string {
-	home := p.Home
+	home, temp := p.Home, p.TempAt
 	if !l.Mounts() {
-		home = p.PrivateHome
+		home, temp = p.PrivateHome, p.Temp
 	}
-	own := []string{"HOME=" + home, "TMPDIR=" + p.Temp, "TMP=" + p.Temp, "TEMP=" + p.Temp, "GOTMPDIR=" + p.Temp}
+	own := []string{"HOME=" + home, "TMPDIR=" + temp, "TMP=" + temp, "TEMP=" + temp, "GOTMPDIR=" + temp}
 	out := make([]string, 0, len(env)+len(own))
 	for _, e := range env {
 		name, value, _ := strings.Cut(e, "=")

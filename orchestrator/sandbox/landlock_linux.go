@@ -53,7 +53,7 @@ func restrictFiles(p Policy) error {
 	rules = append(rules, writeRule(p.PrivateHome)...)
 	for _, b := range p.Bounds {
 		switch b.Kind {
-		case Readable:
+		case Readable, Layered:
 			rules = append(rules, readRule(b.From)...)
 		case Writable:
 			rules = append(rules, writeRule(b.From)...)

@@ -116,7 +116,7 @@ func (s spec) layOut() error {
 		}
 	}
 	for n, b := range s.Policy.layers() {
-		if err := b.mountLayer(filepath.Join(newRoot, s.Policy.Temp, fmt.Sprint(".layer-", n))); err != nil {
+		if err := b.mountLayer(newRoot, filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
 			return err
 		}
 	}
@@ -227,8 +227,8 @@ func mountProcesses() error {
 // mount does what a bound says; nothing where nothing is there.
 func (b Bound) mount() error {
 	switch b.Kind {
-	case Hidden, Empty:
-		if b.Kind == Hidden && !there(filepath.Join(oldRoot, b.At)) {
+	case Hidden:
+		if !there(filepath.Join(oldRoot, b.At)) {
 			return nil
 		}
 		if err := makePoint(b.At, true); err != nil {
@@ -257,10 +257,10 @@ func (b Bound) mount() error {
 	return bind(b.From, b.At, unix.MOUNT_ATTR_RDONLY)
 }
 
-// mountLayer has what is written at a bound be in the folder above, which is made, over what is there. Where the system has no such
+// mountLayer has what is written at a bound be in the folder above, which is made, over what is there, both below root. Where the system has no such
 // mounts, as below another of them, an empty folder is there: a cache costs time then, and nothing else.
-func (b Bound) mountLayer(above string) error {
-	at := filepath.Join(newRoot, b.At)
+func (b Bound) mountLayer(root, above string) error {
+	at, above := filepath.Join(root, b.At), filepath.Join(root, above)
 	if !there(at) {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -20,12 +21,14 @@ type Place struct {
 	Checkout string
 	// Siblings is the folder of the worktrees of all attempts; "" where there is none.
 	Siblings string
-	// Home is the person's home. The command sees an empty folder at that path.
+	// Home is the person's home. The command sees PrivateHome at that path.
 	Home string
-	// PrivateHome is the folder that is the home where there are no mounts. The command may write it.
+	// PrivateHome is the folder that stands for the home, and is the home where there are no mounts. The command may write it.
 	PrivateHome string
 	// Temp is the folder for temporary files. The command may write it.
 	Temp string
+	// TempAt is where the command finds Temp, where there are mounts; "" is where it is.
+	TempAt string
 	// Program is the file of the running program, which sets up the bounds.
 	Program string
 	// Read are files and folders that are seen although what is around them is hidden: toolchains.
@@ -33,7 +36,7 @@ type Place struct {
 	// Write are more files and folders that the command may write.
 	Write []string
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
-	// are then folders without permissions. Only [Namespaces] can do that; with bubblewrap they are empty, with landlock not there.
+	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
 	// Hide are more folders that are hidden.
 	Hide []string
@@ -49,8 +52,6 @@ type Kind string
 const (
 	// Hidden is an empty folder, or nothing at all below another one.
 	Hidden Kind = "hidden"
-	// Empty is an empty folder, which is there.
-	Empty Kind = "empty"
 	// Masked is an empty file, for a file that not all may read.
 	Masked Kind = "masked"
 	// Readable can be read.
@@ -82,8 +83,9 @@ type Policy struct {
 	Home string `json:"home"`
 	// PrivateHome is a folder that is writable.
 	PrivateHome string `json:"private_home"`
-	// Temp is where temporary files go.
-	Temp string `json:"temp"`
+	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
+	Temp   string `json:"temp"`
+	TempAt string `json:"temp_at"`
 	// Network says that the network is as it is outside.
 	Network bool `json:"network"`
 }
@@ -124,7 +126,7 @@ func New(p Place) (Policy, error) {
 	for _, path := range hide {
 		all = append(all, Bound{Hidden, path, ""})
 	}
-	all = append(all, Bound{Empty, p.Home, ""})
+	all = append(all, Bound{Writable, p.Home, p.PrivateHome}, Bound{Writable, cmp.Or(p.TempAt, p.Temp), p.Temp})
 	for _, path := range masked() {
 		all = append(all, Bound{Masked, path, ""})
 	}
@@ -134,14 +136,14 @@ func New(p Place) (Policy, error) {
 	for _, path := range p.Caches {
 		all = append(all, Bound{Layered, path, path})
 	}
-	for _, path := range slices.Concat([]string{p.Worktree, p.Temp}, p.Write) {
+	for _, path := range slices.Concat([]string{p.Worktree}, p.Write) {
 		all = append(all, Bound{Writable, path, path})
 	}
-	all = append(all, Bound{Readable, programAt, p.Program},
+	all = append(all, Bound{Readable, programAt, p.Program}, Bound{Readable, p.Program, p.Program},
 		Bound{Readable, filepath.Join(p.Worktree, ".git"), filepath.Join(p.Worktree, ".git")},
 		Bound{Writable, p.CommonDir, p.Shadow},
 		Bound{Readable, filepath.Join(p.CommonDir, Borrowed), filepath.Join(p.CommonDir, "objects")})
-	return Policy{Dir: p.Worktree, Bounds: needed(all), Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, Network: p.Network}, nil
+	return Policy{Dir: p.Worktree, Bounds: needed(all), Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.
@@ -171,7 +173,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
+	return slices.Concat([]string{p.Worktree, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -204,7 +206,7 @@ func (p Place) Real() Place {
 // needed sorts bounds so that each comes after those that it is below, and drops what changes nothing: what is
 // as the bound above it already has it, and of two at one path the one that shows less.
 func needed(all []Bound) (out []Bound) {
-	rank := map[Kind]int{Hidden: 0, Empty: 1, Masked: 2, Readable: 3, Layered: 4, Writable: 5}
+	rank := map[Kind]int{Hidden: 0, Masked: 1, Readable: 2, Layered: 3, Writable: 4}
 	all = slices.DeleteFunc(all, func(b Bound) bool { return b.At == "" })
 	slices.SortStableFunc(all, func(a, b Bound) int {
 		if a.At != b.At {
@@ -220,14 +222,11 @@ func needed(all []Bound) (out []Bound) {
 		for _, o := range slices.Backward(out) {
 			if below(b.At, o.At) {
 				above, real = o.Kind, o.From == o.At
-				if o.Kind == Empty {
-					above = Hidden
-				}
 				break
 			}
 		}
-		if b.Kind == above && (b.Kind == Hidden || real && b.From == b.At) {
-			continue
+		if b.Kind == Hidden && (above == Hidden || !real) || b.Kind == above && real && b.From == b.At {
+			continue // not there anyway, or as it is
 		}
 		out = append(out, b)
 	}

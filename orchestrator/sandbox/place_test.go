@@ -46,7 +46,8 @@ func TestNew(t *testing.T) {
 	}{
 		"a repository in the home": {nil, []string{"/home"}, []string{
 			"hidden /home",
-			"empty /home/ann",
+			"writable /home/ann from /home/ann/repo.worktrees/e/.home/1",
+			"readable /home/ann/go/bin/orch",
 			"writable /home/ann/repo.worktrees/e/.tmp/1",
 			"writable /home/ann/repo.worktrees/e/agent-1",
 			"readable /home/ann/repo.worktrees/e/agent-1/.git",
@@ -81,7 +82,7 @@ func TestNew(t *testing.T) {
 			"hidden /data/w",
 			"writable /data/w/1",
 			"readable /data/w/1/.git",
-			"empty /root",
+			"writable /root from /home/ann/repo.worktrees/e/.home/1",
 		}},
 		"toolchains and caches": {func(p *sandbox.Place) {
 			p.Read = []string{"/home/ann/.rustup", "/usr/local/go", "/home/ann/repo.worktrees/e/agent-1/ro"}

@@ -75,12 +75,15 @@ func (s spec) enter() error {
 	if err := closeFiles(); err != nil {
 		return err
 	}
-	if s.Level == Namespaces {
+	if s.Level.Mounts() {
+		for n, b := range s.Policy.layers() { // of bubblewrap, which has mounted the rest
+			if err := b.mountLayer("/", filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
+				return err
+			}
+		}
 		if err := dropCapabilities(nil); err != nil {
 			return err
 		}
-	}
-	if s.Level.Mounts() {
 		if err := restrictScope(); err != nil {
 			return err
 		}
@@ -109,7 +112,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level})
+	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Bounds: s.Policy.layers()}})
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,12 @@ import (
 // person's beside that.
 func toolchains() []string {
 	return []string{".nvm", ".volta", ".fnm", ".local/share/fnm", ".local/share/mise", ".asdf", ".pyenv", ".rbenv", ".sdkman", ".rustup", ".cargo/bin", ".bun/bin", ".deno/bin",
-		".dotnet", ".local/share/uv", ".local/share/pnpm", ".npm-global", "go/bin", "go/pkg/mod", "sdk"}
+		".dotnet", ".local/share/uv", ".local/share/pnpm", ".npm-global", "go/bin", "sdk"}
 }
 
 // caches are folders of a home that compilers and the like write again where they are gone.
 func caches() []string {
-	return []string{".cache/go-build", ".npm", ".cache/yarn", ".cache/pip", ".cache/uv", ".cache/pnpm", ".cargo/registry", ".cargo/git/db", ".cargo/git/checkouts", ".m2/repository", ".gradle/caches"}
+	return []string{"go/pkg/mod", ".cache/go-build", ".npm", ".cache/yarn", ".cache/pip", ".cache/uv", ".cache/pnpm", ".cargo/registry", ".cargo/git/db", ".cargo/git/checkouts", ".m2/repository", ".gradle/caches"}
 }
 
 // WithTools is the place with the toolchains and caches of the home, and with the folders of a PATH that are in it. Folders that hold

@@ -37,7 +37,7 @@ func Sandbox(a *cli.Invocation) *cobra.Command {
 		Long: `Try makes a worktree of the commit that is checked out here, without what is not committed,
 runs the command in it within a sandbox, prints what it prints, ends as it does, and removes all of
 it, with what was committed there. The command sees the system, that worktree, git as it is here,
-toolchains of the home, and else an empty home; with the level namespaces also caches of compilers, as they are. --show says what it would see, and runs nothing.
+toolchains and caches of the home, and else an empty home. --show says what it would see, and runs nothing.
 Agents and gates of orch do not run in a sandbox yet.`,
 		Example: "  orch sandbox try -- go test ./...\n  orch sandbox try --no-network --read ~/models -- make test",
 		RunE:    func(c *cobra.Command, args []string) error { return t.run(c.Context(), a, args) },
@@ -311,11 +311,7 @@ func showPolicy(a *cli.Invocation, b sandbox.Box, p sandbox.Policy) {
 		if _, err := os.Lstat(cmp.Or(bound.From, bound.At)); err != nil {
 			continue
 		}
-		kind := bound.Kind
-		if kind == sandbox.Layered && b.Level != sandbox.Namespaces {
-			kind = sandbox.Empty
-		}
-		line := fmt.Sprintf("%-9s %s", kind, bound.At)
+		line := fmt.Sprintf("%-9s %s", bound.Kind, bound.At)
 		if bound.From != "" && bound.From != bound.At {
 			line += "  (" + bound.From + ")"
 		}
