@@ -58,9 +58,20 @@ func asOrch() {
 		os.Exit(1)
 	}
 	os.Exit(run(context.Background(), Process{
-		Args: os.Args, Env: os.Environ(), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
+		Args: os.Args, Env: testEnv(os.Environ()), Self: self, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now,
 		Children: proc.NewChildren(),
 	}, testFaults()))
+}
+
+// testEnv is the environment of orch in tests: the agents of most write where the tests look, outside of their worktrees, so that there
+// is no sandbox unless ORCH_TEST_SANDBOX asks for what the settings say.
+func testEnv(env []string) []string {
+	for _, e := range env {
+		if strings.HasPrefix(e, "ORCH_TEST_SANDBOX=") || strings.HasPrefix(e, "ORCH_SANDBOX_LEVEL=") {
+			return env
+		}
+	}
+	return append(env, "ORCH_SANDBOX_LEVEL=off")
 }
 
 // thorough is how much of something a test tries, or the step from one to the next: an ordinary run has a few minutes on

@@ -107,7 +107,7 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 func (l *Lander) build(ctx context.Context, s Stack, j *Judgement) (top git.Commit, err error) {
 	top = s.Tip
 	for _, t := range s.Tasks {
-		c, err := Build(ctx, l.Repo, top, t.Head, Message{Epic: string(l.Epic), Task: string(t.ID), Attempt: t.Attempt, Title: t.Title})
+		c, err := Build(ctx, l.Repo, top, t.Head, Message{Epic: string(l.Epic), Task: string(t.ID), Attempt: t.Attempt, Title: t.Title, Sandbox: t.Sandbox})
 		var conflict *ConflictError
 		switch {
 		case errors.As(err, &conflict) && top == s.Tip:

@@ -51,7 +51,7 @@ func (b Box) Wrap(c command.Cmd, p Policy) (command.Cmd, error) {
 // Program is where a command within the bounds finds the running program.
 func (b Box) Program() string {
 	if b.Level.Mounts() {
-		return programAt
+		return ProgramAt
 	}
 	return b.Self
 }

@@ -84,7 +84,7 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	pid, err := syscall.ForkExec(programAt, append([]string{programAt, initWord, string(told), "--"}, argv...), &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(ProgramAt, append([]string{ProgramAt, initWord, string(told), "--"}, argv...), &syscall.ProcAttr{
 		Dir: s.Policy.Dir, Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {

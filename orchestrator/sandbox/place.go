@@ -13,6 +13,8 @@ import (
 type Place struct {
 	// Worktree is what the command works in, and may write but for its .git.
 	Worktree string
+	// View is what the command begins in and only reads, where there is no Worktree; it may hold CommonDir.
+	View string
 	// CommonDir is the repository's git common directory.
 	CommonDir string
 	// Shadow stands in the place of CommonDir: see package shadow. The command may write it.
@@ -35,6 +37,9 @@ type Place struct {
 	Read []string
 	// Write are more files and folders that the command may write.
 	Write []string
+	// Mapped are folders that the command finds at a path, and may write, by the path: what they are is outside of what it can write
+	// otherwise. Only where there are mounts.
+	Mapped map[string]string
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
@@ -94,8 +99,8 @@ type Policy struct {
 // mounts.
 const Borrowed = "borrowed"
 
-// programAt is where the command finds the running program.
-const programAt = "/run/orch/bin/orch"
+// ProgramAt is where the command finds the running program, where there are mounts.
+const ProgramAt = "/run/orch/bin/orch"
 
 // commonlyHidden are folders of other people, of sockets and of temporary files.
 func commonlyHidden() []string {
@@ -139,17 +144,24 @@ func New(p Place) (Policy, error) {
 	for _, path := range slices.Concat([]string{p.Worktree}, p.Write) {
 		all = append(all, Bound{Writable, path, path})
 	}
-	all = append(all, Bound{Readable, programAt, p.Program}, Bound{Readable, p.Program, p.Program},
-		Bound{Readable, filepath.Join(p.Worktree, ".git"), filepath.Join(p.Worktree, ".git")},
+	for at, from := range p.Mapped {
+		all = append(all, Bound{Writable, at, from})
+	}
+	if p.View != "" {
+		all = append(all, Bound{Readable, p.View, p.View})
+	} else {
+		all = append(all, Bound{Readable, filepath.Join(p.Worktree, ".git"), filepath.Join(p.Worktree, ".git")})
+	}
+	all = append(all, Bound{Readable, ProgramAt, p.Program}, Bound{Readable, p.Program, p.Program},
 		Bound{Writable, p.CommonDir, p.Shadow},
 		Bound{Readable, filepath.Join(p.CommonDir, Borrowed), filepath.Join(p.CommonDir, "objects")})
-	return Policy{Dir: p.Worktree, Bounds: needed(all), Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
+	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.
 func (p Place) check() error {
 	for _, required := range []struct{ what, path string }{
-		{"worktree", p.Worktree}, {"git directory", p.CommonDir}, {"shadow repository", p.Shadow}, {"home", p.Home},
+		{"worktree", cmp.Or(p.Worktree, p.View)}, {"git directory", p.CommonDir}, {"shadow repository", p.Shadow}, {"home", p.Home},
 		{"private home", p.PrivateHome}, {"folder for temporary files", p.Temp}, {"program", p.Program},
 	} {
 		if required.path == "" {
@@ -173,7 +185,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
+	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -191,7 +203,7 @@ func (p Place) Real() Place {
 		}
 		return out
 	}
-	for _, path := range []*string{&p.Worktree, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Program} {
+	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Program} {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -62,10 +63,17 @@ func TestMemory(t *testing.T) {
 // TestWithTools: compilers in the home are seen, and nothing by which something hidden would be.
 func TestWithTools(t *testing.T) {
 	t.Parallel()
-	place := usual().WithTools([]string{"/usr/bin", "/home/ann", "/home/ann/bin", "/home/ann/repo/bin", "/home/ann/repo.worktrees/e/agent-2/bin", "bin", "/home/ann/../bob", "/home"})
+	place := usual().WithTools(func(name string) string {
+		return map[string]string{
+			"PATH":    "/usr/bin:/home/ann:/home/ann/bin:/home/ann/repo/bin:/home/ann/repo.worktrees/e/agent-2/bin:bin:/home/ann/../bob:/home:/tmp",
+			"GOCACHE": "/data/go", "GOPATH": "/home/ann/repo/go",
+		}[name]
+	})
 	require.Contains(t, place.Read, "/home/ann/.rustup")
 	require.Contains(t, place.Read, "/home/ann/bin")
 	require.Equal(t, "/home/ann/bin", place.Read[len(place.Read)-1], "the last that was added")
+	require.Contains(t, place.Caches, "/data/go")
+	require.NotContains(t, strings.Join(place.Caches, " "), "repo")
 	_, err := sandbox.New(place)
 	require.NoError(t, err)
 }

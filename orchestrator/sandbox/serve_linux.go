@@ -117,7 +117,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 		return err
 	}
 	signal.Ignore(heldSignals()...)
-	argv := append([]string{"bwrap", "--args", fmt.Sprint(list), "--", programAt, initWord, string(inside), "--"}, args[4:]...)
+	argv := append([]string{"bwrap", "--args", fmt.Sprint(list), "--", ProgramAt, initWord, string(inside), "--"}, args[4:]...)
 	return fmt.Errorf("starting %s: %w", s.Bwrap, syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program), argv, env))
 }
 

@@ -27,8 +27,8 @@ func Sandbox(a *cli.Invocation) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sandbox",
 		Short: "try what works within a sandbox: compilers, tests, an agent's client",
-		Args:  cli.AtMost(0, "no argument"),
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Args:  cli.AtMost(0, "a verb"),
+		RunE:  a.Group,
 	}
 	var t try
 	run := &cobra.Command{
@@ -238,7 +238,7 @@ func (t try) policy(p *project.Project, o tryout, worktree string, s *shadow.Sha
 			*into = append(*into, path)
 		}
 	}
-	policy, err := sandbox.New(place.Real().WithTools(filepath.SplitList(a.Getenv("PATH"))))
+	policy, err := sandbox.New(place.Real().WithTools(a.Getenv))
 	if err != nil {
 		return policy, cli.Usage("%s", err)
 	}

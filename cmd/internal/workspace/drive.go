@@ -9,12 +9,14 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -79,20 +81,29 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		return orchestrator.Deps{}, err
 	}
 	dir := w.EpicDir(epicID)
+	box, err := w.Sandbox(ctx)
+	if err != nil {
+		return orchestrator.Deps{}, err
+	}
+	level, judging := epic.NoSandbox, command.Runner(w.Proc.RunGuarded)
+	if box != nil {
+		level, judging = box.Level(), box.Run
+	}
 	return orchestrator.Deps{
 		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
 		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
-			Hooks: p.Hooks, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
+			Hooks: p.Hooks, Sandbox: box, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Lander: land.NewLander(land.Options{
-			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: w.Proc.RunGuarded, Env: w.GateEnv(),
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: judging, Env: w.GateEnv(),
 			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), w.Config.Protect...), AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Agents: orchestrator.Agents{
 			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
 		},
+		Sandbox: level, Recover: func(ctx context.Context) ([]engine.Leftover, error) { return cell.RecoverAll(ctx, w.Repo, dir) },
 		Settings: w.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID), Redact: w.Invocation.Redact, Now: w.Invocation.Now, Hurry: w.Proc.Hurry,
 	}, nil
 }

@@ -20,6 +20,12 @@ func Client() harness.Client {
 		Modes: []string{AllowAllTools}, Tools: []string{"write", "shell(go:*)", "shell(git:*)"},
 		Files: []string{".github/hooks", ".github/copilot", ".copilot", ".vscode/mcp.json"}, Protect: []string{".github/**", ".copilot/**", ".vscode/**"},
 		Resumes: true, New: New,
+		Needs: harness.Needs{
+			Share: []string{".copilot"}, Moved: "COPILOT_HOME",
+			Fixed: []string{".copilot/hooks", ".copilot/agents", ".copilot/mcp-config.json", ".copilot/skills", ".copilot/copilot-instructions.md", ".copilot/installed-plugins"},
+			Own:   []string{".copilot/session-state", ".copilot/logs"},
+			Read:  []string{".cache/copilot/pkg", ".config/gh"},
+		},
 	}
 }
 

@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,10 +21,14 @@ import (
 type Options struct {
 	// Repo is the real repository.
 	Repo *git.Repo
-	// Admin is the administrative folder of the attempt's worktree, below the worktrees folder of the real one.
+	// Admin is the administrative folder of the attempt's worktree, below the worktrees folder of the real one; "" where what is worked in
+	// is the main work tree.
 	Admin string
 	// Branch is the full name of the attempt's branch; "" where HEAD is detached, as for a gate.
 	Branch string
+	// Dir is where the shadow is made; nothing is there yet, the folder above it is, and no command within bounds writes that. "" is a
+	// scratch folder, which is swept once this process has ended.
+	Dir string
 	// Mounted says that the shadow is mounted over the real git directory, with the real objects in it under the name
 	// [sandbox.Borrowed]. Elsewhere the worktree has to point to it: see [Shadow.Point].
 	Mounted bool
@@ -53,7 +58,12 @@ func Make(ctx context.Context, o Options) (s *Shadow, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := o.Repo.Scratch("shadow-")
+	dir := o.Dir
+	if dir == "" {
+		dir, err = o.Repo.Scratch("shadow-")
+	} else {
+		err = os.Mkdir(dir, 0o700)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +103,82 @@ func Make(ctx context.Context, o Options) (s *Shadow, err error) {
 			return s, err
 		}
 	}
-	return s, copyFolder(o.Admin, s.admin(), adminSkips())
+	if o.Admin == "" {
+		err = s.copyIndex()
+	} else {
+		err = copyFolder(o.Admin, s.admin(), adminSkips())
+	}
+	if err != nil {
+		return s, err
+	}
+	return s, s.record()
+}
+
+// copyIndex has the shadow have the index of the main work tree.
+func (s *Shadow) copyIndex() error {
+	common, err := private.Open(s.options.Repo.CommonDir())
+	if err != nil {
+		return err
+	}
+	defer common.Close()
+	err = copyFile(common, "index", filepath.Join(s.Dir, "index"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Worktree is the folder whose administrative folder the shadow has a copy of; "" where there is none, or it is not known any more.
+func (s *Shadow) Worktree() string {
+	if s.options.Admin == "" {
+		return ""
+	}
+	content, err := private.ReadFile(filepath.Join(s.options.Admin, "gitdir"), maxSmall)
+	if err != nil {
+		return ""
+	}
+	return filepath.Dir(strings.TrimSpace(string(content)))
+}
+
+// recorded is what a later process has to know of a shadow that was left.
+type recorded struct {
+	Branch  string                `json:"branch"`
+	Admin   string                `json:"admin"`
+	Mounted bool                  `json:"mounted"`
+	Refs    map[string]git.Commit `json:"refs"`
+}
+
+// recordPath is the file beside a shadow that has it.
+func recordPath(dir string) string { return dir + ".json" }
+
+// record makes a shadow one that [Open] finds, unless it is in a scratch folder.
+func (s *Shadow) record() error {
+	if s.options.Dir == "" {
+		return nil
+	}
+	content, err := json.Marshal(recorded{Branch: s.options.Branch, Admin: s.options.Admin, Mounted: s.options.Mounted, Refs: s.refs})
+	if err != nil {
+		return err
+	}
+	above, err := private.OpenAbove(s.Dir, 1)
+	if err != nil {
+		return err
+	}
+	return errors.Join(above.WriteFile(recordPath(s.Dir), content), above.Close())
+}
+
+// Open is a shadow that a process before this one has made at dir. It fails with [fs.ErrNotExist] where that one was not finished: nothing
+// has worked in it then.
+func Open(repo *git.Repo, dir string) (*Shadow, error) {
+	content, err := private.ReadFile(recordPath(dir), maxAdmin)
+	if err != nil {
+		return nil, err
+	}
+	var r recorded
+	if err := json.Unmarshal(content, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w", recordPath(dir), err)
+	}
+	return &Shadow{Dir: dir, options: Options{Repo: repo, Admin: r.Admin, Branch: r.Branch, Dir: dir, Mounted: r.Mounted}, refs: r.Refs}, nil
 }
 
 // admin is the administrative folder of the worktree in the shadow.
@@ -216,5 +301,5 @@ func (s *Shadow) Remove() error {
 		}
 		return err
 	}
-	return errors.Join(above.RemoveAll(s.Dir), above.Close())
+	return errors.Join(above.RemoveAll(s.Dir), above.RemoveAll(recordPath(s.Dir)), above.Close())
 }
