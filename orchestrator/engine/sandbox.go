@@ -33,6 +33,8 @@ type Stay struct {
 	Client string
 	// Command is what the agent is started with: the programs and scripts that it names can be read.
 	Command []string
+	// Env is the agent's environment: plain files that variables name can be read.
+	Env []string
 	// Read are files that the agent is told to read.
 	Read []string
 }

@@ -44,7 +44,7 @@ type Needs struct {
 	Seed []string
 	// Read are other files and folders that it reads.
 	Read []string
-	// Env are variables that are set, "NAME=value".
+	// Env are variables that are set, "NAME=value"; the value $TMPDIR is the folder for temporary files.
 	Env []string
 }
 

@@ -37,7 +37,7 @@ func (t *turn) enter(ctx context.Context, c command.Cmd, brief string) (command.
 		return c, nil
 	}
 	cell, err := t.e.Sandbox.Enter(ctx, engine.Stay{
-		Dir: t.names.Dir, Branch: t.names.Branch, Folder: t.dir, Home: epicdir.Home(t.e.Dir, t.Task), Client: t.Client.Harness, Command: c.Argv, Read: []string{brief},
+		Dir: t.names.Dir, Branch: t.names.Branch, Folder: t.dir, Home: epicdir.Home(t.e.Dir, t.Task), Client: t.Client.Harness, Command: c.Argv, Env: c.Env, Read: []string{brief},
 	})
 	if err != nil {
 		return c, err

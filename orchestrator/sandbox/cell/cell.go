@@ -39,17 +39,39 @@ type cell struct {
 // Wrap is [engine.Cell.Wrap].
 func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
 	drop := []string{"GIT_CONFIG_GLOBAL="} // is of the home, which has one of its own
+	set := n.variables()
+	for _, e := range set {
+		name, _, _ := strings.Cut(e, "=")
+		drop = append(drop, name+"=")
+	}
 	if !n.of.Box.Level.Mounts() {
 		drop = append(drop, "GOCACHE=", "GOMODCACHE=") // which cannot be written
 	}
 	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(e string) bool {
 		return slices.ContainsFunc(drop, func(name string) bool { return strings.HasPrefix(e, name) && e != name+os.DevNull })
 	})
-	c.Env = append(c.Env, n.needs.Env...)
+	c.Env = append(c.Env, set...)
 	if modules := n.modules(); modules != "" {
 		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
 	}
 	return n.of.Box.Wrap(c, n.policy)
+}
+
+// variables are those that are set for the client.
+func (n *cell) variables() (env []string) {
+	home, temp := n.of.Place.Home, tempAt
+	if !n.of.Box.Level.Mounts() {
+		home, temp = n.home, filepath.Join(n.folder, tempFolder)
+	}
+	for _, e := range n.needs.Env {
+		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
+	}
+	if n.needs.Moved != "" && n.of.Getenv(n.needs.Moved) != "" {
+		if _, there := n.shared(n.needs.Share[0]); !there { // the client makes one, which is the task's own
+			env = append(env, n.needs.Moved+"="+filepath.Join(home, n.needs.Share[0]))
+		}
+	}
+	return env
 }
 
 // modules is where Go finds the modules that the person has, where they are not layered; "" nowhere.
@@ -234,8 +256,7 @@ func (n *cell) shared(rel string) (path string, ok bool) {
 		if err != nil {
 			return at, false
 		}
-		path = filepath.Join(real, rest)
-		return path, plain(real, rest)
+		return filepath.Join(real, rest), plain(real, rest)
 	}
 	return "", false
 }
@@ -243,7 +264,10 @@ func (n *cell) shared(rel string) (path string, ok bool) {
 // plain reports whether something is at a path below a folder, and no part of the path is a link.
 func plain(folder, rest string) bool {
 	path := folder
-	for step := range strings.SplitSeq(filepath.Clean(rest), "/") {
+	if rest = strings.Trim(rest, "/"); rest == "" {
+		return true
+	}
+	for step := range strings.SplitSeq(rest, "/") {
 		path = filepath.Join(path, step)
 		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink != 0 {
 			return false

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/command"
@@ -84,7 +85,7 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 		err = n.furnish(ctx)
 	}
 	if err == nil {
-		n.policy, err = n.bounds(append(n.programs(s.Command), s.Read...))
+		n.policy, err = n.bounds(slices.Concat(n.programs(s.Command), named(s.Env), s.Read))
 	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)

@@ -38,3 +38,18 @@ func (n *cell) lookUp(name string) string {
 	}
 	return ""
 }
+
+// named are the plain files that variables name, such as a client's settings: who lets a variable through means what it names too. Those of
+// git are not, which the shadow stands for.
+func named(env []string) (paths []string) {
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		if strings.HasPrefix(name, "GIT_") || strings.HasPrefix(name, "ORCH_") || !filepath.IsAbs(value) {
+			continue
+		}
+		if info, err := os.Stat(value); err == nil && info.Mode().IsRegular() {
+			paths = append(paths, filepath.Clean(value))
+		}
+	}
+	return paths
+}
