@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -210,4 +211,74 @@ func withoutBwrap(t *testing.T, from string) string {
 		}
 	}
 	return dir
+}
+
+// TestClientsBounded: each real client lands two tasks within bounds, goes on with a conversation after a red gate, and changes nothing of
+// the home but its own folder.
+func TestClientsBounded(t *testing.T) {
+	t.Parallel()
+	levels := levelsHere(t)
+	for name, agent := range unattended() {
+		at := levels[:1]
+		if name == "claude" || name == "codex" {
+			at = slices.Compact([]sandbox.Level{levels[0], levels[len(levels)-1]})
+		}
+		for _, l := range at {
+			t.Run(name+"/"+string(l), func(t *testing.T) {
+				t.Parallel()
+				f, model := clientFixture(t, name, agent, wrongThenRight)
+				f.env = append(f.env, "ORCH_SANDBOX_LEVEL="+string(l))
+				one := name != "opencode" // which makes itself at home for each task
+				if one {
+					f.task("task one")
+				}
+				f.task("task two")
+				before := f.checkout()
+				out, code := f.run(nil, "orch", "run", f.epic)
+				require.Zero(t, code, "%s\n%s", out, f.must("orch", "logs", "e-1.1"))
+				if one {
+					require.Equal(t, "right", f.must("git", "show", "epic/e-1:one.txt"))
+				}
+				require.Equal(t, "right", f.must("git", "show", "epic/e-1:two.txt"))
+				requireResumed(t, model)
+				require.Equal(t, before, f.checkout())
+				f.nothingBounded()
+			})
+		}
+	}
+}
+
+// TestBoundedGate: a gate that looks for what it cannot see is red, and says which setting may help; that setting does.
+func TestBoundedGate(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	top := t.TempDir()
+	f := newFixtureIn(t, top, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work`, "grep -q needed "+top+"/person/data")
+	f.write(filepath.Join(top, "person/data"), "needed")
+	f.env = append(f.env, "ORCH_TEST_SANDBOX=1")
+	f.task("one")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code, out)
+	require.Contains(t, out, "BASE_RED")
+	require.Contains(t, out, "sandbox.read")
+	out, code = f.run([]string{"ORCH_SANDBOX_READ=" + top + "/person/data"}, "orch", "run", f.epic)
+	require.Zero(t, code, out)
+}
+
+// TestBoundedHook: the program of a task's hook reads the checkout, and changes nothing of it.
+func TestBoundedHook(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work; echo "<promise>COMPLETE</promise>"`, "true")
+	f.write(filepath.Join(f.dir, "hook.sh"), `cat >/dev/null; cat .gitignore >/dev/null && ! echo evil 2>/dev/null >>.gitignore && ! touch planted 2>/dev/null && touch .git/planted && echo '{"action":"complete","reason":"read only"}'`)
+	f.must("git", "add", "hook.sh")
+	f.must("git", "commit", "-qm", "hook")
+	f.env = append(f.env, "ORCH_TEST_SANDBOX=1")
+	f.task("one")
+	f.must("orch", "hook", "register", "e-1.1", "--type", "command", "--command", "sh", "--command", "hook.sh")
+	f.trust()
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Zero(t, code, out)
+	require.Contains(t, out+f.must("orch", "events", f.epic), "read only")
+	require.NoFileExists(t, filepath.Join(f.dir, ".git/planted"))
 }

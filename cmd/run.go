@@ -55,6 +55,7 @@ type runFlags struct {
 	withheld           error // why the gate is not asked; nil where it is
 	detach             bool  // return when the epic is held
 	bare               bool  // without a sandbox
+	agents             bool  // are started
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -212,6 +213,7 @@ type driver struct {
 
 // drive runs an epic of the workspace to the end of a run, and gives how that ended.
 func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, change func(*orchestrator.Deps)) (out drive.Outcome, err error) {
+	f.agents = true
 	s, err := w.prepare(ctx, epicID, f)
 	if err != nil {
 		return out, err
@@ -337,7 +339,7 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 		}
 	}
 	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
-	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace)})
+	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace), Agents: f.agents})
 	if err != nil {
 		return prepared{}, err
 	}

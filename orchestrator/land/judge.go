@@ -32,6 +32,8 @@ type Options struct {
 	Checkouts Checkouts
 	// Run runs the commands of the gate.
 	Run command.Runner
+	// Bounded says that Run puts them into a sandbox.
+	Bounded bool
 	// Env is the whole environment of a command of the gate.
 	Env []string
 	// Gate is what has to hold before work lands.
@@ -97,6 +99,9 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 	j.Tree, j.Passed, j.Score, j.Rules, j.Took = tree, v.Passed, v.Score, iteration.Outcomes(v), l.Now().Sub(began)
 	if j.Why = v.Why(); !v.Passed {
 		j.Feedback = v.Feedback()
+	}
+	if hint := validation.BoundsHint(j.Why + j.Feedback); l.Bounded && !v.Passed && len(s.Tasks) == 0 && hint != "" { // no work of an agent's is in it
+		j.Why += "; " + hint
 	}
 	j.Log = l.keepVerdict(s, j.Built, v)
 	return j, nil

@@ -176,7 +176,7 @@ func (p Place) check() error {
 	secret := []string{p.Home, p.CommonDir, p.Checkout, p.Siblings}
 	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp}, p.Read, p.Caches, p.Write) {
 		for _, s := range slices.Concat(secret, p.Hide) {
-			if s != "" && (open == s || below(s, open)) {
+			if s != "" && open != "" && (open == s || below(s, open)) {
 				return fmt.Errorf("sandbox: %s cannot be open, since %s is to be hidden", open, s)
 			}
 		}

@@ -14,7 +14,7 @@ func toolchains() []string {
 
 // caches are folders of a home that compilers and the like write again where they are gone.
 func caches() []string {
-	return []string{"go/pkg/mod", ".cache/go-build", ".npm", ".cache/yarn", ".cache/pip", ".cache/uv", ".cache/pnpm", ".cargo/registry", ".cargo/git/db", ".cargo/git/checkouts", ".m2/repository", ".gradle/caches"}
+	return []string{"go/pkg/mod", ".cache/go-build", ".npm", ".cache/yarn", ".cache/pip", ".cache/uv", ".cache/pnpm", ".cache/opencode", ".cargo/registry", ".cargo/git/db", ".cargo/git/checkouts", ".m2/repository", ".gradle/caches"}
 }
 
 // WithTools is the place with the toolchains and caches of the home, those that variables name elsewhere, and with the folders of PATH. Folders

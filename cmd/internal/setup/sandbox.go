@@ -38,7 +38,7 @@ func Sandbox(a *cli.Invocation) *cobra.Command {
 runs the command in it within a sandbox, prints what it prints, ends as it does, and removes all of
 it, with what was committed there. The command sees the system, that worktree, git as it is here,
 toolchains and caches of the home, and else an empty home. --show says what it would see, and runs nothing.
-Agents and gates of orch do not run in a sandbox yet.`,
+Agents and the gate of orch run run so; this is to see what works there.`,
 		Example: "  orch sandbox try -- go test ./...\n  orch sandbox try --no-network --read ~/models -- make test",
 		RunE:    func(c *cobra.Command, args []string) error { return t.run(c.Context(), a, args) },
 	}

@@ -64,6 +64,7 @@ type Permits struct {
 	Withheld  error                    // why the gate may not run; nil where it may
 	Protected map[epic.TaskID][]string // globs of protected paths that a task may change
 	Hooks     engine.Hooks             // of tasks; nil for none
+	Agents    bool                     // are started, so that their sandbox has to be there
 }
 
 // Deps is all that an Orchestrator of the epic works with. It fails as Store does, when orch's
@@ -82,11 +83,13 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	}
 	dir := w.EpicDir(epicID)
 	box, err := w.Sandbox(ctx)
-	if err != nil {
-		return orchestrator.Deps{}, err
-	}
 	level, judging := epic.NoSandbox, command.Runner(w.Proc.RunGuarded)
-	if box != nil {
+	switch {
+	case err != nil && p.Agents:
+		return orchestrator.Deps{}, err
+	case err != nil:
+		judging = func(context.Context, command.Cmd) (command.Result, error) { return command.Result{ExitCode: -1}, err }
+	case box != nil:
 		level, judging = box.Level(), box.Run
 	}
 	return orchestrator.Deps{
@@ -96,7 +99,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 			Hooks: p.Hooks, Sandbox: box, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Lander: land.NewLander(land.Options{
-			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: judging, Env: w.GateEnv(),
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: judging, Bounded: box != nil, Env: w.GateEnv(),
 			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), w.Config.Protect...), AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
 		}),
 		Agents: orchestrator.Agents{

@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/templates"
 )
 
@@ -67,6 +68,9 @@ func (t *turn) prepare() (harness.Spec, []string, error) {
 	data.Branch = shortBranch(t.names.Branch)
 	if t.Previous > 0 {
 		data.Previous = t.e.Bench.Name(string(t.Task), t.Previous).Attic
+	}
+	if t.e.Sandbox != nil && !t.HandOver {
+		data.Bounded, data.Tracker = true, "" // which is out of its reach
 	}
 	brief, err := templates.Brief(data)
 	if err != nil {
@@ -125,6 +129,9 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	w = t.classify(exit, out)
 	if w.End == epic.EndedCrash {
 		w.Reason = withLastOutput(t.files, w.Reason, log)
+		if t.e.Sandbox != nil {
+			w.Reason = joinClauses(w.Reason, validation.BoundsHint(w.Reason))
+		}
 	}
 	w.Took, w.Survivors, w.Sandbox = t.e.Now().Sub(began), exit.Survivors, t.e.level()
 	w.Fast = w.End == epic.EndedCrash && w.Took < fastExit || exit.Code == 126 || exit.Code == 127

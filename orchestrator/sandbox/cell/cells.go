@@ -139,6 +139,10 @@ func (c *Cells) Run(ctx context.Context, cmd command.Cmd) (res command.Result, e
 		return command.Result{ExitCode: -1}, err
 	}
 	res, err = c.Options.Run(ctx, wrapped)
+	var exit *command.ExitError
+	if errors.As(err, &exit) {
+		exit.Argv = cmd.Argv // what was asked for
+	}
 	if res.ExitCode == sandbox.Failed && c.Failed != nil {
 		c.Failed()
 	}
