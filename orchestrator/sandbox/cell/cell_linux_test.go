@@ -49,6 +49,7 @@ func eachLevel(t *testing.T, test func(*testing.T, *world)) {
 	for _, l := range sandbox.Levels() {
 		t.Run(string(l), func(t *testing.T) {
 			t.Parallel()
+			sandboxtest.Few(t, string(l))
 			test(t, newWorld(t, l))
 		})
 	}

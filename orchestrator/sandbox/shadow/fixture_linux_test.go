@@ -53,6 +53,7 @@ func eachLevel(t *testing.T, test func(*testing.T, *attempt), initArgs ...string
 	for _, l := range sandbox.Levels() {
 		t.Run(string(l), func(t *testing.T) {
 			t.Parallel()
+			sandboxtest.Few(t, string(l))
 			test(t, newAttempt(t, l, initArgs...))
 		})
 	}
