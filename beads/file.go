@@ -31,6 +31,8 @@ type FileOptions struct {
 	Dir   string // the .beads folder; made with the first write
 	Now   func() time.Time
 	Actor string // who makes issues, for created_by; may be ""
+	// Clean takes secrets out of the texts of each issue that is made or changed; nil leaves them.
+	Clean func(string) string
 }
 
 // File is the embedded tracker: one file in beads' interchange format, locked
@@ -189,11 +191,21 @@ func (f *File) changeLocked(edit func(*transaction) error) error {
 	if err := edit(tx); err != nil {
 		return err
 	}
+	f.clean(tx.records, records)
 	data, err := encodeRecords(tx.records, records)
 	if err != nil {
 		return err
 	}
 	return replace(f.path(), data)
+}
+
+// clean takes secrets out of the issues that are not as they were.
+func (f *File) clean(records, were []record) {
+	for n, r := range records {
+		if f.opt.Clean != nil && r.issue != nil && !(n < len(were) && reflect.DeepEqual(r.issue, were[n].issue)) {
+			*r.issue = r.issue.EditTexts(f.opt.Clean)
+		}
+	}
 }
 
 // encodeRecords writes records as lines. Those that are as they were keep their line byte

@@ -4,16 +4,21 @@ package cmd
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/explain"
+	"github.com/beadsorch/orch/cmd/internal/project"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/probe"
+	"github.com/beadsorch/orch/stophook/session"
 )
 
 // Process is what the operating system gave the program.
@@ -70,10 +75,18 @@ func execute(ctx context.Context, a *app) int {
 	root.SetOut(p.Stdout)
 	root.SetErr(p.Stderr)
 	if c, err := root.ExecuteContextC(ctx); err != nil {
+		var wrong *cli.Error
+		if errors.As(err, &wrong) && wrong.Exit == cli.ExitUsage && scopeOf(c) == unheard {
+			// To a client a hook that ends with 2 holds its session, and says why: orch's usage is nothing for a model.
+			fmt.Fprintf(p.Stderr, "%s: %s\n", c.CommandPath(), wrong.What)
+			return cli.ExitDone
+		}
 		if strings.HasPrefix(err.Error(), "if any flags in the group") { // cobra's words for flags that do not go together
 			err = cli.Usage("%s", err)
 		}
 		a.App.JSON, a.App.Lines = a.App.JSON || asksJSON(p.Args), cli.DoesPrintLines(c)
+		root, _ := session.Repository(a.App.Dir) // a command may have failed before it knew what the settings call secret
+		project.KnowSecrets(a.App, root, workspace.Kinds())
 		return explain.Report(a.App, err)
 	}
 	return cli.ExitDone

@@ -120,11 +120,11 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 	}
 	if _, err := w.Sandbox(ctx); err != nil {
 		a.app.App.Warn("the demo's agents run without a sandbox: " + text.Head(err.Error()))
-		w.Config.Sandbox.Level = config.SandboxOff
+		w.Project.Config.Sandbox.Level = config.SandboxOff
 	}
 	out, err := driver{workspace: w, faults: a.app.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	if err == nil {
-		err = out.Say(w.Invocation)
+		err = out.Say(w.Project.Invocation)
 	}
 	a.afterDemo(dir, repo, keep)
 	if !keep {

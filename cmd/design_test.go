@@ -1,8 +1,14 @@
 package cmd_test
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -37,4 +43,34 @@ func TestDesignNamesPackages(t *testing.T) {
 			require.True(t, slices.ContainsFunc(imports[p], func(i string) bool { return strings.HasSuffix(i, "/"+m[1]) }), "docs/design.md: %s does not import %s", p, m[1])
 		}
 	}
+}
+
+// TestDesignEmbedsNothingForeign: a struct of the command has no type of another package as its own,
+// whose fields and methods a reader would take for the struct's. An interface may be embedded,
+// where what wraps it changes one of its methods.
+func TestDesignEmbedsNothingForeign(t *testing.T) {
+	t.Parallel()
+	interfaces := []string{"fs.FS", "orchestrator.Tracker"}
+	structs := 0
+	require.NoError(t, filepath.WalkDir(".", func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for n := range ast.Preorder(f) {
+			s, ok := n.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			structs++
+			for _, field := range s.Fields.List {
+				name := strings.TrimPrefix(types.ExprString(field.Type), "*")
+				foreign := len(field.Names) == 0 && strings.Contains(name, ".")
+				require.False(t, foreign && !slices.Contains(interfaces, name), "%s: a struct embeds %s; give it a name", path, name)
+			}
+		}
+		return nil
+	}))
+	require.Greater(t, structs, 50)
 }

@@ -123,7 +123,7 @@ func (a *app) commitNamed(ctx context.Context, name string) (epic.Commit, error)
 	}
 	rev := name
 	if name == "FETCH_HEAD" {
-		at, err := w.Repo.CheckoutAt(w.Repo.WorkTree())
+		at, err := w.Project.Repo.CheckoutAt(w.Project.Repo.WorkTree())
 		if err != nil {
 			return "", err
 		}
@@ -133,7 +133,7 @@ func (a *app) commitNamed(ctx context.Context, name string) (epic.Commit, error)
 		}
 		rev, _, _ = strings.Cut(string(line), "\t")
 	}
-	c, err := w.Repo.Resolve(ctx, rev)
+	c, err := w.Project.Repo.Resolve(ctx, rev)
 	if errors.Is(err, git.ErrNoSuchRef) || rev == "" {
 		return "", &cli.Error{Code: "NOT_FOUND", What: "this repository has no commit " + name, Exit: cli.ExitNotFound, Err: err, Fix: []string{"git fetch CLONE epic/EPIC"}}
 	}

@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -16,8 +15,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
-	"github.com/beadsorch/orch/orchestrator/epicstore"
-	"github.com/beadsorch/orch/orchestrator/journal"
 )
 
 // faultPoints is at how many system calls faults are injected: at none, or with ORCH_TEST_LONG at
@@ -137,24 +134,4 @@ func TestFaultsOfSystemCalls(t *testing.T) {
 			f.noProcesses()
 		})
 	}
-}
-
-// allLanded: each task is closed, and has landed once.
-func (f *fixture) allLanded(out string) {
-	t := f.t
-	t.Helper()
-	landed := strings.Fields(f.must("git", "log", "--first-parent", "--format=%(trailers:key=Orch-Task,valueonly)", "main..epic/"+f.epic))
-	require.ElementsMatch(t, []string{"e-1.1", "e-1.2", "e-1.3"}, landed, "each landed once:\n%s", out)
-	var list struct{ Issues []struct{ ID, Status string } }
-	require.NoError(t, json.Unmarshal([]byte(f.must("orch", "tasks", "list", "--all", "--json")), &list))
-	for _, i := range list.Issues {
-		require.Equal(t, "closed", i.Status, i.ID)
-		if i.ID != f.epic {
-			require.Equal(t, i.ID, f.must("git", "show", "epic/"+f.epic+":"+i.ID))
-		}
-	}
-	rec, err := journal.Read(f.epicDir())
-	require.NoError(t, err)
-	_, err = epicstore.Replay(rec.Records)
-	require.NoError(t, err)
 }

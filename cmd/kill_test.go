@@ -214,7 +214,7 @@ func (f *fixture) noProcesses() {
 	w, err := workspace.Open(f.t.Context(), a)
 	require.NoError(f.t, err)
 	require.Eventually(f.t, func() bool {
-		left, err := proc.Survivors(w.Marker())
+		left, err := proc.Survivors(w.Project.Marker())
 		return err == nil && len(left) == 0
 	}, 10*time.Second, 50*time.Millisecond, "processes are left")
 }

@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -16,9 +17,12 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/orchestrator/epic"
+	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/probe"
@@ -263,4 +267,24 @@ func (f *fixture) must(name string, args ...string) string {
 		f.t.Fatalf("%s %v: exit %d\n%s", name, args, code, out)
 	}
 	return strings.TrimSuffix(out, "\n")
+}
+
+// allLanded: each task is closed, and has landed once.
+func (f *fixture) allLanded(out string) {
+	t := f.t
+	t.Helper()
+	landed := strings.Fields(f.must("git", "log", "--first-parent", "--format=%(trailers:key=Orch-Task,valueonly)", "main..epic/"+f.epic))
+	require.ElementsMatch(t, []string{"e-1.1", "e-1.2", "e-1.3"}, landed, "each landed once:\n%s", out)
+	var list struct{ Issues []struct{ ID, Status string } }
+	require.NoError(t, json.Unmarshal([]byte(f.must("orch", "tasks", "list", "--all", "--json")), &list))
+	for _, i := range list.Issues {
+		require.Equal(t, "closed", i.Status, i.ID)
+		if i.ID != f.epic {
+			require.Equal(t, i.ID, f.must("git", "show", "epic/"+f.epic+":"+i.ID))
+		}
+	}
+	rec, err := journal.Read(f.epicDir())
+	require.NoError(t, err)
+	_, err = epicstore.Replay(rec.Records)
+	require.NoError(t, err)
 }

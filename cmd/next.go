@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,7 +82,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	if p, err := w.ViewOf(ctx, epicID); err == nil && p != nil && p.State.AtLimit() {
 		if p.Promise(ctx).Promise == epic.LoopBlocked { // a person has it go on, with orch run
 			n.view = p
-			return a.sayNext(n, cmp.Or(f.parallel, w.Config.Run.MaxParallel))
+			return a.sayNext(n, cmp.Or(f.parallel, w.Project.Config.Run.MaxParallel))
 		}
 	}
 	err = d.inTurn(ctx, epicID, f.wait, func(left time.Duration) error {
@@ -136,7 +137,7 @@ type handout struct {
 // under way where no run drives the epic.
 func (a *app) sayNext(n handout, parallel int) error {
 	w, s, is, fresh, trust := n.view.Workspace, n.view.State, n.is, n.fresh, n.trust
-	sum := epic.Summarize(s, w.Invocation.Now())
+	sum := epic.Summarize(s, w.Now())
 	if err := collect(w.EpicDir(s.Epic), s, is, fresh); err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (a *app) sayNext(n handout, parallel int) error {
 	doc := document.NextOf(s, sum, tasks, trust)
 	doc.Others = others
 	if !doc.Done && !slices.ContainsFunc(tasks, func(h document.Handed) bool { return h.New }) {
-		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(is, parallel), w.Invocation.Now()), tasks)
+		doc.Withheld = withheld(s, sum, epic.OfferTo(s, n.view.Asker(is, parallel), w.Now()), tasks)
 	}
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, doc)
@@ -214,7 +215,7 @@ func (w driver) askNext(ctx context.Context, epicID epic.TaskID, me epic.Session
 	if p, err = w.workspace.ViewOf(ctx, epicID); err != nil {
 		return nil, "", err
 	}
-	inHand, is := 0, workspace.IsCaller(w.workspace.Invocation)
+	inHand, is := 0, workspace.IsCaller(w.workspace.Project.Invocation)
 	if p != nil {
 		for _, t := range p.State.Tasks {
 			if at := t.Last(); !inHandOf(t, is) {
@@ -278,7 +279,7 @@ func (a *app) handedOut(w *workspace.Workspace, s epic.State, is epic.IsSession,
 			others = append(others, document.Elsewhere{Task: t.ID, Holder: workspace.HolderName(at.Holder)})
 			continue
 		}
-		n := worktree.NamesOf(w.Worktrees(), string(s.Epic), string(t.ID), at.Number)
+		n := worktree.NamesOf(w.Project.Worktrees(), string(s.Epic), string(t.ID), at.Number)
 		tasks = append(tasks, document.Handed{Task: t.ID, Title: t.Title, Attempt: at.Number, Dir: n.Dir, Branch: n.Branch,
 			Brief: epicdir.Brief(epicdir.Attempt(w.EpicDir(s.Epic), t.ID, at.Number), 1), New: fresh[t.ID]})
 	}
@@ -300,7 +301,7 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 		return epic.State{}, epic.Summary{}, err
 	}
 	o, err := orchestrator.Open(ctx, p.deps, orchestrator.Options{Mode: mode, Base: p.base, Observe: observe, PID: os.Getpid(), Host: workspace.Hostname(), Locked: p.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
+		Holder: workspace.Caller(w.workspace.Project.Invocation), Mine: workspace.IsCaller(w.workspace.Project.Invocation), Wait: f.wait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, f.wait) }})
 	if err != nil {
 		return epic.State{}, epic.Summary{}, err
 	}
@@ -311,18 +312,18 @@ func (w driver) brief(ctx context.Context, epicID epic.TaskID, f runFlags, mode 
 	}
 	if err == nil {
 		requests, stop := notifySignals(ctx, false)
-		w.workspace.Invocation.TakeSignals()
+		w.workspace.Project.Invocation.TakeSignals()
 		err = o.Run(ctx, requests)
 		stop()
 	}
-	s := o.State().WithoutRun(w.workspace.Invocation.Now())
+	s := o.State().WithoutRun(w.workspace.Now())
 	if keepErr := w.keepSnapshot(s); keepErr != nil { // for others to read; nothing rests on it
-		fmt.Fprintln(w.workspace.Invocation.Stderr, text.Head(keepErr.Error()))
+		fmt.Fprintln(w.workspace.Project.Invocation.Stderr, text.Head(keepErr.Error()))
 	}
 	if closeErr := w.workspace.CloseEpic(ctx, o, false); err == nil {
 		err = closeErr
 	}
-	sum := epic.Summarize(s, w.workspace.Invocation.Now())
+	sum := epic.Summarize(s, w.workspace.Now())
 	if err == nil {
 		err = refusedError(s, sum)
 	}
@@ -350,7 +351,7 @@ that would land, runs the gate on exactly that, moves the epic branch and closes
 the task. When it does not land it says why, and what the next try must mend.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return workspace.WithPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
+			return workspace.WithTaskPromise(c.Context(), a.App, args[0], a.land(c.Context(), args[0], f))
 		},
 	}
 	f.base = "HEAD"
@@ -364,7 +365,7 @@ the task. When it does not land it says why, and what the next try must mend.`,
 func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	p, task, err := workspace.LoadEpic(ctx, a.App, []string{id})
 	if err == nil {
-		err = p.Workspace.Broken // the gate is in the settings
+		err = p.Workspace.Project.Broken // the gate is in the settings
 	}
 	if err != nil {
 		return err
@@ -372,16 +373,9 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	if task == nil {
 		return cli.Usage("%s is an epic; name a task of it", id)
 	}
-	parked := task.State == epic.Parked && task.Code == reason.Protected
-	if parked && !f.accept {
-		return &cli.Error{Code: string(reason.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
-			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
-	}
-	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
-		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
-	}
-	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
-		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
+	parked := waitsForAcceptance(task)
+	if err := a.landAsPerson(task, f); err != nil {
+		return err
 	}
 	if at := task.Last(); !at.Open() && !parked && at.InSession && at.Failure != reason.Orphaned && (at.Holder.IsZero() || workspace.IsCaller(a.App)(at.Holder)) && task.State != epic.Skipped {
 		return a.sayLanded(p.State, p.Promise(ctx).Promise, task) // it was landed, or could not be, while nobody waited
@@ -397,24 +391,7 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 	}
 	d := driver{workspace: p.Workspace, faults: a.faults}
 	err = d.inTurn(ctx, p.State.Epic, f.wait, func(left time.Duration) error {
-		e := epic.Event{Fact: epic.LandRequested{}, Task: task.ID, Attempt: task.Last().Number, Reason: "asked by orch land"}
-		if parked {
-			e.Fact, e.Reason = epic.TaskAccepted{}, "a person has accepted its changes of protected paths"
-		}
-		answer, err := d.askRun(ctx, p.Folder, e, left)
-		switch {
-		case err != nil:
-			return err
-		case answer.Refused != "":
-			return notNow(task.ID, answer.Refused)
-		case answer.Task == nil:
-			return notNow(task.ID, "the task is gone")
-		}
-		now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
-		if err != nil {
-			return err
-		}
-		return a.sayLanded(now.State, answer.Promise, answer.Task)
+		return a.landByRun(ctx, d, p, task, left)
 	}, func(left time.Duration) error {
 		f.wait = left
 		return a.landHere(ctx, d, p, task, f)
@@ -424,6 +401,49 @@ func (a *app) land(ctx context.Context, id string, f runFlags) error {
 		return a.lateLand(ctx, p, task, late)
 	}
 	return err
+}
+
+// waitsForAcceptance reports whether a task is parked for its changes of protected paths.
+func waitsForAcceptance(t *epic.Task) bool {
+	return t.State == epic.Parked && t.Code == reason.Protected
+}
+
+// landAsPerson refuses what a person alone decides on, unless one does: that changes of protected paths
+// are landed, and that a task is taken over from a session.
+func (a *app) landAsPerson(task *epic.Task, f runFlags) error {
+	if waitsForAcceptance(task) && !f.accept {
+		return &cli.Error{Code: string(reason.Protected), What: fmt.Sprintf("%s changes protected paths", task.ID), Why: task.Why, Exit: cli.ExitNeedsYou,
+			Fix: []string{"orch diff " + cli.Quote(task.ID), "orch land " + cli.Quote(task.ID) + " --accept-protected"}}
+	}
+	if f.accept && a.App.Getenv("ORCH_ATTEMPT") != "" {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "an agent does not accept changes of protected paths", Exit: cli.ExitUsage, Fix: []string{"ask the person who started orch"}}
+	}
+	if _, terminal := proc.Terminal(); f.seize && (hooks.InClient(a.App) || !terminal) {
+		return &cli.Error{Code: "NOT_A_PERSON", What: "only a person at a terminal takes over what a session has in hand", Exit: cli.ExitUsage, Fix: []string{"orch land " + cli.Quote(task.ID) + ", from the session that has it", "a person types it in a terminal of their own"}}
+	}
+	return nil
+}
+
+// landByRun has the run that drives the epic land a task, and waits for that so long.
+func (a *app) landByRun(ctx context.Context, d driver, p *workspace.EpicView, task *epic.Task, wait time.Duration) error {
+	e := epic.Event{Fact: epic.LandRequested{}, Task: task.ID, Attempt: task.Last().Number, Reason: "asked by orch land"}
+	if waitsForAcceptance(task) {
+		e.Fact, e.Reason = epic.TaskAccepted{}, "a person has accepted its changes of protected paths"
+	}
+	answer, err := d.askRun(ctx, p.Folder, e, wait)
+	switch {
+	case err != nil:
+		return err
+	case answer.Refused != "":
+		return notNow(task.ID, answer.Refused)
+	case answer.Task == nil:
+		return notNow(task.ID, "the task is gone")
+	}
+	now, err := p.Workspace.ViewOf(ctx, p.State.Epic)
+	if err != nil {
+		return err
+	}
+	return a.sayLanded(now.State, answer.Promise, answer.Task)
 }
 
 // lateLand tells who waited for a landing that the time for that is over.
@@ -442,7 +462,7 @@ func (a *app) lateLand(ctx context.Context, p *workspace.EpicView, task *epic.Ta
 
 // landHere lands a task in a run of its own.
 func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, task *epic.Task, f runFlags) error {
-	s, _, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
+	s, sum, err := d.brief(ctx, p.State.Epic, f, epic.ModeLand, nil, func(o *orchestrator.Orchestrator) error {
 		now := o.State().Task(task.ID)
 		if a := now.Last(); !a.Open() && now.State != epic.Parked && a.Number == task.Last().Number && a.Failure != reason.Orphaned {
 			return nil // a run had been asked, and has landed or judged it before it died
@@ -458,7 +478,17 @@ func (a *app) landHere(ctx context.Context, d driver, p *workspace.EpicView, tas
 	if err != nil {
 		return err
 	}
+	if t := s.Task(task.ID); t.State == epic.Queued && sum.Code == reason.BaseRed {
+		return redBase(s, sum, t)
+	}
 	return a.sayLanded(s, epic.PromiseOf(s, a.App.Now()).Promise, s.Task(task.ID))
+}
+
+// redBase says that a task waits to land, since the epic branch is red without it.
+func redBase(s epic.State, sum epic.Summary, t *epic.Task) error {
+	r, _ := reason.Of(reason.BaseRed)
+	return &cli.Error{Code: string(reason.BaseRed), What: t.ID.String() + " waits to land: " + sum.Reason, Exit: int(r.Exit),
+		Why: "its work is kept, and no attempt was charged", Fix: append(explain.Ways(s, sum), "then orch land "+cli.Quote(t.ID))}
 }
 
 // mayLand says why the caller cannot land a task now; nil when it can.
@@ -501,7 +531,7 @@ func inOtherHands(p *workspace.EpicView, t *epic.Task) error {
 func lostAttempt(p *workspace.EpicView, t *epic.Task, lost epic.Attempt) error {
 	e := &cli.Error{Code: "ATTEMPT_LOST", What: fmt.Sprintf("attempt %d at %s is no longer this session's: %s", lost.Number, t.ID, text.FirstLine(lost.Feedback, "it was gone")),
 		Exit: cli.ExitNeedsYou, Why: "it had made no commit", Fix: []string{"orch next " + cli.Quote(p.State.Epic)}}
-	n := worktree.NamesOf(p.Workspace.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
+	n := worktree.NamesOf(p.Workspace.Project.Worktrees(), string(p.State.Epic), string(t.ID), lost.Number)
 	if lost.Head != "" && lost.Head != lost.Base {
 		e.Why = fmt.Sprintf("what it had done is kept: commit %.12s, %s", lost.Head, n.Attic)
 		e.Fix = append(e.Fix, "git log "+string(lost.Head)+" shows that work")
@@ -534,7 +564,7 @@ func (a *app) sayLanded(s epic.State, p epic.Promise, t *epic.Task) error {
 	if a.App.JSON {
 		cli.WriteJSON(a.App.Stdout, document.LandOf(s, p, t, a.App.Now(), landNext(s.Epic, t)))
 	} else if landed {
-		fmt.Fprintf(a.App.Stdout, "landed %s in %.12s; next: %s\n", t.ID, t.Commit, landNext(s.Epic, t))
+		fmt.Fprintf(a.App.Stdout, "landed %s; next: %s\n", strings.Join(append([]string{fmt.Sprintf("%s in %.12s", t.ID, t.Commit)}, s.LeftOut([]epic.TaskID{t.ID})...), "; "), landNext(s.Epic, t))
 	} else {
 		fmt.Fprintf(a.App.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s.Epic, t))
 	}

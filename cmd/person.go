@@ -146,7 +146,7 @@ func (a *app) inside(ctx context.Context, dir string) (at within, ok bool) {
 	defer there.End()
 	w, _ := workspace.Open(ctx, there) // what is not understood of the settings is no matter here
 	ours := func(marker string) bool { // in doubt it is
-		return w == nil || w.Home == "" || marker == "" || marker == w.Marker()
+		return w == nil || w.Project.Home == "" || marker == "" || marker == w.Project.Marker()
 	}
 	for _, g := range above {
 		if ours(g.Marker) {
@@ -185,12 +185,12 @@ func (a *app) belowRun(dir string) bool {
 // note leaves a request to note it for the runs that go on here, or where the attempt works.
 func (a *app) note(ctx context.Context, at within, what string) error {
 	w, err := workspace.Open(ctx, a.App)
-	if (w == nil || w.Home == "") && at.worktree != "" {
+	if (w == nil || w.Project.Home == "") && at.worktree != "" {
 		there := a.App.InDir(at.worktree)
 		defer there.End()
 		w, err = workspace.Open(ctx, there)
 	}
-	if w == nil || w.Home == "" {
+	if w == nil || w.Project.Home == "" {
 		return err
 	}
 	dirs, err := w.Epics()

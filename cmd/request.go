@@ -75,54 +75,55 @@ func (e *waitError) who() *document.Holder {
 // askRun leaves a request for the run that drives the epic, and waits for its answer. It fails
 // with errNoRun where there is none, and with a *waitError.
 func (w driver) askRun(ctx context.Context, dir string, e epic.Event, wait time.Duration) (orchestrator.Answer, error) {
-	holder, held, err := epicstore.HeldBy(dir)
-	if err != nil || !held || !holder.Drives() {
+	holder, drives, err := runOf(dir)
+	if err != nil || !drives {
 		return orchestrator.Answer{}, errors.Join(err, errNoRun)
 	}
-	id, err := w.posted(dir, e)
-	if id == "" && err == nil {
-		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.Invocation.Redact, e), w.workspace.Invocation.Now())
-	}
+	r, err := w.request(dir, e)
 	if err != nil {
 		return orchestrator.Answer{}, err
 	}
 	w.sayWaiting(holder, wait)
-	_, next := e.Fact.(epic.NextRequested)
-	r := &request{dir: dir, id: id, next: next, now: w.workspace.Invocation.Now}
-	w.workspace.Invocation.OnEnd(r.leave) // also when a signal ends this
-	until := time.Now().Add(wait)
+	w.workspace.Project.Invocation.OnEnd(r.leave) // also when a signal ends this
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	tick := time.NewTicker(answerEvery)
 	defer tick.Stop()
 	for {
 		if a, ok, err := r.answer(); ok || err != nil {
 			return a, err
 		}
-		now, held, err := epicstore.HeldBy(dir)
-		over := time.Now().After(until) || ctx.Err() != nil
-		if err == nil && held && now.Drives() && !over {
+		_, drives, err := runOf(dir)
+		over := waiting.Err() != nil
+		if err == nil && drives && !over {
 			select {
 			case <-tick.C:
-			case <-ctx.Done():
+			case <-waiting.Done():
 			}
 			continue
 		}
-		late := &waitError{holder: holder, taken: true, wait: wait}
-		if over && ctx.Err() == nil && r.next && w.workspace.Invocation.Served {
+		if over && ctx.Err() == nil && r.next && w.workspace.Project.Invocation.Served {
 			r.over.Store(true) // the next call of this server collects it
-			return orchestrator.Answer{}, late
+			return orchestrator.Answer{}, &waitError{holder: holder, taken: true, wait: wait}
 		}
 		a, ok, withdrawn, backErr := r.takeBack()
-		if err = errors.Join(err, backErr); ok || err != nil {
+		switch err = errors.Join(err, backErr); {
+		case ok || err != nil:
 			return a, err
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return orchestrator.Answer{}, ctx.Err()
-		}
-		if late.taken = !withdrawn; over {
-			return orchestrator.Answer{}, late
+		case over:
+			return orchestrator.Answer{}, &waitError{holder: holder, taken: !withdrawn, wait: wait}
 		}
 		return orchestrator.Answer{}, errNoRun
 	}
+}
+
+// runOf is who has the epic in a folder, and whether that is a run which drives it. It fails as
+// [epicstore.HeldBy] does.
+func runOf(dir string) (h epicstore.Holder, drives bool, err error) {
+	h, held, err := epicstore.HeldBy(dir)
+	return h, held && h.Drives(), err
 }
 
 // request is what was left for a run, while its asker waits.
@@ -131,6 +132,16 @@ type request struct {
 	next    bool // it is for a task, which is of no use to who does not wait any more
 	now     func() time.Time
 	over    atomic.Bool // it was answered, or is not to be taken back
+}
+
+// request leaves a request for a run to answer, unless somebody has left the same before.
+func (w driver) request(dir string, e epic.Event) (*request, error) {
+	id, err := w.posted(dir, e)
+	if id == "" && err == nil {
+		id, err = orchestrator.PostAwaitedRequest(dir, orchestrator.WithoutSecrets(w.workspace.Project.Invocation.Redact, e), w.workspace.Now())
+	}
+	_, next := e.Fact.(epic.NextRequested)
+	return &request{dir: dir, id: id, next: next, now: w.workspace.Now}, err
 }
 
 // answer is what the run has answered; ok is false while it has not.
@@ -208,7 +219,7 @@ func postedNext(p *workspace.EpicView, f epic.NextRequested) string {
 
 // sayWaiting tells a person for whom a command waits.
 func (w driver) sayWaiting(h epicstore.Holder, wait time.Duration) {
-	fmt.Fprintf(w.workspace.Invocation.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.FormatDuration(wait))
+	fmt.Fprintf(w.workspace.Project.Invocation.Stderr, "waiting for orch %s, process %d on %s, %s at most\n", h.Command, h.PID, h.Host, cli.FormatDuration(wait))
 }
 
 // inTurn does a short command: it asks the run that drives the epic, or does it itself when it is

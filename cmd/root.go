@@ -59,6 +59,7 @@ func newRoot(a *app) *cobra.Command {
 	)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
+	a.answerInText(root)
 	cli.RefuseArgs(root)
 	return root
 }

@@ -137,7 +137,7 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	}
 	if w, err = a.putBack(ctx, w, epicID); err == nil {
 		if f.bare {
-			w.Config.Sandbox.Level = config.SandboxOff
+			w.Project.Config.Sandbox.Level = config.SandboxOff
 		}
 		err = trust.Start(ctx, w.Project, f.trust, startOf(ctx, w, epicID, f))
 	}
@@ -151,9 +151,9 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 	a.App.TakeSignals() // what failed because a signal released it is not reported
 	switch {
 	case err != nil:
-		return a.refuse(ctx, w.Home, epicID, err)
+		return a.refuse(ctx, w.Project.Home, epicID, err)
 	case a.viewer != nil:
-		return a.viewer.End(w.Home, out, nil)
+		return a.viewer.End(w.Project.Home, out, nil)
 	}
 	return out.Say(a.App)
 }
@@ -181,7 +181,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 	if err != nil {
 		return w, err
 	}
-	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epicID, Dir: w.EpicDir(epicID), Repo: w.Repo, Store: store, Redact: a.App.Redact, Now: a.App.Now})
+	said, err := orchestrator.PutBack(ctx, orchestrator.Deps{Epic: epicID, Dir: w.EpicDir(epicID), Repo: w.Project.Repo, Store: store, Redact: a.App.Redact, Now: a.App.Now})
 	for _, line := range said {
 		fmt.Fprintf(a.App.Stderr, "tampered, while the run before went on: %s\n", line)
 	}
@@ -198,7 +198,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 // startOf is the revision that agents' worktrees begin from.
 func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
 	branch := "refs/heads/" + slug.EpicBranch(string(epicID))
-	if _, err := w.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
+	if _, err := w.Project.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
 		return f.base
 	}
 	return branch
@@ -225,11 +225,11 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 		change(&s.deps)
 	}
 	dir := w.workspace.EpicDir(epicID)
-	told := watch.NewPublisher(dir, w.workspace.Invocation.Redact, w.workspace.Invocation.Now)
+	told := watch.NewPublisher(dir, w.workspace.Project.Invocation.Redact, w.workspace.Now)
 	first := firstSnapshot{keep: w.keepSnapshot}
 	o, err := orchestrator.Open(ctx, s.deps, orchestrator.Options{
 		Mode: epic.ModeRun, Base: s.base, Observe: func(e epic.Event, s epic.State) { told.Observe(e, s); first.seen(s) }, PID: os.Getpid(), Host: workspace.Hostname(), Locked: s.locked, Wrap: w.faults,
-		Holder: workspace.Caller(w.workspace.Invocation), Mine: workspace.IsCaller(w.workspace.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
+		Holder: workspace.Caller(w.workspace.Project.Invocation), Mine: workspace.IsCaller(w.workspace.Project.Invocation), Wait: defaultWait, Waiting: func(h epicstore.Holder) { w.sayWaiting(h, defaultWait) },
 	})
 	if err != nil {
 		return out, err
@@ -240,7 +240,7 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	first.opened = true
 	first.seen(o.State())
 	requests, stop := notifySignals(ctx, w.viewer != nil) // which come as soon as the viewer knows whom to send them
-	w.workspace.Invocation.TakeSignals()
+	w.workspace.Project.Invocation.TakeSignals()
 	held := drive.Held{Run: o.State().Run.Number, Title: show.Title(epic.TaskID(s.epic.ID), s.epic.Title)}
 	remark := w.viewer.Held(w.workspace, dir, held)
 	told.Start(o.Activity)
@@ -248,15 +248,15 @@ func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, chang
 	out, err = w.runTo(ctx, o, requests, stop)
 	remark = errors.Join(remark, told.Close(), first.wait())
 	if err == nil {
-		remark = errors.Join(remark, w.keep(dir, o.State().WithoutRun(w.workspace.Invocation.Now()), out))
+		remark = errors.Join(remark, w.keep(dir, o.State().WithoutRun(w.workspace.Now()), out))
 	} else {
 		_ = drive.Keep(dir, drive.Failed(held.Run, err)) // what is wrong may be the folder itself; err says so
 	}
-	if closeErr := w.workspace.CloseEpic(ctx, o, !w.workspace.Invocation.JSON && o.State().Driven()); err == nil && closeErr != nil {
+	if closeErr := w.workspace.CloseEpic(ctx, o, !w.workspace.Project.Invocation.JSON && o.State().Driven()); err == nil && closeErr != nil {
 		err = errors.Join(closeErr, drive.Keep(dir, drive.Failed(held.Run, closeErr)))
 	}
 	if shown(); remark != nil { // said only now, since it may be that nobody reads it
-		fmt.Fprintln(w.workspace.Invocation.Stderr, remark)
+		fmt.Fprintln(w.workspace.Project.Invocation.Stderr, remark)
 	}
 	return out, err
 }
@@ -273,7 +273,7 @@ func (w driver) runTo(ctx context.Context, o *orchestrator.Orchestrator, request
 	if err != nil {
 		return drive.Outcome{}, err
 	}
-	return w.outcome(o.State().WithoutRun(w.workspace.Invocation.Now()), sig), nil
+	return w.outcome(o.State().WithoutRun(w.workspace.Now()), sig), nil
 }
 
 // show shows the run from a goroutine of its own, where nobody else does: a terminal that takes
@@ -282,14 +282,14 @@ func (w driver) show(ctx context.Context, dir string, held drive.Held) (over fun
 	if w.viewer != nil {
 		return func() {}
 	}
-	v := show.NewView(w.workspace.Invocation, watch.Open(dir, w.workspace.Invocation.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
+	v := show.NewView(w.workspace.Project.Invocation, watch.Open(dir, w.workspace.Now), show.ViewOptions{Run: held.Run, Title: held.Title, Foot: stopFoot})
 	ctx, end := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- v.Live(ctx) }()
 	return func() {
 		end()
 		if err := <-ended; err != nil { // what is printed behind it fails too, and says so
-			fmt.Fprintf(w.workspace.Invocation.Stderr, "%s\n", text.Head(err.Error()))
+			fmt.Fprintf(w.workspace.Project.Invocation.Stderr, "%s\n", text.Head(err.Error()))
 		}
 	}
 }
@@ -317,7 +317,7 @@ type prepared struct {
 // prepare finds the epic in the tracker and gathers what driving it needs. The
 // reading is handed on, so that the loop does not have to ask again.
 func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (prepared, error) {
-	base, err := w.workspace.Repo.Resolve(ctx, f.base)
+	base, err := w.workspace.Project.Repo.Resolve(ctx, f.base)
 	if err != nil {
 		return prepared{}, baseError(f.base, err)
 	}
@@ -517,7 +517,7 @@ func (f *firstSnapshot) wait() error {
 // keepSnapshot writes the readable files that tell how the epic stands; they are there
 // before any promise is.
 func (w driver) keepSnapshot(s epic.State) error {
-	now := w.workspace.Invocation.Now()
+	now := w.workspace.Now()
 	files, err := snapshot.Files(s, epic.Summarize(s, now), now)
 	if err != nil {
 		return err
@@ -528,14 +528,14 @@ func (w driver) keepSnapshot(s epic.State) error {
 // outcome is how the run ended: a summary for people, then exactly one promise with its context;
 // and the same for a program.
 func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
-	sum := epic.Summarize(s, w.workspace.Invocation.Now())
+	sum := epic.Summarize(s, w.workspace.Now())
 	var tampered []epic.Event
 	if p, err := w.workspace.ViewIn(w.workspace.EpicDir(s.Epic)); err == nil {
 		tampered = p.Tampered()
 	} else {
-		fmt.Fprintf(w.workspace.Invocation.Stderr, "%s\n", text.Head(err.Error()))
+		fmt.Fprintf(w.workspace.Project.Invocation.Stderr, "%s\n", text.Head(err.Error()))
 	}
-	doc := show.Document(w.workspace.Invocation, s, sum)
+	doc := show.Document(w.workspace.Project.Invocation, s, sum)
 	doc.Tampered = show.TamperedDocument(tampered)
 	var printed bytes.Buffer
 	cli.WriteJSON(&printed, doc)
@@ -547,5 +547,5 @@ func (w driver) outcome(s epic.State, sig syscall.Signal) drive.Outcome {
 		"duration_minutes":  int(sum.Took.Round(time.Minute).Minutes()),
 		"reason":            sum.Reason,
 	})
-	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.workspace.Invocation.Redact.String(text), Document: w.workspace.Invocation.Redact.Bytes(printed.Bytes())}
+	return drive.Outcome{Run: s.Run.Number, Exit: exitOf(s, sum, sig), Text: w.workspace.Project.Invocation.Redact.String(text), Document: w.workspace.Project.Invocation.Redact.Bytes(printed.Bytes())}
 }

@@ -25,7 +25,7 @@ const settingsPause = 2 * time.Second
 // watchSettings tells the run of edits of its settings, which it does not go by. It looks at
 // the files' times and sizes, and reads them only when these are no longer as in seen.
 func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Request, seen string) {
-	known := w.workspace.Origins.Values()
+	known := w.workspace.Project.Origins.Values()
 	tick := time.NewTicker(settingsPause)
 	defer tick.Stop()
 	for {
@@ -39,8 +39,8 @@ func (w driver) watchSettings(ctx context.Context, out chan<- orchestrator.Reque
 			continue
 		}
 		seen = stamp
-		e, now := settingsEvent(w.workspace.Origins.Values(), known, func() (config.Origins, error) {
-			_, origins, err := w.workspace.ReadSettings()
+		e, now := settingsEvent(w.workspace.Project.Origins.Values(), known, func() (config.Origins, error) {
+			_, origins, err := w.workspace.Project.ReadSettings()
 			return origins, err
 		})
 		if known = now; e == nil {
@@ -89,8 +89,9 @@ func settingsEvent(began, known map[string]string, read func() (config.Origins, 
 
 // settingsStamp is the times and sizes of the files that settings are read from.
 func (w driver) settingsStamp() string {
-	files := []string{filepath.Join(w.workspace.Root, project.SettingsFile), cmp.Or(project.OwnSettings(w.workspace.Invocation.Process, w.workspace.Root), w.workspace.Root)}
-	agents, err := filepath.Glob(filepath.Join(w.workspace.Root, config.AgentsFolder, "*.md"))
+	root := w.workspace.Project.Root
+	files := []string{filepath.Join(root, project.SettingsFile), cmp.Or(project.OwnSettings(w.workspace.Project.Invocation.Process, root), root)}
+	agents, err := filepath.Glob(filepath.Join(root, config.AgentsFolder, "*.md"))
 	if err == nil {
 		files = append(files, agents...)
 	}

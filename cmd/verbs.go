@@ -18,8 +18,10 @@ import (
 func newRetryCmd(a *app) *cobra.Command {
 	var hint string
 	c := &cobra.Command{
-		Use:     "retry TASK",
-		Short:   "give a parked or skipped task new attempts",
+		Use:   "retry TASK",
+		Short: "give a parked or skipped task new attempts",
+		Long: `Retry gives a task new attempts that is parked, skipped, or blocked or closed in
+the tracker without its work being done here; there it is opened again.`,
 		Example: `  orch retry bd-a3f8.7 -m "use a token bucket"`,
 		Args:    cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -33,7 +33,7 @@ nothing: what lands is judged again, on the tree that lands.`,
 func (a *app) verify(ctx context.Context, id, word string) error {
 	p, t, attempt, err := workspace.FindAttempt(ctx, a.App, id, 0)
 	if err == nil {
-		err = p.Workspace.Broken // the gate is in the settings
+		err = p.Workspace.Project.Broken // the gate is in the settings
 	}
 	if err != nil {
 		return err
@@ -51,8 +51,8 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 		return err
 	}
 	var files []string
-	if head, err := p.Workspace.Repo.Resolve(ctx, name.Branch); err == nil {
-		changes, err := p.Workspace.Repo.ChangedFiles(ctx, attempt.Base, head)
+	if head, err := p.Workspace.Project.Repo.Resolve(ctx, name.Branch); err == nil {
+		changes, err := p.Workspace.Project.Repo.ChangedFiles(ctx, attempt.Base, head)
 		if err != nil {
 			return fmt.Errorf("listing what %s changed: %w", t.ID, err)
 		}
@@ -60,7 +60,7 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.Workspace.RunBounded, validation.Within(p.Workspace.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.GateEnv(), Files: files, Now: a.App.Now})
+	v, err := validation.Judge(ctx, p.Workspace.RunBounded, validation.Within(p.Workspace.Project.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.Project.GateEnv(), Files: files, Now: a.App.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}

@@ -31,7 +31,7 @@ func (x *dispatch) seekLandings(ctx context.Context, s epic.State) []epic.Event 
 func SeekElsewhere(ctx context.Context, repo *git.Repo, tip epic.Commit, s epic.State) ([]epic.Event, error) {
 	named, landings := map[epic.TaskID]epic.Commit{}, map[string]git.Commit{}
 	for _, t := range s.Sought() {
-		c, err := land.Named(ctx, repo, string(t.LandedIn), string(s.Epic), string(t.ID))
+		c, err := land.Named(ctx, repo, string(t.LandedIn), string(t.ID))
 		if err != nil {
 			return nil, err
 		}
@@ -55,7 +55,7 @@ func SeekElsewhere(ctx context.Context, repo *git.Repo, tip epic.Commit, s epic.
 			events = append(events, epic.Event{Fact: epic.TaskFound{Commit: c}, Task: t.ID, Reason: "the epic branch has what another clone has landed"})
 		case t.State == epic.Skipped, t.State == epic.Parked && t.Code == reason.LandedElsewhere:
 		default:
-			events = append(events, epic.Event{Fact: epic.TaskParked{}, Task: t.ID, Attempt: t.Last().Number, Code: reason.LandedElsewhere, Reason: t.Missing()})
+			events = append(events, epic.Event{Fact: epic.TaskParked{}, Task: t.ID, Attempt: t.Last().Number, Code: reason.LandedElsewhere, Reason: s.Missing(t)})
 		}
 	}
 	return events, nil

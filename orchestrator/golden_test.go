@@ -137,6 +137,13 @@ func written(t *testing.T) map[string][]Event {
 			Event{Fact: LandingSeekStarted{}}, Event{Fact: TaskFound{Commit: "0123456789abcdef"}, Task: "e.1"},
 			Event{Fact: TaskParked{}, Task: "e.2", Code: reason.LandedElsewhere, Reason: "closed by another clone"}, Event{Fact: TaskParked{}, Task: "e.4", Code: reason.LandedElsewhere, Reason: "landed in 0123456789ab"},
 			Event{Fact: LandingSeekEnded{Tip: "tip0", Tasks: []TaskID{"e.1", "e.2", "e.4"}}}, Event{Fact: TaskRetried{}, Task: "e.2"}),
+		"v3-restored": begun(
+			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}}), first(AgentEnded{Iteration: 1, End: EndedItself, Head: "h1", Changed: true, Signal: "COMPLETE"}),
+			Event{Fact: LandingStarted{Tasks: []TaskID{"e.1"}}}, Event{Fact: CandidateJudged{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c1"}, Old: "tip0"}, Verdict: Verdict{Passed: true}}},
+			Event{Fact: MoveStarted{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c1"}, Old: "tip0"}}}, Event{Fact: TaskLanded{Candidates: Candidates{Tasks: []TaskID{"e.1"}, Commits: []Commit{"c1"}, Old: "tip0"}}},
+			Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Kind: "close", Status: "closed", By: "orch/e"}}}},
+			Event{Fact: TrackerRead{Nodes: []Node{{ID: "e.1", Title: "one", Parent: "e", Status: "open", UpdatedAt: time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)}}, Took: time.Second}},
+			Event{Fact: TrackerOutdated{}, Task: "e.1", Reason: "the tracker has it as of 2026-11-21 07:00:00"}),
 		"v3-session-loop": begun(
 			first(AttemptStarted{Turn: Turn{Iteration: 1, Base: "tip0"}, InSession: true, Holder: SessionHolder{Session: "s-1"}}), first(AttemptHanded{}),
 			step("1-a", LoopStepped{Step: LoopStarted, Iteration: 1, Config: &iteration.Config{MaxIterations: 3, ValidationRules: []validation.Rule{{Name: "tests", Type: validation.Command, Command: "go test ./..."}}}}),

@@ -28,7 +28,7 @@ func (x *dispatch) survey(ctx context.Context, s epic.State) []epic.Event {
 	x.index = index
 	x.mu.Unlock()
 	r := epic.Diff(s, index, x.Now().Sub(began))
-	return append([]epic.Event{{Fact: r}}, x.landedBefore(s, r.Nodes)...)
+	return slices.Concat([]epic.Event{{Fact: r}}, x.landedBefore(s, r.Nodes), epic.OutdatedIn(s, r.Nodes))
 }
 
 // landedBefore finds tasks whose commit is on the epic branch although the

@@ -205,7 +205,7 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 	if err != nil {
 		return err
 	}
-	if err := fx.Store.CheckRefs(o.loop.State.Ended()); err != nil {
+	if err := fx.Store.CheckRefs(ctx, o.loop.State.Ended()); err != nil {
 		return err
 	}
 	left, err := reapSurvivors(ctx, fx.Marker)
@@ -274,6 +274,9 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 		number = max(1, s.Run.Number)
 	case epic.ModeNext, epic.ModeLand:
 		number = s.Run.Number
+	}
+	if mode == epic.ModeLand { // it lands what was handed out although the gate is red
+		limits.AllowRedBase = limits.AllowRedBase || s.Run.Limits.AllowRedBase
 	}
 	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered, Sandbox: o.fx.Sandbox}}
 }

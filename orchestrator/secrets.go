@@ -47,7 +47,7 @@ func (t cleanTracker) Apply(ctx context.Context, actor string, changes []tracker
 		c := &changes[i]
 		c.Note, c.Reason = t.r.String(c.Note), t.r.String(c.Reason)
 		if c.Issue != nil {
-			issue := withoutSecretsIn(t.r, *c.Issue)
+			issue := c.Issue.EditTexts(t.r.String)
 			c.Issue = &issue
 		}
 	}
@@ -61,14 +61,7 @@ func IssuesWithoutSecrets(r *redact.Redactor, issues []tracker.Issue) []tracker.
 	}
 	issues = slices.Clone(issues)
 	for i := range issues {
-		issues[i] = withoutSecretsIn(r, issues[i])
+		issues[i] = issues[i].EditTexts(r.String)
 	}
 	return issues
-}
-
-func withoutSecretsIn(r *redact.Redactor, i tracker.Issue) tracker.Issue {
-	for _, body := range []*string{&i.Title, &i.Description, &i.Design, &i.AcceptanceCriteria, &i.Notes, &i.CloseReason, &i.Assignee, &i.ClosedBy} {
-		*body = r.String(*body)
-	}
-	return i
 }

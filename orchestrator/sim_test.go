@@ -40,8 +40,9 @@ type world struct {
 	quality   map[TaskID]int // what the rules said last of a task's work
 	calls     int            // tracker calls under way
 	unkind    bool
-	threshold int // of the agents' circuit breaker
-	others    int // once in so many looks somebody has moved the epic branch; 0: never
+	threshold int  // of the agents' circuit breaker
+	others    int  // once in so many looks somebody has moved the epic branch; 0: never
+	breeds    bool // each agent files a task
 }
 
 func newWorld(t *testing.T, seed uint64, tasks int) *world {
@@ -203,6 +204,10 @@ func (w *world) agent(ctx context.Context, s State, d Decision, tell func(Event)
 	require.False(w.t, w.running[d.Task], "two agents on %s", d.Task)
 	w.running[d.Task] = true
 	w.most = max(w.most, len(w.running))
+	if w.breeds {
+		n := Node{ID: TaskID(fmt.Sprintf("e.%02d", len(w.tracker)-1)), Title: "more", Parent: "e", Status: "open"}
+		w.tracker[n.ID] = n
+	}
 	took := time.Duration(w.rnd.Int64N(int64(20 * time.Minute)))
 	fate := w.rnd.IntN(12)
 	if !w.unkind {
@@ -419,6 +424,28 @@ func TestLoopEnds(t *testing.T) {
 			require.NotEmpty(t, s.Run.Promise)
 		})
 	}
+}
+
+// TestLoopEndsWhateverAgentsFile: agents that file a task each time they are started have a run without a
+// set maximum end at the one that it began with. The next run has what was filed until then to do.
+func TestLoopEndsWhateverAgentsFile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 3, 3)
+		w.unkind, w.breeds = false, true
+		s := drive(t, w, testLimits(), nil)
+		require.Equal(t, string(LoopBlocked), s.Run.Promise)
+		require.Equal(t, reason.RunIterations, s.Run.Drain)
+		require.Equal(t, 3*3*16, s.Run.Iterations, "of the three tasks that were there")
+		require.Contains(t, s.Run.DrainWhy, "(144) reached: run.max_iterations")
+		require.Equal(t, LoopBlocked, PromiseOf(s, time.Now()).Promise)
+		require.NotEqual(t, "closed", w.tracker["e"].Status)
+
+		w.breeds = false
+		s = goOn(t, w, again(s), nil)
+		require.Equal(t, string(LoopDone), s.Run.Promise)
+		require.Len(t, w.landed, len(w.tracker)-1)
+	})
 }
 
 // TestLoopEndsWhateverOthersDo: others move the epic branch, delete it and check it out while

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -16,6 +17,9 @@ import (
 func (x *dispatch) checkBase(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
 	c := d.Fact.(epic.BaseCheckStarted).Commit
 	j, found, err := x.judgeUndisturbed(ctx, s, d, land.Stack{Tip: c})
+	if err != nil && context.Cause(ctx) != nil {
+		return append(found, epic.Event{Fact: epic.BaseChecked{Commit: c, Stopped: true}, Reason: err.Error()})
+	}
 	return append(found, baseChecked(c, j, err))
 }
 
@@ -94,13 +98,18 @@ func (x *dispatch) move(ctx context.Context, s epic.State, d epic.Decision) []ep
 	st.Tip = l.Old
 	m, err := x.Lander.Move(ctx, st)
 	if err == nil || x.tip.landed(context.WithoutCancel(ctx), l.Commits[len(l.Commits)-1]) { // or only the answer was lost
-		return []epic.Event{{Fact: epic.TaskLanded{Candidates: l, Size: epic.Size(m.Size), Secrets: m.Secrets}, Reason: m.Note}}
+		return []epic.Event{{Fact: epic.TaskLanded{Candidates: l, Size: epic.Size(m.Size), Secrets: m.Secrets}, Reason: joinClauses(append([]string{m.Note}, s.LeftOut(l.Tasks)...))}}
 	}
 	lost := epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()}
 	if !errors.Is(err, git.ErrRefMoved) || x.Repo == nil {
 		return []epic.Event{lost}
 	}
 	return x.leaseLost(ctx, lost)
+}
+
+// joinClauses puts clauses behind each other, as far as they say something.
+func joinClauses(clauses []string) string {
+	return strings.Join(slices.DeleteFunc(clauses, func(c string) bool { return c == "" }), "; ")
 }
 
 // leaseLost answers for a move that another's branch or lease did not allow.

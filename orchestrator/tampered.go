@@ -29,7 +29,7 @@ func startsOthers(a epic.Act) bool {
 // has changed since that one began is put back first.
 func (o *Orchestrator) remember(ctx context.Context, records []journal.Record) ([]epic.Event, error) {
 	fx := o.fx
-	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Now: fx.Now})
+	fx.guard = tamper.New(tamper.Options{Repo: fx.Repo, Files: fx.files, Dir: fx.Dir, Attic: fx.Store.AtticPrefix(), Misplaced: fx.Store.Misplaced, Now: fx.Now})
 	before := ""
 	if run := lastRun(o.loop.State); run.Number > 0 && run.Ended.IsZero() {
 		before = lastRemembered(records)
@@ -75,7 +75,7 @@ func PutBack(ctx context.Context, deps Deps) (said []string, err error) {
 		return nil, err
 	}
 	defer files.Close()
-	guard := tamper.New(tamper.Options{Repo: deps.Repo, Files: files, Dir: deps.Dir, Attic: deps.Store.AtticPrefix(), Now: deps.Now})
+	guard := tamper.New(tamper.Options{Repo: deps.Repo, Files: files, Dir: deps.Dir, Attic: deps.Store.AtticPrefix(), Misplaced: deps.Store.Misplaced, Now: deps.Now})
 	rec, err := journal.Read(deps.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err

@@ -32,17 +32,20 @@ func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
-	seen, ok := e.Fact.(epic.TipSeen)
-	if !ok {
-		return e
-	}
 	at, held, err := b.repo.CheckedOut(b.name)
 	if err != nil {
 		return machineFailed("looking for work trees", err)
 	}
-	if held {
-		seen.Held, seen.Busy = heldBy(at), at.Busy
-		e.Fact = seen
+	if !held {
+		return e
+	}
+	switch f := e.Fact.(type) {
+	case epic.TipSeen:
+		f.Held, f.Busy = heldBy(at), at.Busy
+		e.Fact = f
+	case epic.BranchMoved:
+		f.Held, f.Busy = heldBy(at), at.Busy
+		e.Fact = f
 	}
 	return e
 }
@@ -287,7 +290,7 @@ func (o *Orchestrator) newest(ctx context.Context, landings map[epic.TaskID]epic
 // a run has taken what others put on it; only
 // between Open and Run. It fails when it is there, with a [*CollectedError], as [worktree.Store.CheckRefs] does, and as the journal does.
 func (o *Orchestrator) RestoreBranch(ctx context.Context) (epic.TipMove, error) {
-	if err := o.fx.Store.CheckRefs(false); err != nil {
+	if err := o.fx.Store.CheckRefs(ctx, false); err != nil {
 		return epic.TipMove{}, err
 	}
 	m, foreign := o.loop.State.Moved.TipMove, o.loop.State.Foreign()

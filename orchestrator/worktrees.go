@@ -18,7 +18,12 @@ type Worktrees interface {
 	EnsureEpic(ctx context.Context, base epic.Commit) (epic.Commit, error)
 	// CheckRefs fails where references of others are in the way of those of the epic; base says
 	// that the epic branch may have to be made.
-	CheckRefs(base bool) error
+	CheckRefs(ctx context.Context, base bool) error
+	// CheckFolder fails where the folder of the worktrees, or one above it, is none any more.
+	CheckFolder() error
+	// Misplaced reports whether a name is among those that only orch gives references of the epic's attempts, and is
+	// none that it gives.
+	Misplaced(ref string) bool
 	// AtticPrefix is what the names of the references begin with that keep work which landed nowhere.
 	AtticPrefix() string
 	// Repair mends what a crash left. The caller holds the epic, and nothing of an earlier run is alive.

@@ -15,7 +15,7 @@ import (
 
 func settings() stophook.Settings {
 	return stophook.Settings{Enabled: true, CheckReady: true, CheckInProgress: true, MaxCycles: 50,
-		AllowExitOn: []string{"all_complete", "all_blocked", "context_checkpoint"}, Promises: []string{"ALL TASKS COMPLETE"}}
+		AllowExitOn: []string{"all_complete", "all_blocked", "context_checkpoint"}, Promises: []string{"ALL TASKS COMPLETE", "EPIC COMPLETE", "BLOCKED - NEEDS USER", "CONTEXT LIMIT - CHECKPOINT"}}
 }
 
 // standing is an epic with this work left, which has moved as the fingerprint has.
@@ -60,17 +60,30 @@ func TestDecide(t *testing.T) {
 		{"ready tasks are not asked about", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckReady = false }), Session: bound, Epic: ready}, false, stophook.AllBlocked},
 		{"nor those in progress", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckInProgress = false }), Session: bound, Epic: standing("p", epic.Work{InProgress: 1, Waiting: 2})}, false, stophook.AllBlocked},
 		{"it says done while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>EPIC COMPLETE</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
-		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"it says blocked while work is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: ready}, false, stophook.Promised},
+		{"blocked, beside done, which says nothing of it", stophook.Facts{Settings: settings(), Input: says("<promise>COMPLETE</promise> <promise>blocked - needs  user</promise>"), Session: bound, Epic: ready}, false, stophook.Promised},
+		{"blocked, in words that are not listed", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"blocked, and nothing is left", stophook.Facts{Settings: settings(), Input: says("<promise>BLOCKED - NEEDS USER</promise>"), Session: bound, Epic: standing("p", epic.Work{Done: 3})}, false, stophook.Done},
+		{"words of the team's own", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = []string{"STOP NOW"} }), Input: says("<promise>stop now</promise>"), Session: bound, Epic: ready}, false, stophook.Promised},
+		{"the same, and the tracker does not answer", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = []string{"STOP NOW"} }), Input: says("<promise>STOP NOW</promise>"), Session: bound}, false, stophook.Promised},
+		{"the same in a quote", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = []string{"STOP NOW"} }), Input: says("not `<promise>STOP NOW</promise>`"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"words that are not listed", stophook.Facts{Settings: settings(), Input: says("<promise>STOP NOW</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
+		{"full, which is not listed", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.Promises = nil }), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready}, true, stophook.WorkLeft},
 		{"the tracker does not answer", stophook.Facts{Settings: settings(), Session: bound}, true, stophook.Unknown},
 		{"the client sends it back no more", stophook.Facts{Settings: settings(), Input: session.Input{StopHookActive: true}, Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, false, stophook.ClientCap},
 		{"it does, for another prompt", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", BlocksThisPrompt: 8}, Epic: ready, Caps: stophook.ClientCaps{MaxBlocks: 8}}, true, stophook.WorkLeft},
 		{"the context is full, and the client can drop it", stophook.Facts{Settings: settings(), Input: says("<promise>CONTEXT LIMIT - CHECKPOINT</promise>"), Session: bound, Epic: ready, Caps: stophook.ClientCaps{NewSession: true}}, true, stophook.WorkLeft},
 		{"a limit was reached", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopBlocked, Code: reason.RunIterations}}}, false, stophook.AllBlocked},
 		{"the tracker was out of reach", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: reason.TrackerDown}}}, false, stophook.Failed},
+		{"the run's agents do not start, and it would be handed a task", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: reason.AgentCrashed}, Offer: epic.Offer{Despite: reason.AgentCrashed}}}, true, stophook.WorkLeft},
+		{"they have no login", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopBlocked, Code: reason.AgentAuth}, Offer: epic.Offer{Despite: reason.AgentAuth}}}, true, stophook.WorkLeft},
+		{"they do not start, and ready tasks are not asked about", stophook.Facts{Settings: with(func(s *stophook.Settings) { s.CheckReady = false }), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopError, Code: reason.AgentCrashed}, Offer: epic.Offer{Despite: reason.AgentCrashed}}}, false, stophook.AllBlocked},
 		{"others are at what is left", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.NothingReady}}}, false, stophook.Elsewhere},
 		{"others have all places", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.PlacesTaken}}}, false, stophook.Elsewhere},
 		{"nothing more for it, and it has a task", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1, InProgress: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{InHand: 1, Code: reason.Paused}}}, true, stophook.WorkLeft},
 		{"what is ready waits for a time", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Ready: 1}, Outlook: epic.Outlook{Promise: epic.LoopContinue}, Offer: epic.Offer{Code: reason.BackOff}}}, true, stophook.WorkLeft},
+		{"no task is left, and the gate has yet to judge the branch", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Done: 2}, Outlook: epic.Outlook{Promise: epic.LoopContinue, Reason: "the gate has yet to judge"}, Offer: epic.Offer{Code: reason.NothingReady, Settles: true}}}, true, stophook.WorkLeft},
+		{"which the run does that goes on", stophook.Facts{Settings: settings(), Session: bound, Epic: &stophook.Standing{Work: epic.Work{Done: 2}, Outlook: epic.Outlook{Promise: epic.LoopContinue, Reason: "the gate has yet to judge"}, Offer: epic.Offer{Code: reason.NothingReady}}}, false, stophook.AllBlocked},
 		{"for the third time", stophook.Facts{Settings: settings(), Session: session.Session{Epic: "e", Unreadable: 2}}, false, stophook.Unknown},
 	}
 	for _, tt := range tests {

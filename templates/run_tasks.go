@@ -1,9 +1,11 @@
 package templates
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"text/template"
+	"unicode/utf8"
 )
 
 // RunTasksData is what the prompt of a session that runs an epic names.
@@ -25,4 +27,25 @@ func RunTasks(data RunTasksData) (string, error) {
 		return "", fmt.Errorf("writing the prompt: %w", err)
 	}
 	return b.String(), nil
+}
+
+// MaxRunTasks is how long a team's own prompt may be, in bytes: it is sent at every stop.
+const MaxRunTasks = 8 << 10
+
+// ErrRunTasks says that a text is no prompt that a session can be sent.
+var ErrRunTasks = errors.New("no prompt for sessions")
+
+// FillRunTasks is a team's own prompt in place of [RunTasks], with the same data in the places of {epic_id} and
+// {tracker}. It fails with ErrRunTasks where it is empty, no UTF-8 or, filled in, longer than [MaxRunTasks].
+func FillRunTasks(text string, data RunTasksData) (string, error) {
+	filled := strings.NewReplacer("{epic_id}", data.Epic, "{tracker}", data.Tracker).Replace(text)
+	switch {
+	case strings.TrimSpace(filled) == "":
+		return "", fmt.Errorf("%w: it is empty", ErrRunTasks)
+	case !utf8.ValidString(filled):
+		return "", fmt.Errorf("%w: it is no UTF-8", ErrRunTasks)
+	case len(filled) > MaxRunTasks:
+		return "", fmt.Errorf("%w: it has %d bytes, and %d are the most", ErrRunTasks, len(filled), MaxRunTasks)
+	}
+	return filled, nil
 }

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
 )
@@ -34,13 +38,50 @@ func (s *Store) EnsureEpic(ctx context.Context, base git.Commit) (git.Commit, er
 
 // CheckRefs reports whether the epic's branches and references can be made. Of an epic that has
 // ended the branch is not needed any more. It fails with a [*git.InTheWayError] when somebody's
-// reference has one of their names, or a part of one, and when the files of references cannot be read.
-func (s *Store) CheckRefs(ended bool) error {
+// reference has one of their names, or a part of one, and when the references cannot be read.
+func (s *Store) CheckRefs(ctx context.Context, ended bool) error {
 	names := []string{s.attempts(), s.attic(), "refs/orch/" + s.epic + "/lease", "refs/orch/" + s.epic + "/tip"}
 	if !ended {
 		names = append(names, s.EpicBranch())
 	}
-	return s.repo.Free(names...)
+	if err := s.repo.Free(names...); err != nil {
+		return err
+	}
+	for _, prefix := range []string{s.attempts(), s.attic()} {
+		refs, err := s.repo.Refs(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		for _, r := range refs {
+			if s.Misplaced(r.Name) {
+				return &git.InTheWayError{Name: prefix, Other: r.Name}
+			}
+		}
+	}
+	return nil
+}
+
+// Misplaced reports whether a name is among those that only orch gives references of the epic's attempts, and is none
+// that it gives: such a reference may be where that of an attempt is to be.
+func (s *Store) Misplaced(ref string) bool {
+	for _, prefix := range []string{s.attempts(), s.attic()} {
+		if rest, ok := strings.CutPrefix(ref, prefix); ok {
+			_, number, _ := strings.Cut(rest, "/")
+			_, err := strconv.Atoi(number)
+			return err != nil
+		}
+	}
+	return false
+}
+
+// CheckFolder fails with a [*RootError] where the folder of the worktrees, or the one above it, is no folder any more.
+func (s *Store) CheckFolder() error {
+	for _, dir := range []string{filepath.Dir(s.root), s.root} {
+		if info, err := os.Lstat(dir); err == nil && !info.IsDir() {
+			return &RootError{Root: dir, Reason: "is no folder any more: something was put in its place after the run began"}
+		}
+	}
+	return nil
 }
 
 // checkComplete fails when a partial clone lacks objects of base: a fetch would run what the

@@ -32,6 +32,9 @@ func (s *Store) Harvest(ctx context.Context, task string, n int, base git.Commit
 	if h.work.Head, err = s.newestWork(ctx, v, base); err != nil {
 		return engine.Harvest{}, err
 	}
+	if h.work.Beside, err = s.besideWork(ctx, v, h.work.Head, base); err != nil {
+		return engine.Harvest{}, err
+	}
 	if h.work.Gone = l.missing(); h.work.Gone != "" {
 		return h.work, h.publish(ctx)
 	}
@@ -85,7 +88,7 @@ func (h *harvest) harvestFiles(ctx context.Context) error {
 	if err := h.publish(ctx); err != nil {
 		return err
 	}
-	if err := h.findEmbedded(ctx, snap.nested); err != nil {
+	if err := h.findEmbedded(ctx, snap); err != nil {
 		return err
 	}
 	if err := h.tidy(ctx, snap); err != nil {

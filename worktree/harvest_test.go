@@ -214,6 +214,27 @@ func TestHarvestLeavesACleanWorktreeOnTheBranch(t *testing.T) {
 	}
 }
 
+// TestHarvestOfTwoLines: of what an agent has committed on its branch and beside it the younger counts, and the other is
+// named. One that has the other names nothing.
+func TestHarvestOfTwoLines(t *testing.T) {
+	t.Parallel()
+	a := newAgent(t)
+	a.Commit("first", "1")
+	left := git.Commit(a.Git("rev-parse", "HEAD"))
+	a.Git("checkout", "-q", "--detach", "HEAD~1")
+	a.Commit("second", "2")
+	h := a.harvest()
+	require.Equal(t, with("second=2"), a.files(h.Head))
+	require.Equal(t, left, h.Beside)
+	require.Empty(t, a.harvest().Beside)
+
+	a = newAgent(t)
+	a.Commit("first", "1")
+	a.Git("checkout", "-q", "--detach")
+	a.Commit("second", "2")
+	require.Empty(t, a.harvest().Beside)
+}
+
 func TestHarvestInTheMiddleOfAMerge(t *testing.T) {
 	t.Parallel()
 	begin := func(t *testing.T) (agent, git.Commit) {
@@ -324,6 +345,7 @@ func TestHarvestReportsWhatIsNotInTheWork(t *testing.T) {
 	work := a.harvest()
 	require.Equal(t, 2, work.Ignored, "a file and a folder")
 	require.ElementsMatch(t, []string{"clone", "sub/empty"}, work.Nested)
+	require.ElementsMatch(t, []string{"clone", "sub/empty"}, work.Apart)
 	require.Equal(t, []string{"git~1"}, work.Unread)
 	require.Equal(t, []string{start[0], "file=1", "link=/etc", "new=1", "other=1", "sub/new=1"}, a.files(work.Head))
 }

@@ -17,23 +17,19 @@ import (
 const gitlink = "160000"
 
 // findEmbedded finds the repositories below the worktree that keep the work from being taken: those that Head links to, with a
-// commit that no other repository is known to have; or where nothing has changed, those with what is saved nowhere.
-func (h *harvest) findEmbedded(ctx context.Context, nested []string) error {
+// commit that no other repository is known to have; or where nothing has changed, those with what is saved nowhere. Beside
+// changes it notes the latter, unless they are submodules.
+func (h *harvest) findEmbedded(ctx context.Context, snap snapshot) error {
 	changes, err := h.s.repo.ChangedFiles(ctx, h.base, h.work.Head)
 	if err != nil {
 		return err
 	}
 	if len(changes) == 0 {
-		for _, path := range nested {
-			unsaved, err := h.l.nestedUnsaved(ctx, path)
-			if err != nil {
-				return err
-			}
-			if unsaved {
-				h.work.Embedded = append(h.work.Embedded, path)
-			}
-		}
-		return nil
+		h.work.Embedded, err = h.l.allUnsaved(ctx, snap.nested)
+		return err
+	}
+	if h.work.Apart, err = h.l.allUnsaved(ctx, snap.apart); err != nil {
+		return err
 	}
 	links := slices.DeleteFunc(changes, func(c git.FileChange) bool { return c.NewMode != gitlink })
 	if len(links) == 0 {
@@ -55,6 +51,20 @@ func (h *harvest) findEmbedded(ctx context.Context, nested []string) error {
 		}
 	}
 	return nil
+}
+
+// allUnsaved are those of the repositories below the worktree that have what is saved nowhere.
+func (l linked) allUnsaved(ctx context.Context, repos []string) (unsaved []string, err error) {
+	for _, path := range repos {
+		has, err := l.nestedUnsaved(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if has {
+			unsaved = append(unsaved, path)
+		}
+	}
+	return unsaved, nil
 }
 
 // submodules are the paths that .gitmodules of Head names.
@@ -86,12 +96,15 @@ func (l linked) publishes(ctx context.Context, path, commit string) (known bool,
 	return ahead == "", nil
 }
 
+// KeptPrefix is what the name of a folder begins with, beside the worktrees, that has what SetAside has moved.
+const KeptPrefix = "kept-"
+
 // SetAside moves what Remove has refused to lose, paths below the worktree of attempt n at task, into a folder
 // beside it, which it returns. The git directory of a submodule goes with it, since it is in that of the worktree.
 // It fails as the file system does.
 func (s *Store) SetAside(task string, n int, unsaved *engine.UnsavedError) (dir string, err error) {
 	names := s.Name(task, n)
-	if dir, err = s.files.MkdirTemp(s.root, "kept-"+filepath.Base(names.Dir)+"-"); err != nil {
+	if dir, err = s.files.MkdirTemp(s.root, KeptPrefix+filepath.Base(names.Dir)+"-"); err != nil {
 		return "", err
 	}
 	for _, path := range unsaved.Paths {

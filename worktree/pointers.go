@@ -3,12 +3,15 @@ package worktree
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // AtticPrefix is what the names of the references begin with that keep work which landed nowhere.
@@ -69,7 +72,30 @@ func (s *Store) wrong(l linked) (all []wrong) {
 	for _, p := range l.wrongPointers() {
 		all = append(all, wrong{Leftover: engine.Leftover{Path: p.path, What: p.what, Fixed: true}, mend: p.mend})
 	}
+	if w, ok := s.wrongFolder(l); ok {
+		all = append(all, w)
+	}
 	return append(all, s.wrongOperations(l)...)
+}
+
+// wrongFolder is what stands where a worktree is to be made and is no folder; it gets another name.
+func (s *Store) wrongFolder(l linked) (w wrong, ok bool) {
+	info, err := l.trees.Lstat(l.dir)
+	if err != nil || info.IsDir() || l.hasAdmin() {
+		return w, false
+	}
+	aside := filepath.Join(s.root, "kept-"+filepath.Base(l.dir))
+	for n := 2; ; n++ {
+		if _, err := l.trees.Lstat(aside); err != nil {
+			break
+		}
+		aside = filepath.Join(s.root, fmt.Sprintf("kept-%s-%d", filepath.Base(l.dir), n))
+	}
+	what := "was made, and is no folder; it is " + aside + " now"
+	if to, err := os.Readlink(l.dir); err == nil {
+		what = "was made, a link to " + text.Cut(text.Clean(to), 200) + "; it is " + aside + " now"
+	}
+	return wrong{Leftover: engine.Leftover{Path: l.dir, What: what, Fixed: true}, mend: func() error { return l.trees.Rename(l.dir, aside) }}, true
 }
 
 // pointer is a file that leads from one git directory to another.

@@ -151,6 +151,31 @@ func (s *Store) newestWork(ctx context.Context, v view, base git.Commit) (git.Co
 	return c, nil
 }
 
+// besideWork is what HEAD or the branch has of work that is in neither the work that counts nor base; "" for none. In the
+// middle of a rebase HEAD has what the branch has.
+func (s *Store) besideWork(ctx context.Context, v view, work, base git.Commit) (git.Commit, error) {
+	if v.rebasing {
+		return "", nil
+	}
+	for _, c := range []git.Commit{v.head, v.branch} {
+		if c == "" || c == work {
+			continue
+		}
+		within := false
+		for _, of := range []git.Commit{work, base} {
+			is, err := s.repo.IsAncestor(ctx, c, of)
+			if err != nil {
+				return "", err
+			}
+			within = within || is
+		}
+		if !within {
+			return c, nil
+		}
+	}
+	return "", nil
+}
+
 // younger is the descendant of the two, or where they have diverged the one committed later.
 func (s *Store) younger(ctx context.Context, a, b git.Commit) (git.Commit, error) {
 	if below, err := s.repo.IsAncestor(ctx, a, b); err != nil || below {

@@ -230,6 +230,11 @@ func (r *repair) foreign(context.Context) error {
 func (r *repair) moved(ctx context.Context) error {
 	found, err := r.settleRelocated(ctx)
 	r.found = append(r.found, found...)
+	if err != nil {
+		return err
+	}
+	found, err = r.settleSupplanted(ctx)
+	r.found = append(r.found, found...)
 	return err
 }
 
@@ -298,6 +303,11 @@ func (s *Store) Sweep(ctx context.Context, dry bool) (paths []string, err error)
 		}
 		moved, err := s.sweepRelocated(ctx, dry)
 		paths = append(paths, moved...)
+		if err != nil {
+			return err
+		}
+		others, err := s.sweepSupplanted(ctx, dry)
+		paths = append(paths, others...)
 		return err
 	})
 	return paths, err

@@ -23,6 +23,7 @@ type snapshot struct {
 	index    string   // a file; matches tree
 	unmerged []string // paths that have conflict entries in the agent's index
 	nested   []string // git repositories below, not in the tree but as they were in the index
+	apart    []string // those of nested that the index does not link to
 	unread   []string // paths that git would not take, or that are too large
 	large    []string // those that are too large, with their sizes
 	blocking []string // what git would have waited for, and was removed
@@ -106,7 +107,7 @@ func (l linked) stage(ctx context.Context, index string, have entries, snap *sna
 	var paths []string
 	for _, p := range append(changed, have.unmerged...) {
 		if repo, isRepo := strings.CutSuffix(p, "/"); isRepo {
-			snap.nested = append(snap.nested, repo)
+			snap.nested, snap.apart = append(snap.nested, repo), append(snap.apart, repo)
 		} else if !slices.Contains(have.links, p) {
 			paths = append(paths, p)
 		}

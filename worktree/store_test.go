@@ -342,16 +342,16 @@ func TestCheckRefs(t *testing.T) {
 					w.Git("update-ref", fine, "HEAD")
 				}
 				s := w.store()
-				require.NoError(t, s.CheckRefs(false))
+				require.NoError(t, s.CheckRefs(t.Context(), false))
 				w.Git("update-ref", name, "HEAD")
 				if packed {
 					w.Git("pack-refs", "--all")
 				}
 				was := w.Git("rev-parse", name)
 				var inTheWay *git.InTheWayError
-				require.ErrorAs(t, s.CheckRefs(false), &inTheWay)
+				require.ErrorAs(t, s.CheckRefs(t.Context(), false), &inTheWay)
 				require.Equal(t, name, inTheWay.Other)
-				ended := s.CheckRefs(true)
+				ended := s.CheckRefs(t.Context(), true)
 				if strings.HasPrefix(name, "refs/heads/epic") {
 					require.NoError(t, ended)
 				} else {
@@ -361,7 +361,7 @@ func TestCheckRefs(t *testing.T) {
 				fix.Dir, fix.Env = w.Dir, w.Env
 				out, err := fix.CombinedOutput()
 				require.NoError(t, err, string(out))
-				require.NoError(t, s.CheckRefs(false))
+				require.NoError(t, s.CheckRefs(t.Context(), false))
 				require.Contains(t, w.Git("for-each-ref", "--format=%(objectname)", "refs/aside", "refs/heads/*-aside"), was, "nothing is lost")
 			})
 		}
@@ -369,6 +369,6 @@ func TestCheckRefs(t *testing.T) {
 	w := newWorld(t)
 	require.NoError(t, os.Symlink(t.TempDir(), filepath.Join(w.Dir, ".git", "refs", "heads", "epic")))
 	var inTheWay *git.InTheWayError
-	require.ErrorAs(t, w.store().CheckRefs(false), &inTheWay)
+	require.ErrorAs(t, w.store().CheckRefs(t.Context(), false), &inTheWay)
 	require.Contains(t, inTheWay.Error(), "no plain file")
 }

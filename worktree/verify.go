@@ -92,6 +92,9 @@ func (s *Store) Close(ctx context.Context) error {
 			left = append(left, leftOf(l.dir, err))
 		}
 	}
+	if all, err := s.supplanted(); err == nil && len(all) > 0 { // what cannot be removed is found by the next Repair
+		_ = s.locked(ctx, func() error { _, err := s.settleSupplanted(ctx); return err })
+	}
 	left = append(left, s.trash.wait()...)
 	for _, dir := range []string{filepath.Join(s.root, trashDir), s.root} {
 		if entries, err := s.files.ReadDir(dir); err == nil && len(entries) == 0 {

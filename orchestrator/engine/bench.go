@@ -48,6 +48,9 @@ type Names struct {
 type Harvest struct {
 	// Head is its newest work, which the attempt's branch now points at; the base when there is none.
 	Head object.Commit
+	// Beside is what the branch or HEAD has, whichever is not Head, where Head has not all of it: two lines of work, of
+	// which one is kept and does not count; "" there is none.
+	Beside object.Commit
 	// Gone is the folder that is not there any more: the worktree, or git's record of it; "" none is
 	// missing. Head is then what was committed, and whether there was more is not known.
 	Gone string
@@ -64,6 +67,9 @@ type Harvest struct {
 	// Embedded are those that keep the work from being taken: Head links to a commit of them that no remote of
 	// theirs has, or which are no submodules; or nothing else has changed, and they have what is saved nowhere.
 	Embedded []string
+	// Apart are those, no submodules, that are beside changes which Head has, with what is saved nowhere: the work can be
+	// taken, and goes without them.
+	Apart []string
 	// Unread are paths that git would not take, for their names or since it may not read them.
 	Unread []string
 	// Large are, of Unread, those that are over a limit of size, each with its size.

@@ -25,6 +25,7 @@ type Attempt struct {
 	Feedback      string                  `json:"feedback,omitempty"`   // the text for the next iteration or attempt
 	Why           string                  `json:"why,omitempty"`        // of the failure, in one clause
 	Files         []string                `json:"files,omitempty"`      // in conflict
+	Apart         []string                `json:"apart,omitempty"`      // repositories of their own in its worktree, with what is saved nowhere, that its work goes without
 	Conflict      Commit                  `json:"conflict,omitempty"`   // the tip that it conflicts with
 	Accepted      Commit                  `json:"accepted,omitempty"`   // the Head whose protected paths a person has accepted
 	Session       string                  `json:"session,omitempty"`    // the client's id of the conversation

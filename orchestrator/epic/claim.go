@@ -100,7 +100,7 @@ func (s State) epicChange(t *Task, now *clock) (tracker.Change, bool) {
 	id := string(t.ID)
 	switch {
 	case s.isFinished(t):
-		return closeChange(id, "all tasks landed"), !s.tracker.stale
+		return closeChange(id, "all tasks landed"), !s.tracker.stale && !slices.ContainsFunc(s.Tasks, (*Task).closesWaived)
 	case t.Status == statusClosed && t.Written == statusClosed && s.hasOpenTask(t.ID):
 		return openChange(id), true // a task has come up since this clone has closed it
 	}

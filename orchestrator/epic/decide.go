@@ -99,7 +99,7 @@ func reached(s State, now *clock) (reason.Code, string) {
 	}
 	l := s.Run.Limits
 	switch {
-	case s.Gate == GateRed && !l.AllowRedBase && s.Run.Mode.starts() && !s.Moved.Restoring:
+	case s.Gate == GateRed && !l.AllowRedBase && (s.Run.Mode.starts() || s.unjudgedForeign()) && !s.Moved.Restoring:
 		return reason.BaseRed, s.gateRed()
 	case l.MaxDuration > 0 && !now.Before(s.Run.Started.Add(l.MaxDuration)):
 		return reason.TimeUp, fmt.Sprintf("Maximum duration (%s) reached: run.max_duration", hours(l.MaxDuration))
@@ -137,15 +137,16 @@ func hours(d time.Duration) string {
 }
 
 // iterationLimit is how often a run may start an agent, each iteration of an attempt being
-// one start. Where the settings name no number it is 100, or what all attempts at all tasks
-// may come to when that is more.
+// one start. Where the settings name no number it is 100, or, when that is more, what all attempts may
+// come to at the tasks that were there when the run started its first agent: what comes up later, which
+// agents may have filed, adds nothing, so that a run whose agents file tasks for ever ends.
 func (s State) iterationLimit() int {
 	if n := s.Run.Limits.MaxIterations; n > 0 {
 		return n
 	}
 	starts := 0
 	for _, t := range s.Tasks {
-		if t.Dispatchable() {
+		if t.Dispatchable() && !t.late {
 			starts += max(1, s.Run.Limits.Attempts) * (s.Run.Limits.iterations(t) + 1) // a conflict may cost one more
 		}
 	}
@@ -167,12 +168,21 @@ func stops(s State, _ *clock) (ds []Decision) {
 	return ds
 }
 
+// mustStop says in a clause why the agent of a task is interrupted; "" where it is not.
 func (s State) mustStop(t *Task) string {
 	switch {
 	case s.Run.Interrupt:
 		return "interrupted"
 	case s.Run.Drain == reason.RunActive:
 		return s.Run.DrainWhy
+	}
+	return s.takenOut(t)
+}
+
+// takenOut says in a clause how a person, or the orch of another clone, has taken a task out of orch's hands;
+// "" where nobody has. What the run ends for is no such thing: the next one goes on with the task.
+func (s State) takenOut(t *Task) string {
+	switch {
 	case t.State == Skipped:
 		return "skipped"
 	case t.Deleted:
@@ -184,7 +194,7 @@ func (s State) mustStop(t *Task) string {
 	case t.Status == t.Written, t.ClosedByAgent:
 		return ""
 	case t.Elsewhere:
-		return t.elsewhere()
+		return s.elsewhere(t)
 	case t.Status != statusOpen && t.Status != statusInProgress:
 		return t.Status + " in the tracker by a person"
 	}

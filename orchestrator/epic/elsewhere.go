@@ -52,10 +52,38 @@ func (t *Task) closedElsewhere(actor string) bool {
 	return t.Status == statusClosed && !t.Waived && (isClone(t.ClosedBy, actor) || t.LandedIn != "" && t.ClosedBy == "")
 }
 
-// elsewhere says for a person what is known of the work of a task that another clone has closed.
-func (t *Task) elsewhere() string {
+// actorEpic is the epic under whose name an actor claims tasks; "" where it is no orch's.
+func actorEpic(actor string) TaskID {
+	rest, ok := strings.CutPrefix(actor, ActorPrefix)
+	if i := strings.LastIndex(rest, "/"); ok && i >= 0 && strings.Contains(rest[i:], ":") {
+		rest = rest[:i]
+	}
+	if !ok {
+		return ""
+	}
+	return TaskID(rest)
+}
+
+// LandedBy is where the work of a task is that a run elsewhere has closed: on the branch of an epic, which is this
+// one's where the tracker does not tell; here says that it is one of this clone.
+func (s State) LandedBy(t *Task) (epic TaskID, here bool) {
+	if epic = actorEpic(t.ClosedBy); epic == "" {
+		epic = s.Epic
+	}
+	own := strings.TrimPrefix(s.Run.Limits.Actor, ActorPrefix+string(actorEpic(s.Run.Limits.Actor))+"/")
+	return epic, strings.Contains(own, ":") && t.ClosedBy == ActorPrefix+string(epic)+"/"+own
+}
+
+// elsewhere says for a person what is known of the work of a task that another clone has closed, or the run of another
+// epic.
+func (s State) elsewhere(t *Task) string {
 	by := "the orch of another clone"
-	if t.ClosedBy != "" {
+	switch epic, here := s.LandedBy(t); {
+	case here:
+		by = fmt.Sprintf("the run of the epic %s in this clone", epic)
+	case t.ClosedBy != "" && epic != s.Epic:
+		by = fmt.Sprintf("the run of the epic %s, %s", epic, t.ClosedBy[strings.LastIndex(t.ClosedBy, "/")+1:])
+	case t.ClosedBy != "":
 		by = HolderName(t.ClosedBy)
 	}
 	if t.LandedIn == "" {
@@ -64,12 +92,20 @@ func (t *Task) elsewhere() string {
 	return fmt.Sprintf("landed in %.12s by %s", t.LandedIn, by)
 }
 
-// Missing says of a task that another clone has closed that its work is not here, and how that is known.
-func (t *Task) Missing() string {
+// Missing says of a task that another clone has closed, or the run of another epic, that its work is not here, and how that is known.
+func (s State) Missing(t *Task) string {
 	if t.LandedIn == "" {
-		return t.elsewhere()
+		return s.elsewhere(t)
 	}
-	return t.elsewhere() + ", and the epic branch here does not have that work"
+	return s.elsewhere(t) + ", and the epic branch here does not have that work"
+}
+
+// closers says who has closed what is sought.
+func (s State) closers() string {
+	if slices.ContainsFunc(s.Sought(), func(t *Task) bool { epic, _ := s.LandedBy(t); return epic == s.Epic }) {
+		return "another clone"
+	}
+	return "the run of another epic"
 }
 
 // Sought lists the tasks that the orch of another clone has closed, and whose work was not found here.

@@ -107,7 +107,7 @@ func FuzzClosedAs(f *testing.F) {
 		if strings.HasPrefix(by, ActorPrefix) && !one.Waived {
 			require.False(t, one.Done(), "an orch's word alone")
 		}
-		require.NotEmpty(t, one.Missing())
+		require.NotEmpty(t, s.Missing(one))
 	})
 }
 
@@ -144,4 +144,21 @@ func TestElsewhereWhileOpen(t *testing.T) {
 		s = after(t, s, Event{At: noon.Add(time.Hour), Fact: TrackerRead{Nodes: []Node{epicOf("in_progress", actor), renamed}}})
 		require.Equal(t, tt.sought, len(s.Sought()) == 1, name+", read again")
 	}
+}
+
+// TestNobodyIsDoneWhileAnotherCloneHasTheEpic: all tasks are closed, and another clone has the epic: it may land more.
+func TestNobodyIsDoneWhileAnotherCloneHasTheEpic(t *testing.T) {
+	t.Parallel()
+	issues := closedAs("ann", "done")
+	require.Equal(t, LoopDone, PromiseOf(FromTracker("e", issues, noon), noon).Promise)
+	for i := range issues {
+		if issues[i].ID == "e" {
+			issues[i].Status, issues[i].Assignee = "in_progress", otherClone
+		}
+	}
+	s := FromTracker("e", issues, noon)
+	o := PromiseOf(s, noon)
+	require.Equal(t, LoopBlocked, o.Promise)
+	require.Equal(t, reason.RunActive, o.Code)
+	require.Equal(t, reason.RunActive, OfferTo(s, Asker{Is: bert.Same, Gone: func(*Task) bool { return false }, MaxParallel: 1}, noon).Code)
 }

@@ -80,6 +80,7 @@ func facts() []factRow {
 		{"tracker_failed", TrackerFailed{}, 0},
 		{"tracker_read", TrackerRead{}, journaled},
 		{"tracker_written", TrackerWritten{}, journaled},
+		{"tracker_outdated", TrackerOutdated{}, journaled},
 
 		{"task_found", TaskFound{}, journaled},
 		{"task_parked", TaskParked{}, journaled},

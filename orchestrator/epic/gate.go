@@ -32,12 +32,18 @@ type BaseChecked struct {
 	anyTime
 	Commit Commit `json:"commit,omitempty"` // that was judged
 	Verdict
-	Output string `json:"output,omitempty" text:"long"` // of what failed
+	Stopped bool   `json:"stopped,omitempty"`            // with its run, before it had judged
+	Output  string `json:"output,omitempty" text:"long"` // of what failed
 }
 
 func (f BaseChecked) apply(s State, _ Event) State {
-	s.Gate = GateGreen
-	if !f.Passed {
+	switch {
+	case f.Stopped:
+		s.Gate = GateUnknown
+		return s
+	case f.Passed:
+		s.Gate = GateGreen
+	default:
 		s.Gate = GateRed
 	}
 	if s.Moved.Accepted && (f.Passed || s.Run.Limits.AllowRedBase) {
@@ -60,7 +66,7 @@ const (
 // baseCheck has the gate judge the epic branch as it is before an agent is paid, where it is
 // not known that it passes: at the beginning, and when others have moved it.
 func baseCheck(s State, now *clock) []Decision {
-	if s.Gate != GateUnknown || !s.Run.Mode.starts() && !s.Moved.Accepted || s.Run.Mode == ModeSettle || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
+	if s.Gate != GateUnknown || !s.Run.Mode.starts() && !s.Moved.Accepted && !s.unjudgedForeign() || s.Run.Mode == ModeSettle || s.Moved.Pending() && !s.Moved.Accepted || s.Run.Drain != "" || s.machineWaits(now) {
 		return nil
 	}
 	return decideOne(CheckBase, Event{Fact: BaseCheckStarted{Commit: s.Tip}})
@@ -69,6 +75,10 @@ func baseCheck(s State, now *clock) []Decision {
 // unjudged reports whether the epic branch has landed work as the gate has not passed it: others
 // have put something on it, or its gate was red.
 func (s State) unjudged() bool { return s.Driven() && !s.passes() && len(s.Landings()) > 0 }
+
+// unjudgedForeign reports whether others have put something on the epic branch that the gate has not passed: work is
+// not judged on top of that, since it would be charged for what others did.
+func (s State) unjudgedForeign() bool { return s.taken.From != "" && !s.passes() }
 
 // passes reports whether the gate is known to pass on the epic branch, or need not.
 func (s State) passes() bool {

@@ -405,7 +405,7 @@ func (s State) landedElsewhere(k Stack) (id TaskID, ok bool) {
 // landings takes from the queue as many candidates as the window lets be gated
 // together. The window grows with green stacks and is halved by a red one.
 func landings(s State, now *clock) []Decision {
-	if s.Run.Interrupt || s.Run.Mode == ModeSettle || !s.settled() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
+	if s.Run.Interrupt || s.Run.Mode == ModeSettle || !s.settled() || s.unjudgedForeign() || len(s.Stacks) >= maxStacks || len(s.Queue) == 0 || now.Before(s.Landing.NotBefore) || s.landingFails() {
 		return nil
 	}
 	n := min(len(s.Queue), max(1, s.Window))

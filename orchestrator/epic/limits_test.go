@@ -75,6 +75,41 @@ func TestLimitsAreNamed(t *testing.T) {
 	}
 }
 
+// TestTheMaximumRestsOnTheTasksAtTheStart: tasks that come up once the run has started an agent add nothing to how
+// many it may start; those that come up before do, and so does all that is there when the next run begins.
+func TestTheMaximumRestsOnTheTasksAtTheStart(t *testing.T) {
+	t.Parallel()
+	limits := testLimits()
+	limits.Attempts, limits.Iterations = 10, 19
+	filed := func(ids ...TaskID) Event {
+		var nodes []Node
+		for _, id := range ids {
+			nodes = append(nodes, open(id))
+		}
+		return Event{Fact: TrackerRead{Nodes: nodes}}
+	}
+	s := started(t, limits, open("e.1"))
+	maximum := func(s State) int {
+		for s.Run.Drain == "" {
+			s.Run.Iterations++
+			for _, d := range decisions(s, noon.Add(time.Minute)) {
+				if _, drains := d.Fact.(DrainStarted); drains {
+					require.Equal(t, reason.RunIterations, d.Code)
+					return s.Run.Iterations
+				}
+			}
+		}
+		return 0
+	}
+	require.Equal(t, 200, maximum(s))
+	s = after(t, s, filed("e.2"))
+	require.Equal(t, 400, maximum(s))
+	s = after(t, s, startOf("e.1", 1), filed("e.3", "e.4"))
+	require.Equal(t, 400, maximum(s))
+	s = after(t, s, Event{Fact: RunEnded{Promise: LoopBlocked}}, Event{Fact: RunStarted{Epic: "e", Number: 2, Mode: ModeRun, Limits: limits}})
+	require.Equal(t, 800, maximum(s))
+}
+
 // TestQuestionsAreNoFailures: tasks that ask do not stop the run.
 func TestQuestionsAreNoFailures(t *testing.T) {
 	t.Parallel()

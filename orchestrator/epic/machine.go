@@ -31,7 +31,10 @@ func (s State) machineFails(e Event) State {
 	if s.Gate == GateChecking {
 		s.Gate = GateUnknown
 	}
-	s.tip.looking, s.Moved.Restoring, s.seeking.busy = false, false, false
+	if s.tip.looking {
+		s.tip.looking, s.tip.looked = false, e.At
+	}
+	s.Moved.Restoring, s.seeking.busy = false, false
 	return s
 }
 

@@ -57,7 +57,7 @@ func (s State) change(t *Task, now *clock) (c tracker.Change, want bool) {
 		return blockChange(id, parkedNote(t.Code, t.Why)), blocksParked(t.Code) && (inWork || t.ClosedByAgent)
 	case Skipped:
 		if t.SkipStatus == giveClosed {
-			return closeChange(id, t.Why), t.Status != statusClosed
+			return closeChange(id, t.Why), t.closesWaived()
 		}
 		return blockChange(id, t.Why), t.SkipStatus == giveBlocked && inWork
 	case Waiting:
@@ -182,12 +182,15 @@ func (s State) closesEpic() bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool { return t.Epic && !t.External && !t.Deleted && s.isFinished(t) })
 }
 
-// untold reports whether the tracker has yet to be told of work that has landed.
+// untold reports whether the tracker has yet to be told of work that has landed, or of a task that a person wants closed.
 func (s State) untold() bool {
 	return slices.ContainsFunc(s.Tasks, func(t *Task) bool {
-		return t.Dispatchable() && !t.Deleted && s.closesLanded(t) && s.tracker.refused[refusal{t.ID, string(tracker.Close)}] == ""
+		return t.Dispatchable() && !t.Deleted && (s.closesLanded(t) || t.closesWaived()) && s.tracker.refused[refusal{t.ID, string(tracker.Close)}] == ""
 	})
 }
+
+// closesWaived reports whether the tracker is to be told that a person wants the task closed.
+func (t *Task) closesWaived() bool { return t.waived() && t.Status != statusClosed }
 
 // closesLanded reports whether the task has landed, and the tracker is to be told so.
 func (s State) closesLanded(t *Task) bool {

@@ -28,16 +28,33 @@ type Offer struct {
 	InHand int         // tasks that it is at work on, or that wait for it to go on
 	Code   reason.Code // why it would be handed no other one; "" where it would be
 	Why    string      // the same in a clause
+
+	// Despite is for what the newest run ended, whose own agents cannot work, where the session would be handed a task
+	// all the same, now or after a back-off; else "".
+	Despite reason.Code
+
+	// Settles says that asking brings the epic on though no task is left: nobody has it, and who hands out has the
+	// gate judge the epic branch, takes what was asked for, and tells the tracker.
+	Settles bool
 }
 
 // Hopeless reports whether the session can do nothing for the epic until others, or a person, have:
 // it is at work on nothing, and would be handed nothing. What waits for a time alone is no reason:
 // nobody else brings it on.
-func (o Offer) Hopeless() bool { return o.InHand == 0 && o.Code != "" && o.Code != reason.BackOff }
+func (o Offer) Hopeless() bool {
+	return o.InHand == 0 && o.Code != "" && o.Code != reason.BackOff && !o.Settles
+}
 
 // OfferTo says what a session would get now that asked for a task. The stop hook and next both go
 // by it, so that no session is sent back to work for which there is none.
 func OfferTo(s State, who Asker, now time.Time) (o Offer) {
+	o.Settles = !who.Held && WorkOf(s, now).Left() == 0 && PromiseOf(s, now).Promise == LoopContinue
+	despite := s.Run.Drain
+	if who.Driven || !ofRunsAgents(despite) {
+		despite = ""
+	} else {
+		s.Run.Drain, s.Run.DrainWhy, s.Run.Promise = "", "", ""
+	}
 	s = s.askedBy(who, now)
 	for _, t := range s.Tasks {
 		if t.Dispatchable() && !t.Deleted && s.inHandOf(t, who) {
@@ -45,8 +62,15 @@ func OfferTo(s State, who Asker, now time.Time) (o Offer) {
 		}
 	}
 	o.Code, o.Why = s.withheld(who.Driven, at(now))
+	if o.Code == "" || o.Code == reason.BackOff {
+		o.Despite = despite
+	}
 	return o
 }
+
+// ofRunsAgents reports whether a run that ended for the code could not go on with the agents that it starts, which
+// is no matter of a session, whose own client does the work.
+func ofRunsAgents(c reason.Code) bool { return c == reason.AgentCrashed || c == reason.AgentAuth }
 
 // askedBy is s as who hands out to a session finds it: what nobody is at work on any more is free,
 // and where no run drives the epic, what holds only while one does is over.

@@ -26,16 +26,36 @@ func parks(s State, _ *clock) (ds []Decision) {
 	return ds
 }
 
+// mustPark is the code and the reason that a task is parked for; the code is "" for one that is not.
 func (s State) mustPark(t *Task) (reason.Code, string) {
-	a := t.Last()
-	unseen := t.State == Waiting && a.Number > 0 && !t.Since.After(a.Ended) // failed, and nothing has been decided since
+	switch t.State {
+	case Queued:
+		return s.mustParkQueued(t)
+	case Waiting:
+		return s.mustParkWaiting(t)
+	}
+	return "", ""
+}
+
+// mustParkQueued parks work that is not to land any more.
+func (s State) mustParkQueued(t *Task) (reason.Code, string) {
+	taken := s.takenOut(t)
 	switch {
-	case t.State == Queued && t.Deleted:
+	case t.Deleted:
 		return reason.TrackerDrift, "deleted from the tracker while orch worked on it; its commits are kept"
-	case t.State == Queued && t.Elsewhere:
-		return reason.LandedElsewhere, t.Missing() + "; what was done here is kept"
-	case t.State == Queued && s.mustStop(t) != "":
-		return reason.TrackerDrift, s.mustStop(t) + " while orch worked on it; its commits are kept"
+	case t.Elsewhere:
+		return reason.LandedElsewhere, s.Missing(t) + "; what was done here is kept"
+	case taken != "":
+		return reason.TrackerDrift, taken + " while orch worked on it; its commits are kept"
+	}
+	return "", ""
+}
+
+// mustParkWaiting parks a task that is not to be begun again.
+func (s State) mustParkWaiting(t *Task) (reason.Code, string) {
+	a := t.Last()
+	unseen := a.Number > 0 && !t.Since.After(a.Ended) // failed, and nothing has been decided since
+	switch {
 	case t.parkedBefore():
 		return parkedFor(t.Parked)
 	case unseen && a.Failure == reason.Question:
@@ -44,9 +64,9 @@ func (s State) mustPark(t *Task) (reason.Code, string) {
 		return reason.Protected, a.Why
 	case unseen && guards(a.Failure):
 		return a.Failure, cmp.Or(a.Why, a.Failure.Means())
-	case t.State == Waiting && a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
+	case a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
 		return reason.Budget, t.over(s.Run.Limits.TaskBudget) + " for one task"
-	case t.State == Waiting && t.Charged >= max(1, s.Run.Limits.Attempts):
+	case t.Charged >= max(1, s.Run.Limits.Attempts):
 		return a.Failure, attemptsUsed(t)
 	case a.Number == 0 && s.abandonedByNobody(t), a.Number == 0 && s.leftByAnother(t) && s.holdsEpic() && !s.confirming():
 		return reason.Orphaned, exitedWithoutCompleting
@@ -108,7 +128,7 @@ func (s State) taking(t *Task) bool {
 // leftByAnother reports whether a waiting task is in progress under the name of another orch, from which
 // no person has taken the epic. Once the epic is held here, that orch is gone.
 func (s State) leftByAnother(t *Task) bool {
-	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && !s.takesOver()
+	return t.State == Waiting && t.Last().Number == 0 && s.anothers(t) && actorEpic(t.Assignee) == s.Epic && !s.takesOver()
 }
 
 // takesOver reports whether a person has said that the clone which had the epic is gone: to this run, or to one

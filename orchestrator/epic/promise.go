@@ -38,7 +38,7 @@ func promiseOf(s State, c Counts) Outlook {
 	case o.Promise == LoopDone && s.untaken > 0:
 		o = Outlook{Promise: LoopContinue, Reason: o.Reason + "; what was asked for is not taken yet"}
 	case o.Promise == LoopDone:
-	case c.Running+c.Landing > 0 && !o.holdsLandings(c):
+	case c.Running+c.Landing > 0 && !s.holdsLandings(o, c):
 		o.Promise = LoopContinue // whatever keeps new work from being begun
 		if o.Code == "" {
 			o.Reason = c.progress()
@@ -53,7 +53,7 @@ func promiseOf(s State, c Counts) Outlook {
 		if o.Code == "" {
 			o.Reason = fmt.Sprintf("%d of %d tasks closed; the rest needs a person", c.Done, c.Total)
 			if n := len(s.Sought()); n > 0 {
-				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; another clone has closed %d, and the epic branch here does not have that work", c.Done, c.Total, n)
+				o.Code, o.Reason = reason.LandedElsewhere, fmt.Sprintf("%d of %d tasks closed; %s has closed %d, and the epic branch here does not have that work", c.Done, c.Total, s.closers(), n)
 			}
 		}
 	}
@@ -61,9 +61,18 @@ func promiseOf(s State, c Counts) Outlook {
 }
 
 // holdsLandings reports whether only a person can have what waits to land go on: the run has ended
-// for the epic branch, and no agent is at work.
-func (o Outlook) holdsLandings(c Counts) bool {
-	return o.Promise == LoopBlocked && (o.Code == reason.CheckedOut || o.Code == reason.EpicMoved) && c.Running == 0
+// for the epic branch, or is to, and no agent is at work.
+func (s State) holdsLandings(o Outlook, c Counts) bool {
+	if o.Promise != LoopBlocked || c.Running > 0 {
+		return false
+	}
+	switch o.Code {
+	case reason.CheckedOut, reason.EpicMoved:
+		return true
+	case reason.BaseRed:
+		return !s.settled() || !s.Run.Ended.IsZero()
+	}
+	return false
 }
 
 // stopped says what nothing that is ready can change: that all is done, or that no agent may
@@ -108,11 +117,13 @@ func stoppedByTracker(s State, _ Counts) Outlook {
 
 // stoppedFromOutside tells of what has to be mended or settled first, even where all is done: the machine,
 // the clone that has the epic, the epic branch.
-func stoppedFromOutside(s State, _ Counts) Outlook {
+func stoppedFromOutside(s State, c Counts) Outlook {
 	drain := s.Run.Drain
 	switch {
 	case drain == reason.Machine:
 		return s.drained(LoopError)
+	case s.Holder() != "" && c.Total > 0 && c.Done == c.Total: // what it has begun may be in no record of a task yet
+		return Outlook{LoopBlocked, reason.RunActive, HolderName(s.Holder()) + " drives this epic; all tasks are closed, and what it lands is not here before you fetch it"}
 	case drain == reason.RunActive:
 		return s.drained(LoopBlocked)
 	case s.Moved.Pending() && (drain == reason.EpicMoved || drain == reason.CheckedOut):
@@ -131,7 +142,7 @@ func stoppedAtEnd(s State, c Counts) Outlook {
 		return Outlook{}
 	case c.Total == 0 && gone > 0:
 		return Outlook{LoopBlocked, reason.TrackerDrift, fmt.Sprintf("the tracker has none of the epic's %d tasks any more", gone)}
-	case s.untold():
+	case s.untaken == 0 && s.untold():
 		return Outlook{LoopContinue, "", fmt.Sprintf("all %d tasks closed; the tracker has yet to be told", c.Total)}
 	case c.Total == 0:
 		return Outlook{LoopDone, "", "the epic has no tasks"}

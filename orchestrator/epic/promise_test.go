@@ -73,3 +73,39 @@ func TestAMovedBranchIsNamedAtALimitToo(t *testing.T) {
 		require.Equal(t, reason.EpicMoved, o.Code, code)
 	}
 }
+
+// TestForeignCommitOnADoneEpic: nobody says that all is done before the gate has judged what others put on the branch,
+// whatever it said of the branch before; and a session has that done.
+func TestForeignCommitOnADoneEpic(t *testing.T) {
+	t.Parallel()
+	foreign := TipMove{From: "c", To: "x", Forward: true, Foreign: []string{"x theirs"}}
+	done := after(t, idle(t, open("e.1")), landedOne...)
+	done = after(t, done, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Kind: "close", Status: "closed"}}}}, Event{Fact: RunEnded{Promise: LoopDone}, At: noon.Add(time.Minute)})
+	require.Equal(t, LoopDone, PromiseOf(done, noon).Promise)
+	require.Equal(t, LoopDone, PromiseOf(done.WithBranch(TipMove{}), noon).Promise)
+	found := done.WithBranch(foreign)
+	require.Equal(t, LoopContinue, PromiseOf(found, noon).Promise)
+	who := Asker{Is: func(SessionHolder) bool { return false }, Gone: func(*Task) bool { return false }, MaxParallel: 1}
+	require.False(t, OfferTo(found, who, noon).Hopeless())
+	require.True(t, OfferTo(done, who, noon).Hopeless())
+	who.Held = true
+	require.True(t, OfferTo(found, who, noon).Hopeless(), "who has the epic has it judged")
+
+	red := done
+	red.Gate, red.Run.Drain, red.Run.DrainWhy = GateRed, reason.BaseRed, "red"
+	require.Equal(t, LoopBlocked, PromiseOf(red, noon).Promise)
+	require.Equal(t, LoopContinue, PromiseOf(red.WithBranch(foreign), noon).Promise, "it may be mended")
+}
+
+// TestARedBranchHoldsWhatWaitsToLand: a run that ends for the gate on the epic branch says that a person is needed,
+// though work waits to land there.
+func TestARedBranchHoldsWhatWaitsToLand(t *testing.T) {
+	t.Parallel()
+	s := after(t, idle(t, open("e.1")), startOf("e.1", 1), endOf("e.1", 1, AgentEnded{Changed: true, Head: "h"}))
+	require.Equal(t, LoopContinue, PromiseOf(s, noon).Promise)
+	s.Gate, s.Run.Drain, s.Run.DrainWhy = GateRed, reason.BaseRed, "red"
+	require.Equal(t, LoopContinue, PromiseOf(s, noon).Promise, "it lands yet")
+	held := after(t, s, Event{Fact: BranchHeld{Dir: "/w"}})
+	require.Equal(t, LoopBlocked, PromiseOf(held, noon).Promise)
+	require.Equal(t, LoopBlocked, PromiseOf(s.WithoutRun(noon), noon).Promise)
+}

@@ -14,7 +14,7 @@ type Limits struct {
 	Attempts       int            `json:"attempts"`                    // charged attempts before a task is parked
 	Iterations     int            `json:"iterations"`                  // of one attempt, before it is parked
 	ByAgent        map[string]int `json:"by_agent,omitempty"`          // Iterations of tasks whose label names an agent
-	MaxIterations  int            `json:"max_iterations"`              // agents started in one run; 0: 100, or what all attempts may come to where that is more
+	MaxIterations  int            `json:"max_iterations"`              // agents started in one run; 0: 100, or what all attempts at the tasks that it began with may come to where that is more
 	MaxDuration    time.Duration  `json:"max_duration"`                // of one run; 0: none
 	MaxFailures    int            `json:"max_failures"`                // tasks parked in a row before the run stops; 0: none
 	Budget         Usage          `json:"budget,omitzero"`             // of one run; 0: none
@@ -132,7 +132,17 @@ func (f RunStarted) apply(s State, e Event) State {
 	s.tracker, s.seeking = trackerState{}, seeking{}
 	s.answering, s.looking, s.looked = "", false, time.Time{}
 	s.Wishes = slices.DeleteFunc(slices.Clone(s.Wishes), func(w Wish) bool { return w.isFor(NextRequested{}) }) // who asked a run that is gone asks anew
-	return s.forgetPhases()
+	return s.forgetPhases().allThere()
+}
+
+// allThere is s in which every task that is known was there before the run started an agent.
+func (s State) allThere() State {
+	for _, t := range s.Tasks {
+		if t.late {
+			s = s.edit(t.ID, func(t *Task) { t.late = false })
+		}
+	}
+	return s
 }
 
 // RunEnded is the end of a run, with why in the event's Code and Reason.

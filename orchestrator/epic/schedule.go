@@ -71,6 +71,8 @@ func (s State) trackerHold(t *Task, now *clock) string {
 	switch {
 	case t.Deleted:
 		return "deleted from the tracker"
+	case s.inner(t) != "":
+		return s.inner(t)
 	case t.Status == statusInProgress && t.Assignee == s.Run.Limits.Actor:
 		return ""
 	case t.Status == statusInProgress && t.Assignee != "":
@@ -80,11 +82,21 @@ func (s State) trackerHold(t *Task, now *clock) string {
 	case t.Status == t.Written && t.Written == statusBlocked:
 		return "" // by us, and released since
 	case t.Elsewhere:
-		return t.elsewhere()
+		return s.elsewhere(t)
 	case t.Status != statusOpen:
 		return t.Status + " in the tracker"
 	case now.Before(t.DeferTill):
 		return "deferred until " + t.DeferTill.Format(time.DateTime)
+	}
+	return ""
+}
+
+// inner says who drives an epic within this one that the task is below; "" where nobody does.
+func (s State) inner(t *Task) string {
+	for p := s.Task(t.Parent); p != nil && p.ID != s.Epic; p = s.Task(p.Parent) {
+		if p.Status == statusInProgress && actorEpic(p.Assignee) == p.ID && p.Assignee != s.Run.Limits.Actor {
+			return fmt.Sprintf("a run drives the epic %s, which it is part of", p.ID)
+		}
 	}
 	return ""
 }

@@ -27,9 +27,6 @@ func (s State) Seen(held bool, asked []Event, now time.Time) State {
 			e.At = now
 		}
 		s = Apply(s, e)
-		if f, ok := e.Fact.(TaskSkipped); ok && f.Status != "" { // as the tracker will have it
-			s = s.edit(e.Task, func(t *Task) { t.Status, t.Written = f.Status, f.Status })
-		}
 		s.untaken++
 	}
 	return s
@@ -68,10 +65,18 @@ func (s State) WithoutTracker(code reason.Code, why string) State {
 func (s State) TrackerLost() string { return s.tracker.lost.Reason }
 
 // WithBranch is s where the epic branch was found elsewhere. A move that holds all landed work needs
-// nobody: the next run takes it as it is.
+// nobody: the next run takes it as it is, and has the gate judge it, whatever that said of the branch before.
 func (s State) WithBranch(m TipMove) State {
-	if m.From != "" && !m.holds() {
+	switch {
+	case m.From == "":
+		return s
+	case !m.holds():
 		s.Moved = Moved{TipMove: m}
+		return s
+	}
+	s.Tip, s.taken, s.Gate = m.To, s.takeMove(m), GateUnknown
+	if s.Run.Drain == reason.BaseRed {
+		s.Run.Drain, s.Run.DrainWhy = "", ""
 	}
 	return s
 }

@@ -80,6 +80,32 @@ func TestSeenTakesRequests(t *testing.T) {
 	require.Contains(t, o.Reason, "not taken yet")
 }
 
+// TestSkipCountsBeforeItIsTaken: a reading of the tracker, which has yet to be told, takes nothing back of what was asked.
+func TestSkipCountsBeforeItIsTaken(t *testing.T) {
+	t.Parallel()
+	after2 := open("e.2")
+	after2.Needs = [][]TaskID{{"e.1"}}
+	s := after(t, idle(t, open("e.1"), after2), Event{Fact: RunEnded{Promise: LoopContinue}})
+	issues := []tracker.Issue{{ID: "e", Type: tracker.TypeEpic, Status: "open"}, issue("e.1", "e"), issue("e.2", "e", "e.1")}
+	skip := func(status string) State {
+		asked := Event{Fact: TaskSkipped{Status: status}, Task: "e.1", Request: "1-a", At: noon}
+		return WithSurvey(s.Seen(false, []Event{asked}, noon), issues, noon.Add(time.Second))
+	}
+	require.Equal(t, Counts{Total: 2, Done: 1, Ready: 1}, Count(skip("closed"), noon))
+	require.Equal(t, Skipped, skip("blocked").Task("e.1").State)
+	require.Equal(t, LoopBlocked, PromiseOf(skip("blocked"), noon).Promise)
+}
+
+// TestRetriedWhileItIsBeingClosed: the tracker's answer to a close that was under way when a person had the task tried
+// again is not its end.
+func TestRetriedWhileItIsBeingClosed(t *testing.T) {
+	t.Parallel()
+	s := after(t, idle(t, open("e.1")), Event{Fact: TaskSkipped{Status: "closed"}, Task: "e.1"}, Event{Fact: TrackerBusy{}},
+		Event{Fact: TaskRetried{}, Task: "e.1"}, Event{Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e.1", Kind: "close", Status: "closed"}}}, At: noon})
+	require.Equal(t, Ready, s.StateOf(s.Task("e.1"), noon))
+	require.Contains(t, told(s, noon.Add(time.Minute)), "e.1 open")
+}
+
 // TestTrackerLost: without its tracker an epic is never done.
 func TestTrackerLost(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ type Obstacle struct {
 // "" when only time, or work under way, does.
 func ObstacleOf(s State, t *Task, now time.Time) Obstacle {
 	if t.Elsewhere {
-		return Obstacle{Code: reason.LandedElsewhere, Why: t.Missing()}
+		return Obstacle{Code: reason.LandedElsewhere, Why: s.Missing(t)}
 	}
 	if why := s.trackerHold(t, at(now)); why != "" {
 		return Obstacle{Code: reason.DepExternal, Why: why}

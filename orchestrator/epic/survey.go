@@ -122,7 +122,8 @@ func applyWrite(s State, w WriteResult) State {
 	}
 	return s.edit(w.ID, func(t *Task) {
 		if w.Refused == "" {
-			t.Status, t.Written, t.Assignee, t.ClosedByAgent = w.Status, w.Status, w.By, false
+			t.Status, t.Written, t.Assignee, t.UpdatedAt = w.Status, w.Status, w.By, time.Time{}
+			t.ClosedByAgent = w.Status == statusClosed && t.Dispatchable() && t.State != Landed && t.State != Skipped // a person has had it tried again meanwhile
 		} else if w.By != "" {
 			t.Assignee, t.Status = w.By, statusInProgress
 		}
@@ -147,7 +148,7 @@ func (f TrackerRead) apply(s State, e Event) State {
 		maps.DeleteFunc(s.tracker.refused, func(r refusal, _ string) bool { return r.id == n.ID }) // it may be allowed now
 		i, known := s.index[n.ID]
 		if !known {
-			t := &Task{Node: n, State: Waiting, Since: e.At}
+			t := &Task{Node: n, State: Waiting, Since: e.At, late: s.Run.Iterations > 0}
 			t.reconcile(Node{}, s.Run.Limits.Actor, alone, e.At)
 			s.index[n.ID] = len(s.Tasks)
 			s.Tasks = append(s.Tasks, t)
@@ -200,6 +201,9 @@ func (t *Task) reconcile(was Node, actor string, alone bool, at time.Time) {
 	case t.reopened(was, told):
 		t.resetForRetry(at)
 	}
+	if !t.Outdated(t.Node) {
+		t.UpdatedAt = time.Time{}
+	}
 }
 
 // doubted reports whether the task is closed in the tracker by an agent, which is only its word. A close that
@@ -231,7 +235,7 @@ func (t *Task) reopened(was Node, told string) bool {
 	case Parked:
 		return open && told == statusBlocked || t.Code == reason.LandedElsewhere && t.Status != statusClosed
 	case Landed:
-		return open && told == statusClosed
+		return open && (told == statusClosed || !was.UpdatedAt.IsZero()) && !t.Outdated(t.Node)
 	}
 	return false
 }

@@ -48,6 +48,7 @@ type Node struct {
 	Estimate     Minutes    `json:"estimate,omitempty"`               // the tracker's, 0 for none
 	DeferTill    time.Time  `json:"defer_until,omitzero"`             // not ready before
 	ClosedAt     time.Time  `json:"closed_at,omitzero"`               // zero while it is not closed
+	UpdatedAt    time.Time  `json:"updated_at,omitzero"`              // when it was last changed; only of a landed task that was closed, and is not any more
 	ClosedBy     string     `json:"closed_by,omitempty" text:"plain"` // "" when the tracker does not tell
 	LandedIn     Commit     `json:"landed_in,omitempty"`              // the commit that an orch has closed it for, shortened; "" for none
 	Parked       string     `json:"parked,omitempty"`                 // the note with which an orch has said that it is blocked; "" for none
@@ -77,6 +78,8 @@ type Task struct {
 	Elsewhere     bool        `json:"elsewhere,omitempty"` // closed in the tracker by the orch of another clone, and its work was not found here
 	Hints         []string    `json:"hints,omitempty"`     // answers and advice of a person, oldest first
 	SkipStatus    string      `json:"give,omitempty"`      // what a person who skipped it wants in the tracker
+
+	late bool // it came up after the run had started an agent, which may have filed it
 }
 
 // Last returns the newest attempt; its Number is 0 when there was none.
@@ -87,11 +90,14 @@ func (t *Task) Last() Attempt {
 	return t.Attempts[len(t.Attempts)-1]
 }
 
-// Done reports whether what waits for the task may go on: it landed, or the
-// tracker counts it as done (bd: closed or pinned).
+// Done reports whether what waits for the task may go on: it landed, a person has skipped it and wants it
+// closed, or the tracker counts it as done (bd: closed or pinned).
 func (t *Task) Done() bool {
-	return t.State == Landed || t.closed() || t.Status == statusPinned
+	return t.State == Landed || t.waived() || t.closed() || t.Status == statusPinned
 }
+
+// waived reports whether a person has skipped the task and wants it closed, whether the tracker has been told or not.
+func (t *Task) waived() bool { return t.State == Skipped && t.SkipStatus == giveClosed }
 
 // isLeft reports whether the task is one that agents are given, and is not done.
 func (t *Task) isLeft() bool { return t.Dispatchable() && !t.Deleted && !t.Done() }
@@ -173,7 +179,12 @@ func (t *Task) blockedInTracker() bool {
 	return t.State == Waiting && t.Status == statusBlocked && t.Written != statusBlocked && t.Dispatchable() && !t.Deleted
 }
 
-// TaskRetried is a person's word that a task is tried again which is parked, skipped, or blocked in the tracker.
+// closedWithoutUs reports whether a task that orch has nothing under way for is closed in the tracker by a person.
+func (t *Task) closedWithoutUs() bool {
+	return t.State == Waiting && t.closed() && t.Dispatchable() && !t.Deleted
+}
+
+// TaskRetried is a person's word that a task is tried again which is parked, skipped, or blocked or closed in the tracker.
 type TaskRetried struct {
 	Hint string `json:"hint,omitempty" text:"long"` // an answer, or advice
 }
@@ -182,7 +193,7 @@ func (TaskRetried) check(s State, e Event) error {
 	if err := (ofTask{}).check(s, e); err != nil {
 		return err
 	}
-	if t := s.Task(e.Task); t.State != Parked && t.State != Skipped && !t.blockedInTracker() {
+	if t := s.Task(e.Task); t.State != Parked && t.State != Skipped && !t.blockedInTracker() && !t.closedWithoutUs() {
 		return forbid(e, "%s is %s; only a task that is parked, skipped, or blocked in the tracker is tried again", t.ID, s.StateOf(t, e.At))
 	}
 	return nil
@@ -190,7 +201,7 @@ func (TaskRetried) check(s State, e Event) error {
 
 func (f TaskRetried) apply(s State, e Event) State {
 	return s.edit(e.Task, func(t *Task) {
-		if t.Elsewhere { // it is done again here
+		if t.Status == statusClosed { // it is done here after all, and counts as open until then
 			t.Elsewhere, t.ClosedByAgent = false, true
 		}
 		if t.Status == statusBlocked {

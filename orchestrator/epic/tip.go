@@ -49,9 +49,9 @@ func Current(s State, e Event) Event {
 	switch {
 	case s.Moved.Pending() && f.To == s.Moved.To, // as is known
 		f.Since.Before(s.tip.seen) && !f.Since.IsZero(): // it was put back, or moved by orch, since the look began
-		return Event{Fact: TipLookEnded{}}
+		return Event{Fact: TipLookEnded{Held: f.Held, Busy: f.Busy}}
 	case ours, f.To == s.Tip, f.From != s.Tip:
-		return Event{Fact: TipSeen{Held: s.tip.held, Busy: s.tip.busy}}
+		return Event{Fact: TipSeen{Held: f.Held, Busy: f.Busy}}
 	}
 	return e
 }
@@ -160,6 +160,7 @@ type tipState struct {
 	fresh   bool      // nothing that could move it has happened since
 	doubted bool      // a person was at work since: it is looked at before an agent begins
 	looking bool
+	looked  time.Time // when the newest look ended, whatever it found
 	held    string    // the work tree that has it checked out; "" none
 	busy    string    // what goes on there; "" nothing
 	barred  bool      // no run can begin for that, as somebody sees who only looks
@@ -211,12 +212,16 @@ func (TipLookStarted) apply(s State, _ Event) State {
 	return s
 }
 
-// TipLookEnded says that nothing was found that was not known.
-type TipLookEnded struct{ anyTime }
+// TipLookEnded says that nothing was found of where the epic branch is that was not known.
+type TipLookEnded struct {
+	anyTime
+	Held string `json:"held,omitempty"` // the work tree that has it checked out; "" none
+	Busy string `json:"busy,omitempty"` // what goes on there; "" nothing
+}
 
-func (TipLookEnded) apply(s State, _ Event) State {
+func (f TipLookEnded) apply(s State, e Event) State {
 	s.tip.looking, s.tip.doubted, s.tip.fresh = false, false, false
-	return s
+	return s.hold(f.Held, f.Busy, e.At)
 }
 
 // TipSeen says that the epic branch is where it belongs.
@@ -248,8 +253,10 @@ func (f BranchHeld) apply(s State, e Event) State {
 	return s.requeueAll(e.At)
 }
 
+// hold notes what a look at the branch, which ended at a time, has found of its checkout.
 func (s State) hold(dir, busy string, at time.Time) State {
-	if s.tip.busy = busy; dir != s.tip.held {
+	s.tip.looked, s.tip.busy = at, busy
+	if dir != s.tip.held {
 		s.tip.held, s.tip.since = dir, at
 	}
 	return s
@@ -260,12 +267,14 @@ type BranchMoved struct {
 	anyTime
 	TipMove
 	Since time.Time `json:"since,omitzero"` // when it had last been seen where it belongs, as the look began
+	Held  string    `json:"held,omitempty"` // the work tree that has it checked out; "" none
+	Busy  string    `json:"busy,omitempty"` // what goes on there; "" nothing
 }
 
-func (f BranchMoved) apply(s State, _ Event) State {
+func (f BranchMoved) apply(s State, e Event) State {
 	s.Moved = Moved{TipMove: f.TipMove, During: s.unguarded(), Gate: s.Gate}
 	s.tip.looking, s.tip.doubted, s.tip.gone, s.tip.fresh = false, false, false, false
-	return s
+	return s.hold(f.Held, f.Busy, e.At)
 }
 
 // BranchAccepted says that the epic branch is taken as it is.
@@ -289,7 +298,7 @@ func (f BranchAccepted) apply(s State, e Event) State {
 	if s.Run.Mode == ModeSettle { // the next run has the gate judge it
 		s.Moved = Moved{}
 	}
-	s.Gate, s.tip = GateUnknown, tipState{seen: e.At}
+	s.Gate, s.tip = GateUnknown, tipState{seen: e.At, looked: s.tip.looked, held: s.tip.held, busy: s.tip.busy, since: s.tip.since}
 	s.Into = IntoState{}
 	for _, id := range f.Lost {
 		if t := s.Task(id); t == nil || t.State != Landed {
@@ -348,16 +357,18 @@ func (f BranchRestored) apply(s State, e Event) State {
 func tipRules(s State, now *clock) []Decision {
 	waits := slices.IndexFunc(s.Stacks, func(k Stack) bool { return k.green() && !k.Moving })
 	switch {
-	case s.tip.held != "" && !s.tip.looking && !now.Before(s.tip.seen.Add(heldLook)):
+	case s.Moved.Restoring || s.tip.looking || s.machineWaits(now):
+		return nil
+	case s.tip.held != "" && !now.Before(s.tip.looked.Add(heldLook)):
 		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
-	case s.tip.held != "" || s.Moved.Restoring || s.tip.looking || s.machineWaits(now) || s.landingFails():
+	case s.landingFails():
 		return nil
 	case s.moving(): // it may land yet, and then the tip is another
 		return nil
 	case !s.settled() && waits >= 0:
 		return decideOne(Nothing, Event{Fact: LandingLost{Tasks: s.Stacks[waits].Tasks}, Reason: "the epic branch is not where the candidates were built on"})
 	case s.Moved.Pending():
-		return s.Moved.settle(s.Gate)
+		return s.Moved.settle(s.Gate, s.tip.held != "")
 	case s.tip.gone && s.Run.Drain == "" && len(s.ready(now)) > 0:
 		return decideOne(LookAtTip, Event{Fact: TipLookStarted{}})
 	}
@@ -365,13 +376,13 @@ func tipRules(s State, now *clock) []Decision {
 }
 
 // settle takes the epic branch as it is where all landed work is on it, and puts it back where agents worked
-// while it moved: at once if work is missing, else when the gate is red on it. Whatever else is so is left to
-// the gate, or to a person.
-func (m Moved) settle(gate GateState) []Decision {
+// while it moved: at once if work is missing, else when the gate is red on it, and not while it is held, checked
+// out. Whatever else is so is left to the gate, or to a person.
+func (m Moved) settle(gate GateState, held bool) []Decision {
 	switch {
 	case !m.Accepted && m.holds():
 		return decideOne(PinTip, Event{Fact: BranchAccepted{TipMove: m.TipMove}, Reason: m.String()})
-	case len(m.During) > 0 && (!m.Accepted || gate == GateRed):
+	case !held && len(m.During) > 0 && (!m.Accepted || gate == GateRed):
 		return decideOne(RestoreTip, Event{Fact: RestoreStarted{TipMove: m.TipMove}, Code: reason.Tampered})
 	}
 	return nil
@@ -404,7 +415,7 @@ func tipStops(s State, now *clock) (reason.Code, string) {
 		return reason.EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return reason.BaseRed, s.gateRed()
-	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && !s.workLeft(now):
+	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && (!s.workLeft(now) || s.Moved.Pending()): // nothing begins on a branch that is not settled
 		return reason.CheckedOut, s.heldText()
 	}
 	return "", ""
@@ -417,4 +428,4 @@ func (s State) settled() bool {
 }
 
 // stuck reports whether what waits to land has to wait for a person.
-func (s State) stuck() bool { return !s.settled() && s.Run.Drain != "" }
+func (s State) stuck() bool { return (!s.settled() || s.unjudgedForeign()) && s.Run.Drain != "" }

@@ -163,3 +163,60 @@ func TestMovedWhileNobodyWorked(t *testing.T) {
 	require.Equal(t, []Act{Start}, acts(at.Add(time.Minute)))
 	require.IsType(t, TipLookEnded{}, Current(s, looked).Fact, "the look began before")
 }
+
+// TestHeldAndMoved: looks at a branch that is checked out and lacks landed work come at their pace and see when it is
+// left; until then nothing is put back, and a run that is to end does.
+func TestHeldAndMoved(t *testing.T) {
+	t.Parallel()
+	agent := startOf("e.2", 1)
+	agent.At = noon.Add(10 * time.Second)
+	found := func(at time.Time, held string) Event {
+		return Event{At: at, Fact: BranchMoved{TipMove: TipMove{From: "c", To: "x", Lost: []TaskID{"e.1"}}, Held: held}, Code: reason.EpicMoved}
+	}
+	at := noon.Add(time.Minute)
+	look := func(s State, held string) State {
+		s = after(t, s, Event{At: at, Fact: TipLookStarted{}})
+		e := Current(s, found(at, held))
+		e.At = at
+		return after(t, s, e)
+	}
+	s := onBranch(t, agent, found(at, "/w"))
+	require.Equal(t, "/w", s.Held())
+	require.NotContains(t, acts(s, at), "restore")
+	require.NotContains(t, acts(s, at), "look")
+	at = at.Add(3 * time.Second)
+	require.Contains(t, acts(s, at), "look")
+	s = look(s, "/w")
+	require.NotContains(t, acts(s, at), "look", "it was looked at just now")
+
+	left := look(s, "")
+	require.Empty(t, left.Held())
+	require.Contains(t, acts(left, at), "restore")
+
+	s = after(t, s, Event{At: at, Fact: AgentEnded{End: EndedStopped}, Task: "e.2", Attempt: 1},
+		Event{At: at, Fact: DrainStarted{}, Code: reason.Interrupted}, Event{At: at, Fact: InterruptStarted{}})
+	for range 20 {
+		ds, _ := Decide(s, at)
+		if len(ds) == 1 && ds[0].Act == Finish {
+			return
+		}
+		if len(ds) == 0 {
+			at = at.Add(time.Second)
+			continue
+		}
+		switch ds[0].Act {
+		case LookAtTip:
+			s = look(s, "/w")
+		case Clean:
+			s = after(t, s, ds[0].Event, Event{At: at, Fact: AttemptCleaned{}, Task: ds[0].Task, Attempt: ds[0].Attempt})
+		case Survey:
+			s = after(t, s, ds[0].Event, Event{At: at, Fact: TrackerRead{}})
+		case Write:
+			s = after(t, s, ds[0].Event, Event{At: at, Fact: TrackerWritten{Wrote: []WriteResult{{ID: "e", Kind: "status", Status: "open"}}}})
+		default:
+			s = after(t, s, ds[0].Event)
+		}
+		at = at.Add(time.Second)
+	}
+	require.Fail(t, "the run does not end")
+}

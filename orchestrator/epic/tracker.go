@@ -95,6 +95,9 @@ func Diff(s State, x *tracker.Index, took time.Duration) TrackerRead {
 	seen := map[TaskID]bool{}
 	for _, n := range nodesOf(x, s.Epic) {
 		seen[n.ID] = true
+		if issue, ok := x.Issue(string(n.ID)); ok {
+			n = s.withUpdate(n, issue.UpdatedAt)
+		}
 		t := s.Task(n.ID)
 		named := t != nil && t.State != Landed && t.Status == statusClosed && (t.ClosedBy == "" || t.Elsewhere) && n.ClosedBy != t.ClosedBy && n.ClosedBy != "" // a tracker may tell so later
 		if t == nil || t.Deleted || named || !sameNode(t.Node, n) {

@@ -89,6 +89,7 @@ type AgentEnded struct {
 	Deleted   int      `json:"deleted,omitempty"`   // lines
 	Salvaged  bool     `json:"salvaged,omitempty"`  // orch committed what was not
 	Unmerged  []string `json:"unmerged,omitempty"`  // files that it left in conflict
+	Apart     []string `json:"apart,omitempty"`     // repositories of their own in its worktree that its work goes without, the first few
 	Session   string   `json:"session,omitempty"`   // the client's id of the conversation
 	End       End      `json:"end,omitempty"`       // how its process ended
 	Signal    string   `json:"signal,omitempty"`    // from its promise
@@ -170,7 +171,7 @@ func (f AgentEnded) note(t *Task, e Event) {
 	if f.Head != "" {
 		a.Head = f.Head
 	}
-	a.Why = e.Reason
+	a.Why, a.Apart = e.Reason, f.Apart
 	if f.Sandbox != "" && a.Sandbox != NoSandbox {
 		a.Sandbox = f.Sandbox
 	}

@@ -121,7 +121,7 @@ func diskFull(dir string) (why string, ok bool) {
 		}
 		dir = up
 	}
-	free := s.Bavail * uint64(s.Bsize)
+	free := uint64(s.Bavail) * uint64(s.Bsize) // signed on FreeBSD
 	switch {
 	case free < leastBytes:
 		return fmt.Sprintf("no space left on device: %d bytes are free at %s", free, dir), true

@@ -1,6 +1,7 @@
 package git
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -78,6 +79,39 @@ func (r *Repo) Readable(ctx context.Context, commits []Commit) (map[Commit]bool,
 		}
 	}
 	return readable, err
+}
+
+// Blobs are the contents of the objects that are blobs, by their ids; others are left out. It reads no more than
+// [command.Cmd] keeps of an output, and fails as Do does, or where there is more.
+func (r *Repo) Blobs(ctx context.Context, ids []string) (map[string][]byte, error) {
+	blobs := map[string][]byte{}
+	if len(ids) == 0 {
+		return blobs, nil
+	}
+	res, err := r.Do(ctx, Call{Args: []string{"cat-file", "--batch"}, Stdin: []byte(strings.Join(ids, "\n") + "\n")})
+	if err != nil {
+		return nil, err
+	}
+	for rest := res.Stdout; len(rest) > 0; {
+		head, after, _ := bytes.Cut(rest, []byte("\n"))
+		fields := strings.Fields(string(head))
+		if len(fields) == 2 { // "ID missing", and the like
+			rest = after
+			continue
+		}
+		size := -1
+		if len(fields) == 3 {
+			size, err = strconv.Atoi(fields[2])
+		}
+		if err != nil || size < 0 || size >= len(after) {
+			return nil, fmt.Errorf("git cat-file --batch: what it printed ends within an object, or is too much")
+		}
+		if fields[1] == "blob" {
+			blobs[fields[0]] = after[:size:size]
+		}
+		rest = after[size+1:]
+	}
+	return blobs, nil
 }
 
 // links are what a commit says of its tree and its parents.

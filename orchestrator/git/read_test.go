@@ -41,6 +41,23 @@ func TestAncestryAndTrees(t *testing.T) {
 	require.ErrorIs(t, err, git.ErrNoSuchRef)
 }
 
+// TestBlobs: whatever is in them, and whatever else is asked for.
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	head := w.Commit("text", "a\nb", "empty", "", "binary", "\x00 blob 7\n\n")
+	var ids []string
+	for _, file := range []string{"text", "empty", "binary"} {
+		ids = append(ids, w.Git("rev-parse", string(head)+":"+file))
+	}
+	blobs, err := w.Open().Blobs(t.Context(), append(ids, strings.Repeat("1", 40), string(head)))
+	require.NoError(t, err)
+	require.Equal(t, map[string][]byte{ids[0]: []byte("a\nb"), ids[1]: {}, ids[2]: []byte("\x00 blob 7\n\n")}, blobs)
+	blobs, err = w.Open().Blobs(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, blobs)
+}
+
 func TestChangedFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

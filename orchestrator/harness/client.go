@@ -17,10 +17,12 @@ type Client struct {
 	Tools []string
 	// Toolless is the mode in which a list of tools would deny all others; "" for none.
 	Toolless string
-	// Files are the files, and folders, below the root of a repository by which it runs programs,
-	// or lets its model run them unasked.
+	// Files are the files, and with /** at their end the folders, below the root of a repository by
+	// which it runs programs, or lets its model run them unasked: settings, servers, hooks, plugins,
+	// commands, agents, skills. They are in the question whether a repository is trusted, and
+	// protected. Each is listed with one client, also where others read it too.
 	Files []string
-	// Protect are globs of what settles how it works, and no task may change by itself.
+	// Protect are globs of what else settles how it works, and no task may change by itself.
 	Protect []string
 	// Resumes says that it can go on with a conversation whose [Outcome.Session] it told.
 	Resumes bool

@@ -84,9 +84,9 @@ func parseLandings(out string) (all []landing) {
 	return all
 }
 
-// Named is the commit which landed a task of an epic and whose id begins with prefix; empty where this
-// repository has none. It fails as git does.
-func Named(ctx context.Context, repo *git.Repo, prefix, epic, task string) (git.Commit, error) {
+// Named is the commit which landed a task, in whatever epic that was then, and whose id begins with prefix; empty where
+// this repository has none. It fails as git does.
+func Named(ctx context.Context, repo *git.Repo, prefix, task string) (git.Commit, error) {
 	if prefix == "" {
 		return "", nil
 	}
@@ -102,11 +102,11 @@ func Named(ctx context.Context, repo *git.Repo, prefix, epic, task string) (git.
 		if err != nil {
 			return "", err
 		}
-		said, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--format="+trailerFormat(trailerEpic)+"%n"+trailerFormat(trailerTask), "--end-of-options", string(c))
+		said, err := repo.Out(ctx, "log", "-1", "--no-show-signature", "--format="+trailerFormat(trailerTask), "--end-of-options", string(c))
 		if err != nil {
 			return "", err
 		}
-		if said == url.PathEscape(epic)+"\n"+url.PathEscape(task) {
+		if said == url.PathEscape(task) {
 			return c, nil
 		}
 	}

@@ -52,6 +52,29 @@ const maxMarkers = 50
 // Texts in extra count too, as Complete. What is in code, in quotes, or in an HTML comment
 // is talk about promises and does not count.
 func Find(message string, extra ...string) (Promise, bool) {
+	return find(message, func(text string) (string, Signal) { return interpret(text, extra) })
+}
+
+// FindListed is [Find] where only the listed texts count; those that are not known without the list have the
+// signal COMPLETE.
+func FindListed(message string, listed []string) (Promise, bool) {
+	return find(message, func(text string) (string, Signal) {
+		for _, l := range listed {
+			if strings.EqualFold(text, strings.Join(strings.Fields(l), " ")) {
+				return interpret(text, listed)
+			}
+		}
+		return text, ""
+	})
+}
+
+// SignalOf is what a promise asks for by its own words; "" for words that are not known.
+func SignalOf(text string) Signal {
+	_, signal := interpret(text, nil)
+	return signal
+}
+
+func find(message string, interpret func(text string) (string, Signal)) (Promise, bool) {
 	found := marker().FindAllStringSubmatchIndex(blankCode(message), -1)
 	found = found[max(0, len(found)-maxMarkers):]
 	var (
@@ -63,7 +86,7 @@ func Find(message string, extra ...string) (Promise, bool) {
 		if at[2] >= 0 {
 			text = strings.Join(strings.Fields(message[at[2]:at[3]]), " ")
 		}
-		text, signal := interpret(text, extra)
+		text, signal := interpret(text)
 		if signal == "" || rank(signal) < rank(best.Signal) || isQuoted(message, at[0], at[1]) {
 			continue
 		}

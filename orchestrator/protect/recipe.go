@@ -62,6 +62,13 @@ func (w *walker) runner(program string, rest []string) {
 	default:
 		return
 	}
+	r.read(rest, dirs, files)
+	w.out.recipes = append(w.out.recipes, r)
+}
+
+// read takes what the arguments say of the recipe; dirs and files are the options that name its
+// folder and its file.
+func (r *recipe) read(rest, dirs, files []string) {
 	for n := 0; n < len(rest); n++ {
 		word := rest[n]
 		name, value, joined := strings.Cut(word, "=")
@@ -88,7 +95,6 @@ func (w *walker) runner(program string, rest []string) {
 			r.targets = append(r.targets, word)
 		}
 	}
-	w.out.recipes = append(w.out.recipes, r)
 }
 
 // paths are where the file may be, that which counts first before the others.

@@ -21,10 +21,24 @@ func isShell(program string) bool {
 	return slices.Contains([]string{"sh", "bash", "dash", "zsh", "ksh", "ash", "source", "."}, program)
 }
 
+// onlyReads are programs to which a file is something to look at: what the work is about, as
+// in `test -f done.txt`.
+func onlyReads(program string) bool {
+	return slices.Contains([]string{"test", "[", "echo", "printf", "ls", "stat", "cat", "head", "tail", "wc", "find", "mkdir", "rm", "touch", "grep", "egrep", "fgrep", "rg"}, program)
+}
+
 // runsFiles reports whether a program runs the file that its first argument names, or else its input.
 func runsFiles(program string) bool {
 	return isShell(program) || strings.HasPrefix(program, "python") ||
 		slices.Contains([]string{"node", "nodejs", "bun", "deno", "ruby", "perl", "php", "lua", "Rscript", "tclsh"}, program)
+}
+
+// runBy is the use that such a program makes of a file.
+func runBy(program string) use {
+	if isShell(program) {
+		return asShell
+	}
+	return asOther
 }
 
 // operandOf is which of its arguments such a program runs; -1 for none. It is code where it is itself what is run, or
@@ -111,10 +125,7 @@ func usesOfProgram(program string, rest []string, collects bool) use {
 	case n >= 0 && (rest[n] == "" || replaced(rest[n])), n < 0 && collects:
 		return asNames
 	case n < 0 || rest[n] == "/dev/stdin":
-		if isShell(program) {
-			return asShell
-		}
-		return asOther
+		return runBy(program)
 	}
 	return 0
 }

@@ -50,11 +50,7 @@ func (s *scanner) scan(data []byte, final bool, emit func([]byte)) int {
 			}
 		}
 		if s.cover == 0 && s.open != 0 {
-			if s.open &= classes[data[i]]; s.open != 0 {
-				s.cover = 1
-			} else {
-				s.edge = true
-			}
+			s.goesOn(data[i])
 		}
 		m, v := s.at(data, i, final)
 		if v == more {
@@ -76,9 +72,7 @@ func (s *scanner) scan(data []byte, final bool, emit func([]byte)) int {
 					s.found(m.p.name)
 				}
 			}
-			if m.n > s.cover {
-				s.cover = m.n
-			}
+			s.cover = max(s.cover, m.n)
 			if m.open {
 				s.open |= m.p.class
 			}
@@ -95,6 +89,15 @@ func (s *scanner) scan(data []byte, final bool, emit func([]byte)) int {
 	flush(i)
 	s.passed(data, i)
 	return i
+}
+
+// goesOn takes a byte to the runs that covered text ends in, or ends them.
+func (s *scanner) goesOn(b byte) {
+	if s.open &= classes[b]; s.open != 0 {
+		s.cover = 1
+	} else {
+		s.edge = true
+	}
 }
 
 // passed remembers the bytes before data[i].

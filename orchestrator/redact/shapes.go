@@ -247,42 +247,66 @@ func webToken(text []byte, prefix int, final bool) (int, verdict) {
 // privateKey is a block of PEM whose label says so, up to its end line. One without an end is
 // taken as far as it looks like one.
 func privateKey(text []byte, prefix int, final bool) (int, verdict) {
-	const label, dashes, begin, end = 40, "-----", "-----BEGIN ", "-----END "
-	head := text[prefix:min(len(text), prefix+label)]
-	i := bytes.Index(head, []byte(dashes))
-	switch {
-	case i >= 0 && !bytes.Contains(head[:i], []byte("PRIVATE KEY")):
-		return 0, no
-	case i < 0 && len(head) < label && !final && bytes.IndexByte(head, '\n') < 0:
-		return 0, more
-	case i < 0:
-		return 0, no
+	const begin, end = "-----BEGIN ", "-----END "
+	label, v := privateLabel(text[prefix:], final)
+	if v != yes {
+		return 0, v
 	}
-	at := prefix + i + len(dashes)
+	at := prefix + label
 	limit := min(len(text), maxPrivate)
+	whole := final || limit == maxPrivate // nothing comes any more that counts
 	body := text[at:limit]
 	for k, b := range body {
 		switch {
-		case b == '-' && (bytes.HasPrefix(body[k:], []byte(begin)) || !final && limit < maxPrivate && bytes.HasPrefix([]byte(begin), body[k:])):
+		case b == '-' && (bytes.HasPrefix(body[k:], []byte(begin)) || !whole && bytes.HasPrefix([]byte(begin), body[k:])):
 			if len(body)-k < len(begin) {
 				return 0, more
 			}
 			return at + k, yes
 		case b == '-' && bytes.HasPrefix(body[k:], []byte(end)):
-			tail := body[k+len(end):]
-			if j := bytes.Index(tail[:min(len(tail), label)], []byte(dashes)); j >= 0 {
-				return at + k + len(end) + j + len(dashes), yes
+			tail, v := endLabel(body[k+len(end):], whole)
+			if v != yes {
+				return 0, v
 			}
-			if len(tail) >= label || final || limit == maxPrivate {
-				return at + k + len(end), yes
-			}
-			return 0, more
+			return at + k + len(end) + tail, yes
 		case classes[b]&std64 == 0 && bytes.IndexByte([]byte(" \t\r\n\\:,-_\"'|>*#"), b) < 0:
 			return at + k, yes
 		}
 	}
-	if limit == maxPrivate || final {
+	if whole {
 		return limit, yes
+	}
+	return 0, more
+}
+
+// The labels of PEM: how long one may be, in bytes, and what is behind it.
+const (
+	maxLabel    = 40
+	behindLabel = "-----"
+)
+
+// privateLabel is the length of the label that a text begins with, and of what is behind it; the verdict is yes
+// where it is that of a private key.
+func privateLabel(text []byte, final bool) (int, verdict) {
+	head := text[:min(len(text), maxLabel)]
+	i := bytes.Index(head, []byte(behindLabel))
+	switch {
+	case i >= 0 && bytes.Contains(head[:i], []byte("PRIVATE KEY")):
+		return i + len(behindLabel), yes
+	case i < 0 && len(head) < maxLabel && !final && bytes.IndexByte(head, '\n') < 0:
+		return 0, more
+	}
+	return 0, no
+}
+
+// endLabel is the length of the label of an end line, and of what is behind it: 0 where that is none. With
+// whole, nothing comes behind the text.
+func endLabel(text []byte, whole bool) (int, verdict) {
+	if i := bytes.Index(text[:min(len(text), maxLabel)], []byte(behindLabel)); i >= 0 {
+		return i + len(behindLabel), yes
+	}
+	if len(text) >= maxLabel || whole {
+		return 0, yes
 	}
 	return 0, more
 }

@@ -73,7 +73,7 @@ func TestWithTools(t *testing.T) {
 	require.Contains(t, place.Read, "/home/ann/bin")
 	require.Equal(t, "/home/ann/bin", place.Read[len(place.Read)-1], "the last that was added")
 	require.Contains(t, place.Caches, "/data/go")
-	require.NotContains(t, strings.Join(place.Caches, " "), "repo")
+	require.NotContains(t, strings.Join(place.Caches, " "), "repo/go")
 	_, err := sandbox.New(place)
 	require.NoError(t, err)
 }

@@ -100,7 +100,18 @@ func (g *Guard) guarded() (paths []string, err error) {
 		}
 		paths = append(paths, below...)
 	}
-	return slices.DeleteFunc(paths, func(p string) bool { return p == "info/refs" }), nil // which update-server-info writes
+	return slices.DeleteFunc(paths, isWrittenByGit), nil
+}
+
+// isWrittenByGit reports whether a file below an info folder is one that git writes as it works, and that says nothing
+// to any git here: what update-server-info lists for others, as does git gc, and what such files are called until they are whole.
+func isWrittenByGit(path string) bool {
+	dir, name := filepath.Split(path)
+	if filepath.Base(dir) != "info" {
+		return false
+	}
+	rest, temporary := strings.CutPrefix(name, "refs_")
+	return name == "refs" || name == "sparse-checkout.lock" || temporary && len(rest) == 6 && !strings.Contains(rest, ".")
 }
 
 // maxDepth bounds how deep folders are looked into.

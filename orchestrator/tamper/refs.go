@@ -23,7 +23,7 @@ import (
 // guardedRef reports whether a reference is compared: attempts' and epics' own branches, and
 // what other epics keep, are not.
 func (g *Guard) guardedRef(name string) bool {
-	return strings.HasPrefix(name, g.Attic) ||
+	return strings.HasPrefix(name, g.Attic) || g.Misplaced(name) ||
 		!strings.HasPrefix(name, "refs/heads/orch/") && !strings.HasPrefix(name, "refs/heads/epic/") && !strings.HasPrefix(name, "refs/orch/")
 }
 
@@ -59,9 +59,12 @@ func (g *Guard) refsSignature() (string, error) {
 		}
 		name := filepath.ToSlash(rel)
 		if e.IsDir() {
-			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") {
+			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") && !strings.HasPrefix(name+"/", "refs/heads/orch/") {
 				return fs.SkipDir
 			}
+			return nil
+		}
+		if !g.guardedRef(name) {
 			return nil
 		}
 		info, err := e.Info()
@@ -122,6 +125,8 @@ func (g *Guard) checkRefs(ctx context.Context) (found []Change, err error) {
 func (g *Guard) checkRef(ctx context.Context, name string, was, is git.Commit) (Change, error) {
 	c := Change{Path: name, What: describeMove(was, is)}
 	switch {
+	case g.Misplaced(name):
+		return g.checkMisplaced(ctx, c, was, is)
 	case strings.HasPrefix(name, g.Attic):
 		return g.checkAttic(ctx, c, was, is)
 	case strings.HasPrefix(name, "refs/replace/"):
@@ -165,6 +170,29 @@ func (g *Guard) checkAttic(ctx context.Context, c Change, was, is git.Commit) (C
 	return g.putRef(ctx, c, was, is)
 }
 
+// checkMisplaced gives another name to a reference that was made where those of attempts are to be.
+func (g *Guard) checkMisplaced(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
+	if was != "" || is == "" {
+		return Change{}, nil
+	}
+	name := strings.ReplaceAll(strings.TrimPrefix(c.Path, "refs/"), "/", "-")
+	aside := fmt.Sprintf("%saside/%s-%.12s", strings.TrimSuffix(g.Attic, "attic/"), name, is)
+	c.What, c.Fix = c.What+", where orch keeps what attempts make", "git log -1 "+shellQuoted(aside)
+	if c.Restored = true; g.dry {
+		return c, nil
+	}
+	changes := []git.RefChange{{Name: c.Path, Old: is}}
+	if _, err := g.Repo.Resolve(ctx, aside); errors.Is(err, git.ErrNoSuchRef) {
+		changes = append(changes, git.RefChange{Name: aside, New: is})
+	}
+	err := g.Repo.UpdateRefs(ctx, changes)
+	if errors.Is(err, git.ErrRefMoved) {
+		return Change{}, nil // it moves again; the next time
+	}
+	c.Restored = err == nil
+	return c, err
+}
+
 // putRef puts a reference back.
 func (g *Guard) putRef(ctx context.Context, c Change, was, is git.Commit) (Change, error) {
 	if is != "" {
@@ -195,12 +223,51 @@ func (g *Guard) checkStash(ctx context.Context, c Change, was, is git.Commit) (C
 		c.Fix = "git stash store -m kept " + string(was)
 		return c, nil
 	}
-	if last := lastWord(log); strings.Contains(last, " on orch/") || strings.Contains(last, "On orch/") {
+	last := lastWord(log)
+	ofAttempt := strings.Contains(last, " on orch/") || strings.Contains(last, "On orch/")
+	if strings.Contains(last, "n (no branch): ") {
+		if ofAttempt, err = g.fromNoHead(ctx, is); err != nil {
+			return Change{}, err
+		}
+	}
+	if ofAttempt {
 		c.What = fmt.Sprintf("got an entry, %.12s, from an attempt's worktree", is)
 		c.Fix = "git stash list"
 		return c, nil
 	}
 	return Change{}, nil
+}
+
+// fromNoHead reports whether a stash was made where no work tree of a person's is: none has its base checked out by its
+// id.
+func (g *Guard) fromNoHead(ctx context.Context, stash git.Commit) (bool, error) {
+	base, err := g.Repo.Resolve(ctx, string(stash)+"^")
+	if err != nil {
+		return false, dropUnknown(err)
+	}
+	heads, err := filepath.Glob(g.at("worktrees/*/HEAD")) // of a folder with a name that is a pattern: none
+	if err != nil {
+		heads = nil
+	}
+	for _, path := range append(heads, g.at("HEAD")) {
+		admin := filepath.Dir(path)
+		why, err := g.Files.ReadFile(filepath.Join(admin, "locked"), maxFile)
+		if err == nil && strings.HasPrefix(string(why), "orch: ") && admin != g.Repo.CommonDir() {
+			continue
+		}
+		if at, err := g.Files.ReadFile(path, maxFile); err == nil && strings.TrimSpace(string(at)) == string(base) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// dropUnknown drops that there is no such object.
+func dropUnknown(err error) error {
+	if errors.Is(err, git.ErrNoSuchRef) {
+		return nil
+	}
+	return err
 }
 
 // isOrdinaryMove reports whether a person could have moved a branch or tag so.

@@ -75,6 +75,9 @@ type Options struct {
 	Dir string
 	// Attic is what the names of the references begin with that keep the epic's work, and only ever grow.
 	Attic string
+	// Misplaced reports whether a name is among those that only orch gives references of the epic's attempts, and is
+	// none that it gives.
+	Misplaced func(ref string) bool
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -303,21 +306,11 @@ func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 	switch base := filepath.Base(path); {
 	case base == "config" || base == "config.worktree":
 		return g.checkConfig(ctx, c, was, is)
-	case path == "HEAD":
-		if branch, ok := strings.CutPrefix(strings.TrimSpace(string(is.Data)), "ref: "); ok && is.isHead() && g.unborn(ctx, branch) {
-			c.What, c.Fix = "names the branch "+branch+", which does not exist", "git symbolic-ref HEAD "+strings.TrimSpace(strings.TrimPrefix(string(was.Data), "ref: "))
-			g.was.Files[path] = is
-			return []Change{c}, nil
-		}
-		if is.isHead() {
-			return nil, nil // a person who switches
-		}
-	case path == "shallow":
-		if g.signature(fetchHead) != g.sigs[fetchHead] {
-			g.sigs[fetchHead] = g.signature(fetchHead)
-			g.was.Files[path] = is // a person who fetches
-			return nil, nil
-		}
+	case path == "HEAD" && is.isHead():
+		return g.checkHead(ctx, c, was, is), nil
+	case path == "shallow" && g.fetched():
+		g.was.Files[path] = is // a person who fetches
+		return nil, nil
 	}
 	if known && was.TooLarge {
 		c.Fix = "it is too large to be kept by orch; look at it"
@@ -325,6 +318,27 @@ func (g *Guard) checkFile(ctx context.Context, path string) ([]Change, error) {
 		return []Change{c}, nil
 	}
 	return changeList(g.restore(c, seen))
+}
+
+// checkHead compares a HEAD that is one still: a person who switches, unless there is no such branch.
+func (g *Guard) checkHead(ctx context.Context, c Change, was, is entry) []Change {
+	branch, ok := strings.CutPrefix(strings.TrimSpace(string(is.Data)), "ref: ")
+	if !ok || !g.unborn(ctx, branch) {
+		return nil
+	}
+	c.What, c.Fix = "names the branch "+branch+", which does not exist", "git symbolic-ref HEAD "+strings.TrimSpace(strings.TrimPrefix(string(was.Data), "ref: "))
+	g.was.Files[c.Path] = is
+	return []Change{c}
+}
+
+// fetched reports whether something was fetched since it was last asked.
+func (g *Guard) fetched() bool {
+	sig := g.signature(fetchHead)
+	if sig == g.sigs[fetchHead] {
+		return false
+	}
+	g.sigs[fetchHead] = sig
+	return true
 }
 
 // unborn reports whether there is no such branch.

@@ -59,7 +59,33 @@ func (w world) guard() *tamper.Guard {
 	files, err := private.Open(w.common)
 	require.NoError(w.T, err)
 	w.T.Cleanup(func() { files.Close() })
-	return tamper.New(tamper.Options{Repo: w.repo, Files: files, Dir: w.dir, Attic: "refs/orch/e/attic/", Now: time.Now})
+	return tamper.New(tamper.Options{Repo: w.repo, Files: files, Dir: w.dir, Attic: "refs/orch/e/attic/", Misplaced: misplaced, Now: time.Now})
+}
+
+// misplaced knows one attempt at one task, of one epic.
+func misplaced(ref string) bool {
+	return strings.HasPrefix(ref, "refs/heads/orch/e/") && ref != "refs/heads/orch/e/t/1" || strings.HasPrefix(ref, "refs/orch/e/attic/") && ref != "refs/orch/e/attic/t/1"
+}
+
+// TestMisplaced moves references away that are where those of attempts are to be, and keeps what they lead to.
+func TestMisplaced(t *testing.T) {
+	for _, ref := range []string{"refs/heads/orch/e/t", "refs/heads/orch/e/u/1/x", "refs/orch/e/attic/u"} {
+		w := newWorld(t)
+		g := w.guard()
+		_, _, err := g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		w.Git("update-ref", ref, "HEAD")
+		found, err := g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		require.Len(t, found, 1)
+		require.Equal(t, ref, found[0].Path)
+		require.True(t, found[0].Restored)
+		require.Empty(t, w.Git("for-each-ref", ref))
+		require.Contains(t, w.Git("for-each-ref", "--format=%(objectname)", "refs/orch/e/aside"), w.Git("rev-parse", "HEAD"))
+		found, err = g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		require.Empty(t, found)
+	}
 }
 
 // guarded is how the files with one right value are, by path: mode, and content or target.
@@ -541,6 +567,59 @@ func TestReferences(t *testing.T) {
 			}
 			require.Equal(t, before, w.Git("for-each-ref"), "as it was, by orch or by the command it names")
 		})
+	}
+}
+
+// TestStashOfNoBranch: a stash of a detached HEAD is a person's where a work tree of theirs is there.
+func TestStashOfNoBranch(t *testing.T) {
+	t.Parallel()
+	for _, attempt := range []bool{false, true} {
+		w := newWorld(t)
+		w.Commit("b", "b\n")
+		dir := filepath.Join(t.TempDir(), "agent-t")
+		w.Git("worktree", "add", "-q", "--detach", dir, "HEAD~1")
+		if attempt {
+			w.Git("worktree", "lock", "--reason", "orch: refs/heads/orch/e/t/1", dir)
+		}
+		g := w.guard()
+		_, _, err := g.Begin(t.Context(), "", nil)
+		require.NoError(t, err)
+		there := gittest.World{T: t, Dir: dir, Env: w.Env}
+		there.Write("a", "stashed\n")
+		there.Git("add", "a")
+		there.Git("stash")
+		found, err := g.Check(t.Context(), nil)
+		require.NoError(t, err)
+		if !attempt {
+			require.Empty(t, found)
+			continue
+		}
+		require.Len(t, found, 1)
+		require.Contains(t, found[0].What, "from an attempt's worktree")
+	}
+}
+
+// TestGitAtWork leaves alone what a git that runs has for a moment.
+func TestGitAtWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("modules/sub/HEAD", "ref: refs/heads/main\n", 0o644)
+	w.write("modules/sub/config", "[core]\n\tbare = false\n", 0o644)
+	g := w.guard()
+	_, _, err := g.Begin(t.Context(), "", nil)
+	require.NoError(t, err)
+	its := []string{"info/refs_Ab12Cd", "info/refs", "modules/sub/info/refs_Xy34Zw", "info/sparse-checkout.lock"}
+	for _, path := range its {
+		w.write(path, "x", 0o644)
+	}
+	w.write("info/refs_of.me", "x", 0o644)
+	w.write("hooks/refs_Ab12Cd", "x", 0o755)
+	found, err := g.Check(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found, 2)
+	require.Equal(t, []string{"hooks/refs_Ab12Cd", "info/refs_of.me"}, []string{found[0].Path, found[1].Path})
+	for _, path := range its {
+		require.FileExists(t, filepath.Join(w.common, path))
 	}
 }
 

@@ -196,6 +196,40 @@ func (i *Issue) Keep(name string, v any) {
 	i.extra = extra
 }
 
+// EditTexts is the issue with each text in it replaced by what edit makes of it; i itself is not changed. Ids, statuses
+// and types of issues stay. A field that Issue does not name stays as it is where edit would leave no JSON.
+func (i Issue) EditTexts(edit func(string) string) Issue {
+	for _, body := range []*string{&i.Title, &i.Description, &i.Design, &i.AcceptanceCriteria, &i.Notes, &i.CloseReason, &i.Assignee, &i.ClosedBy} {
+		*body = edit(*body)
+	}
+	i.Labels, i.Dependencies, i.extra = slices.Clone(i.Labels), slices.Clone(i.Dependencies), i.extra.edited(edit)
+	for n := range i.Labels {
+		i.Labels[n] = edit(i.Labels[n])
+	}
+	for n := range i.Dependencies {
+		d := &i.Dependencies[n]
+		d.Type, d.CreatedBy, d.Metadata, d.extra = edit(d.Type), edit(d.CreatedBy), edited(d.Metadata, edit), d.extra.edited(edit)
+	}
+	return i
+}
+
+// edited are the fields with their texts edited.
+func (f fields) edited(edit func(string) string) fields {
+	f = maps.Clone(f)
+	for name, raw := range f {
+		f[name] = edited(raw, edit)
+	}
+	return f
+}
+
+// edited is a JSON value as edited text, where that is JSON.
+func edited(raw json.RawMessage, edit func(string) string) json.RawMessage {
+	if text := edit(string(raw)); text != string(raw) && json.Valid([]byte(text)) {
+		return json.RawMessage(text)
+	}
+	return raw
+}
+
 // text is a field that is a string; "" when it is not.
 func (f fields) text(name string) string {
 	var s string

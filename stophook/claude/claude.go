@@ -5,6 +5,8 @@
 package claude
 
 import (
+	"time"
+
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/settings"
 )
@@ -15,11 +17,11 @@ import (
 func Client() client.Client {
 	return client.Client{
 		Name: "claude", Title: "Claude Code", Settings: ".claude/settings.json", Servers: ".mcp.json",
-		Hooks: []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30},
-			{Event: "SessionEnd", Command: "orch session-end", Timeout: 30}},
+		Hooks: []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30 * time.Second}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30 * time.Second},
+			{Event: "SessionEnd", Command: "orch session-end", Timeout: 30 * time.Second}},
 		Files: map[string]string{".claude/commands/run-tasks.md": Command}, Elsewhere: []string{".claude/settings.local.json", "~/.claude/settings.json"},
-		Start: "/run-tasks EPIC", Block: client.Block, Context: client.Context,
-		Tell: func(text string) any { return map[string]string{"systemMessage": text} },
+		Prompt: ".claude/prompts/run-tasks.md", Start: "/run-tasks EPIC", Block: client.Block, Context: client.Context,
+		Tell: func(text string) map[string]any { return map[string]any{"systemMessage": text} },
 	}
 }
 

@@ -3,6 +3,7 @@ package claude
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // ShimFile is where teams have a stop hook of their own.
@@ -10,18 +11,23 @@ const ShimFile = ".claude/hooks/stop.sh"
 
 // Shim is .claude/hooks/stop.sh for teams that have that file as the configured hook: it
 // hands the decision to orch, and lets the session end, saying so, where orch is not
-// installed.
+// installed. An argument is the epic that its sessions are kept at work on.
 const Shim = `#!/bin/sh
 command -v orch >/dev/null || { echo "orch is not on PATH: nothing holds this session" >&2; exit 0; }
-exec orch stop-hook
+exec orch stop-hook "$@"
 `
+
+// IsShim reports whether a script is the [Shim], also as it was before it passed its arguments on.
+func IsShim(script string) bool {
+	return script == Shim || script == strings.Replace(Shim, ` "$@"`, "", 1)
+}
 
 // Plugin is orch as a plugin of the client: its files by their paths below the plugin's
 // folder. version is orch's own, as a semantic version.
 func Plugin(version string) (map[string]string, error) {
 	events := map[string]any{}
 	for _, h := range Client().Hooks {
-		events[h.Event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}}}}
+		events[h.Event] = []any{map[string]any{"hooks": []any{map[string]any{"type": "command", "command": h.Command, "timeout": h.Limit()}}}}
 	}
 	files := map[string]string{
 		"commands/run-tasks.md": Command,

@@ -31,6 +31,8 @@ type Client struct {
 	// Elsewhere are other files that the client takes hooks from: in the repository, or
 	// below ~/ of the person.
 	Elsewhere []string
+	// Prompt is the file of the repository that a team may have its own prompt in, for sessions that run an epic.
+	Prompt string
 	// Start is what a person types to run an epic.
 	Start string
 	// Trust is what a person has to do before the client runs the hooks; "" for nothing.
@@ -43,11 +45,11 @@ type Client struct {
 	// Block is what sends a session back with a prompt, as JSON; fresh drops the
 	// conversation before, where the client can.
 	Block func(prompt string, fresh bool) any
-	// Tell is what shows a text to the person while the session ends, as JSON; nil where the
+	// Tell is what shows a text to the person as a session begins or ends, as JSON; nil where the
 	// client shows them nothing of a hook.
-	Tell func(text string) any
+	Tell func(text string) map[string]any
 	// Context is what gives a session a text at an event, as JSON.
-	Context func(event, text string) any
+	Context func(event, text string) map[string]any
 }
 
 // QuickProgram answers as orch stop-hook does, and sooner; not everybody who has orch has it.
@@ -76,7 +78,7 @@ func Block(prompt string, _ bool) any {
 }
 
 // Context is the answer of Claude Code, Codex and Gemini CLI to an event.
-func Context(event, text string) any {
+func Context(event, text string) map[string]any {
 	return map[string]any{"hookSpecificOutput": map[string]string{"hookEventName": event, "additionalContext": text}}
 }
 

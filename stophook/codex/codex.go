@@ -6,6 +6,8 @@
 package codex
 
 import (
+	"time"
+
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/settings"
 )
@@ -15,14 +17,14 @@ func Client() client.Client {
 	return client.Client{
 		Name: "codex", Title: "Codex CLI", Settings: ".codex/hooks.json",
 		Hooks: []settings.Hook{
-			{Event: "Stop", Command: "orch stop-hook --client codex", Timeout: 30},
-			{Event: "SessionStart", Command: "orch session-start --client codex", Timeout: 30},
-			{Event: "SessionEnd", Command: "orch session-end --client codex", Timeout: 3}, // no more is given
-			{Event: "UserPromptSubmit", Command: "orch session-prompt --client codex", Timeout: 30},
+			{Event: "Stop", Command: "orch stop-hook --client codex", Timeout: 30 * time.Second},
+			{Event: "SessionStart", Command: "orch session-start --client codex", Timeout: 30 * time.Second},
+			{Event: "SessionEnd", Command: "orch session-end --client codex", Timeout: 3 * time.Second}, // no more is given
+			{Event: "UserPromptSubmit", Command: "orch session-prompt --client codex", Timeout: 30 * time.Second},
 		},
 		Append: map[string]string{".codex/config.toml": tools},
 		Files:  map[string]string{".agents/skills/run-tasks/SKILL.md": client.Skill}, Elsewhere: []string{"~/.codex/hooks.json"},
-		Start: "$run-tasks EPIC", Trust: "in Codex type /hooks and trust the three: others it skips without a word",
+		Prompt: ".codex/prompts/run-tasks.md", Start: "$run-tasks EPIC", Trust: "in Codex type /hooks and trust the three: others it skips without a word",
 		Block: client.Block, Context: client.Context,
 	}
 }

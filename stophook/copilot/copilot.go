@@ -10,6 +10,7 @@ package copilot
 
 import (
 	"encoding/json"
+	"time"
 
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/settings"
@@ -28,13 +29,13 @@ func Client() client.Client {
 	c := client.Client{
 		Name: "copilot", Title: "GitHub Copilot CLI", Servers: ".github/mcp.json",
 		Hooks: []settings.Hook{
-			{Event: "agentStop", Command: "orch stop-hook --client copilot", Timeout: 30},
-			{Event: "sessionStart", Command: "orch session-start --client copilot", Timeout: 30},
-			{Event: "userPromptSubmitted", Command: "orch session-prompt --client copilot", Timeout: 30},
+			{Event: "agentStop", Command: "orch stop-hook --client copilot", Timeout: 30 * time.Second},
+			{Event: "sessionStart", Command: "orch session-start --client copilot", Timeout: 30 * time.Second},
+			{Event: "userPromptSubmitted", Command: "orch session-prompt --client copilot", Timeout: 30 * time.Second},
 		},
-		Start: "/run-tasks EPIC", Trust: "trust the folder in Copilot CLI (with -p: --trust-folder): elsewhere it skips hooks without a word",
+		Prompt: ".github/prompts/run-tasks.md", Start: "/run-tasks EPIC", Trust: "trust the folder in Copilot CLI (with -p: --trust-folder): elsewhere it skips hooks without a word",
 		MaxBlocks: maxBlocks, Block: client.Block,
-		Context: func(_, text string) any { return map[string]string{"additionalContext": text} },
+		Context: func(_, text string) map[string]any { return map[string]any{"additionalContext": text} },
 	}
 	c.Files = map[string]string{HooksFile: hooksFile(c.Hooks), ".github/skills/run-tasks/SKILL.md": client.Skill}
 	return c
@@ -43,7 +44,7 @@ func Client() client.Client {
 func hooksFile(hooks []settings.Hook) string {
 	events := map[string]any{}
 	for _, h := range hooks {
-		events[h.Event] = []any{map[string]any{"type": "command", "bash": h.Command, "timeoutSec": h.Timeout}}
+		events[h.Event] = []any{map[string]any{"type": "command", "bash": h.Command, "timeoutSec": h.Limit()}}
 	}
 	text, err := json.MarshalIndent(map[string]any{"version": 1, "hooks": events}, "", "  ")
 	if err != nil {

@@ -8,6 +8,8 @@
 package gemini
 
 import (
+	"time"
+
 	"github.com/beadsorch/orch/stophook/client"
 	"github.com/beadsorch/orch/stophook/settings"
 )
@@ -17,13 +19,13 @@ func Client() client.Client {
 	return client.Client{
 		Name: "gemini", Title: "Gemini CLI", Settings: ".gemini/settings.json", Servers: ".gemini/settings.json",
 		Hooks: []settings.Hook{
-			{Event: "AfterAgent", Command: "orch stop-hook --client gemini", Timeout: 30_000},
-			{Event: "SessionStart", Command: "orch session-start --client gemini", Timeout: 30_000},
-			{Event: "SessionEnd", Command: "orch session-end --client gemini", Timeout: 30_000},
-			{Event: "BeforeAgent", Command: "orch session-prompt --client gemini", Timeout: 30_000},
+			{Event: "AfterAgent", Command: "orch stop-hook --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},
+			{Event: "SessionStart", Command: "orch session-start --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},
+			{Event: "SessionEnd", Command: "orch session-end --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},
+			{Event: "BeforeAgent", Command: "orch session-prompt --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},
 		},
 		Files: map[string]string{".gemini/commands/run-tasks.toml": command}, Elsewhere: []string{"~/.gemini/settings.json"},
-		Start: "/run-tasks EPIC", Fresh: true, Block: block, Context: client.Context,
+		Prompt: ".gemini/prompts/run-tasks.md", Start: "/run-tasks EPIC", Fresh: true, Block: block, Context: client.Context,
 	}
 }
 

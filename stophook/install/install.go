@@ -173,7 +173,11 @@ func isOurs(kept []Edit, path string, now []byte) bool {
 
 // Write carries edits out, after writing down in the file record what was there. What an
 // earlier edit wrote over stays what taking out gives back.
+// It makes neither root nor the folder that record's is in anew, where they were removed or moved.
 func Write(root, record string, edits []Edit) error {
+	if _, err := os.Stat(root); err != nil {
+		return fmt.Errorf("writing below %s: %w", root, err)
+	}
 	kept, err := loadRecord(record)
 	if err != nil {
 		return err
@@ -292,7 +296,7 @@ func saveRecord(record string, kept []Edit) error {
 	if err != nil {
 		return fmt.Errorf("keeping what was there: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Dir(record), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Dir(record), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // the git directory is there, or was moved
 		return fmt.Errorf("keeping what was there: %w", err)
 	}
 	return replaceFile(record, text)

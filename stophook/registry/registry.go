@@ -6,10 +6,14 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
+
+	"github.com/beadsorch/orch/orchestrator/promise"
 )
 
 // Action is what a hook decides.
@@ -48,6 +52,27 @@ type Promise struct {
 	Detected   bool   `json:"detected"`             // false: looked for and not found
 	Content    string `json:"content"`              // its text
 	DetectedAt string `json:"detectedAt,omitempty"` // RFC 3339
+}
+
+// UnmarshalJSON reads a promise, or its words alone, as COMPLETE or <promise>COMPLETE</promise>: such a promise was
+// found. Words that are no promise that orch knows are their own type.
+func (p *Promise) UnmarshalJSON(b []byte) error {
+	var words string
+	if json.Unmarshal(b, &words) != nil {
+		type plain Promise
+		return json.Unmarshal(b, (*plain)(p))
+	}
+	*p = PromiseOf(words)
+	return nil
+}
+
+// PromiseOf is a promise that was found, by its words.
+func PromiseOf(words string) Promise {
+	words = strings.TrimSpace(words)
+	if inner, ok := strings.CutPrefix(words, "<promise>"); ok {
+		words = strings.TrimSpace(strings.TrimSuffix(inner, "</promise>"))
+	}
+	return Promise{Type: cmp.Or(string(promise.SignalOf(words)), words), Detected: true, Content: words}
 }
 
 // Result is a hook's decision.

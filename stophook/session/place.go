@@ -11,10 +11,13 @@ import (
 // LoopFile is where a project's criteria loop is kept.
 const LoopFile = ".loop/state.json"
 
+// sessions is the name of the folder in which sessions are kept, in that of orch.
+const sessions = "sessions"
+
 // File is where a session's binding is kept, in the folder that all worktrees of a
 // repository share.
 func File(common, id string) string {
-	return filepath.Join(common, "orch", "sessions", slug.Of(id)+".json")
+	return filepath.Join(common, "orch", sessions, slug.Of(id)+".json")
 }
 
 // Project is the folder of the session that a hook was called for: the client's variable

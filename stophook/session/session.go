@@ -20,6 +20,7 @@ type Session struct {
 	Cancelled        bool   `json:"cancelled,omitempty"` // a person released it
 	NewSession       bool   `json:"fresh,omitempty"`     // it asked to go on in a new session
 	Ended            bool   `json:"ended,omitempty"`     // its client reported that it is over
+	Ending           Ending `json:"ending,omitzero"`     // how it was let go the last time, with work left
 }
 
 // Bind is the session that works on an epic from now on. One whose last stop was blocked for the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,28 @@ func TestStateFiles(t *testing.T) {
 	for _, name := range []string{"fifo", "link", "endless", "dir", "large", "garbage"} {
 		_, _, err := session.Load(at(name), "s")
 		require.ErrorIs(t, err, session.ErrState, name)
+	}
+}
+
+// TestNoFolderIsMadeAnew: the state of a session makes its own folders, and none of a repository or project that is gone.
+func TestNoFolderIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	top := t.TempDir()
+	s := session.Session{ID: "s", Epic: "e"}
+	common := filepath.Join(top, "r", ".git")
+	loop := filepath.Join(top, "orch", ".loop", "session.json")
+	for _, path := range []string{session.File(common, "s"), loop} {
+		require.ErrorIs(t, session.Save(path, s), fs.ErrNotExist)
+	}
+	left, err := os.ReadDir(top)
+	require.NoError(t, err)
+	require.Empty(t, left)
+
+	require.NoError(t, os.MkdirAll(common, 0o700))
+	require.NoError(t, os.Mkdir(filepath.Join(top, "orch"), 0o700))
+	for _, path := range []string{session.File(common, "s"), loop} {
+		require.NoError(t, session.Save(path, s))
+		require.NoError(t, session.Save(path, s), "the folder is there")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -50,9 +51,25 @@ func openState(path string) (f *os.File, size int64, err error) {
 	return f, info.Size(), nil
 }
 
+// MakeFolder makes the folder of a state file for the user alone: that of a loop, or that of sessions with orch's above
+// it. The project or git directory that it is in is never made: one that was removed or moved would be there again.
+// It fails with [fs.ErrNotExist] where that is gone, and as [os.Mkdir] does.
+func MakeFolder(dir string) error {
+	err := os.Mkdir(dir, 0o700)
+	if errors.Is(err, fs.ErrNotExist) && filepath.Base(dir) == sessions {
+		if err = os.Mkdir(filepath.Dir(dir), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+			err = os.Mkdir(dir, 0o700)
+		}
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
 // WriteState replaces a file as a whole, durably.
 func WriteState(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := MakeFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("keeping the state: %w", err)
 	}
 	if err := renameio.WriteFile(path, data, 0o600); err != nil {

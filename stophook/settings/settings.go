@@ -8,24 +8,53 @@ package settings
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Hook is one command that a client runs at an event.
 type Hook struct {
-	Event   string // the client's name of it, such as Stop
-	Command string // as a shell runs it
-	Timeout int    // how long it may take, in the client's own unit
-	Also    string // another command that counts as this one; "" for none
+	Event   string        // the client's name of it, such as Stop
+	Command string        // as a shell runs it
+	Timeout time.Duration // how long it may take
+	Unit    time.Duration // what the client counts that in; 0: seconds
+	Also    string        // another command that counts as this one; "" for none
 }
 
-// Is reports whether a command is this hook's.
+// Limit is Timeout as the client's settings have it, in its own unit.
+func (h Hook) Limit() int64 { return int64(h.Timeout / cmp.Or(h.Unit, time.Second)) }
+
+// Is reports whether a command is this hook's: as orch writes it, or with plain words that somebody has added,
+// such as an epic.
 func (h Hook) Is(command string) bool {
-	return command == h.Command || h.Also != "" && command == h.Also
+	return calls(command, h.Command) || h.Also != "" && calls(command, h.Also)
+}
+
+// calls reports whether a line of a shell is a command, or the command with more plain words in it.
+func calls(line, command string) bool {
+	if line == command {
+		return true
+	}
+	words, want := strings.Fields(line), strings.Fields(command)
+	if strings.ContainsFunc(line, special) || len(words) < len(want) || words[0] != want[0] {
+		return false
+	}
+	for _, word := range words {
+		if len(want) > 0 && word == want[0] {
+			want = want[1:]
+		}
+	}
+	return len(want) == 0
+}
+
+// special reports whether a shell may make something of a character other than a part of a word.
+func special(r rune) bool {
+	return !(r == ' ' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-_./=:,+@%", r))
 }
 
 // ErrSettings says that a settings file is no JSON object of the shape that the client
@@ -84,7 +113,7 @@ func Commands(settings []byte, event string) (out []string, err error) {
 
 // addHook appends a hook to those of its event.
 func addHook(settings []byte, h Hook) ([]byte, error) {
-	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Timeout}
+	entry := map[string]any{"type": "command", "command": h.Command, "timeout": h.Limit()}
 	group := []any{map[string]any{"hooks": []any{entry}}}
 	for depth, path := range [][]string{{"hooks", h.Event}, {"hooks"}, {}} {
 		at, ok, err := locate(settings, path...)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -11,7 +12,7 @@ import (
 )
 
 func hooks() []settings.Hook {
-	return []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30}}
+	return []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30 * time.Second}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30 * time.Second}}
 }
 
 func files() map[string]string {

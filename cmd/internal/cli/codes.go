@@ -111,6 +111,7 @@ func verdicts() (all []reason.Row) {
 		{"ALL_BLOCKED", "the stop hook: only a person can go on, or a limit was reached", "orch status says with what"},
 		{"LOOP_ERROR", "the stop hook: the tracker, the machine or the agent's client was out of reach when the last run ended, or the epic's journal cannot be read", "orch status; then orch run EPIC"},
 		{"ELSEWHERE", "the stop hook: the session has no task in hand, and others, or a person, have to move on before there is one for it", "orch session list, or orch status"},
+		{"PROMISED", "the stop hook: the session said a promise of workflow.stop_hook.completion_promises that needs no state to agree, such as BLOCKED - NEEDS USER", "orch status; /run-tasks EPIC goes on"},
 		{"NO_PROGRESS", "the stop hook: several stops in a row, and nothing has moved: no task, no landing, no commit, file or iteration of the session's work, or no criterion of its loop", "orch status, or orch loop status; a new prompt goes on"},
 		{"UNTRUSTED", "the stop hook: the session would go on, and hooks of its tasks have programs that nobody has allowed", "orch trust shows them and asks"},
 		{"CHECKPOINT", "the stop hook: the session says that its context is full, and the client cannot begin it afresh", "/run-tasks EPIC in a new session"},

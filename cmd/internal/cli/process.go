@@ -84,6 +84,17 @@ func (a *Invocation) AddSecrets(names []string) error {
 	return err
 }
 
+// RefuseSecrets fails where one of the words has the value of a secret variable in it: for words that are kept and that cannot be
+// kept without it, as what runs, or what others have to find again. What says what they are.
+func (a *Invocation) RefuseSecrets(what string, words ...string) error {
+	names := a.Redact.Names([]byte(strings.Join(words, "\n")))
+	if len(names) == 0 {
+		return nil
+	}
+	return &Error{Code: "BAD_VALUE", What: what + " has a secret in it: " + strings.Join(names, ", "), Exit: ExitUsage, Why: "it would be kept in the clear",
+		Fix: []string{"name the variable instead of its value; a command says '$NAME', in quotes, and workflow.agent.env passes it on"}}
+}
+
 func (a *Invocation) redactor(names []string) *redact.Redactor {
 	return redact.New(redact.Options{Env: a.Env, Names: names, Exists: isFile})
 }

@@ -62,7 +62,8 @@ type StopHook struct {
 	MaxCycles int
 	// AllowExitOn are the states that allow the stop: all_complete, all_blocked, context_checkpoint.
 	AllowExitOn []string
-	// CompletionPromises are the texts of promises that allow the stop.
+	// CompletionPromises are the texts of promises that allow the stop; one that says that all is done does so only where
+	// the state agrees.
 	CompletionPromises []string
 }
 
@@ -78,8 +79,8 @@ type Run struct {
 	Into string
 	// MaxDuration is how long one run may take; more than 0.
 	MaxDuration time.Duration
-	// MaxIterations is how many iterations one run may take, of all tasks; 0 is 100, or twice
-	// attempts times tasks where that is more.
+	// MaxIterations is how many iterations one run may take, of all tasks; 0 is 100, or where that is
+	// more what all attempts may come to at the tasks that it began with.
 	MaxIterations int
 	// MaxConsecutiveFailures is after how many failed attempts in a row a run stops; at least 1.
 	MaxConsecutiveFailures int

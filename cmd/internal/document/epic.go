@@ -73,6 +73,20 @@ type Around struct {
 	NoRequestsMore int `json:"no_requests_more,omitempty"`
 	// EpicBranch is where the epic branch is.
 	EpicBranch EpicBranch `json:"epic_branch"`
+	// LetGo are the sessions that the stop hook let go with work of the epic left, which nobody has bound again.
+	LetGo []SessionEnding `json:"sessions_let_go"`
+}
+
+// SessionEnding is a session that was let go with work left.
+type SessionEnding struct {
+	// Session is the client's id of it.
+	Session string `json:"session"`
+	// Cause is why, in a word of docs/stop-hook.md.
+	Cause string `json:"cause"`
+	// Why is the same in a clause.
+	Why string `json:"why"`
+	// At is when, UTC.
+	At time.Time `json:"at"`
 }
 
 // Holder is a run, or a short command, that has an epic.

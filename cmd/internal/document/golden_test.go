@@ -167,6 +167,7 @@ func TestGolden(t *testing.T) { // alone: what it writes is read by others
 // tasks makes an epic and what is asked of the tracker and of the repository.
 func (w *world) tasks() {
 	w.keep("orch.version-1", "", "version")
+	w.keep("orch.text-1", "", "help", "version")
 	w.orch("", "tasks", "create", "The epic", "--type", "epic", "--id", "e-1")
 	w.keep("orch.tasks-1", "", "tasks", "create", "one", "--parent", "e-1", "-d", "write one", "-p", "1", "-l", "agent:me", "-e", "30")
 	w.orch("", "tasks", "create", "two", "--parent", "e-1")
@@ -214,6 +215,8 @@ func (w *world) session() {
 	w.keep("orch.sessions-1", "", "session", "list")
 	w.keep("orch.stop-1", fmt.Sprintf(`{"session_id":"s-1","cwd":%q}`, w.repo), "stop-hook", "--explain")
 	w.keep("orch.session-1.release", "", "session", "release", "--session", "s-1")
+	w.orch("", "session", "bind", "e-1", "--session", "s-2")
+	w.orch(fmt.Sprintf(`{"session_id":"s-2","cwd":%q,"last_assistant_message":"<promise>BLOCKED - NEEDS USER</promise>"}`, w.repo), "stop-hook")
 	w.keep("orch.loop-1", "", "loop", "start", "add a page", "--criterion", "reviewed", "--step", "write", "--step", "read")
 	w.keep("orch.land-2", "", "land", "e-1.1")
 	w.keep("orch.diff-1", "", "diff", "e-1.1")

@@ -77,6 +77,7 @@ func Kinds() []Kind {
 		{Trust{}, "", []string{"orch trust"}},
 		{TrustRevoked{}, "revoke", []string{"orch trust --revoke"}},
 		{Version{}, "", []string{"orch version"}},
+		{Text{}, "", []string{"orch help", "orch completion bash", "orch completion fish", "orch completion powershell", "orch completion zsh"}},
 		{cli.ErrorDocument{}, "", []string{"each command that fails"}},
 	}
 }

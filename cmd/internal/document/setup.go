@@ -18,6 +18,17 @@ type Version struct {
 // Schema is "orch.version/1".
 func (Version) Schema() string { return "orch.version/1" }
 
+// Text is the answer of a command that is a text: help, and scripts for shells.
+type Text struct {
+	// Command is the command that it is of.
+	Command string `json:"command"`
+	// Text is what is printed without --json.
+	Text string `json:"text"`
+}
+
+// Schema is "orch.text/1".
+func (Text) Schema() string { return "orch.text/1" }
+
 // Init is what orch init has changed.
 type Init struct {
 	// Changed are the paths of the files, below the repository.

@@ -65,24 +65,24 @@ type Driver struct {
 // that cannot be done; what goes wrong in the driver itself [Driver.Held] tells.
 func Start(w *workspace.Workspace) (*Driver, error) {
 	name := rand.Text()
-	files, err := private.OpenAbove(w.Home, 1)
+	files, err := private.OpenAbove(w.Project.Home, 1)
 	if err != nil {
 		return nil, fmt.Errorf("starting the driver: %w", err)
 	}
 	defer files.Close()
 	sweep(files, w)
-	log, err := files.Create(startLog(w.Home, name))
+	log, err := files.Create(startLog(w.Project.Home, name))
 	if err != nil {
 		return nil, fmt.Errorf("starting the driver: %w", err)
 	}
 	read, write, err := os.Pipe()
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the driver: %w", err), log.Close(), files.Remove(startLog(w.Home, name)))
+		return nil, errors.Join(fmt.Errorf("starting the driver: %w", err), log.Close(), files.Remove(startLog(w.Project.Home, name)))
 	}
-	env := append(append([]string(nil), w.Invocation.Env...), Variable+"="+name)
-	process, err := w.Invocation.System("").Detach(command.Cmd{Argv: append([]string{w.Invocation.Self}, w.Invocation.Args[1:]...), Env: env}, log, write)
+	env := append(append([]string(nil), w.Project.Invocation.Env...), Variable+"="+name)
+	process, err := w.Project.Invocation.System("").Detach(command.Cmd{Argv: append([]string{w.Project.Invocation.Self}, w.Project.Invocation.Args[1:]...), Env: env}, log, write)
 	if err = errors.Join(err, write.Close()); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the driver: %w", err), read.Close(), log.Close(), files.Remove(startLog(w.Home, name)))
+		return nil, errors.Join(fmt.Errorf("starting the driver: %w", err), read.Close(), log.Close(), files.Remove(startLog(w.Project.Home, name)))
 	}
 	line := bufio.NewScanner(read)
 	line.Buffer(nil, maxOutcome)
@@ -98,14 +98,14 @@ const forgotten = 24 * time.Hour
 
 // sweep removes logs that were forgotten. One that stays does no harm.
 func sweep(files *private.Dir, w *workspace.Workspace) {
-	folder := filepath.Dir(startLog(w.Home, ""))
+	folder := filepath.Dir(startLog(w.Project.Home, ""))
 	entries, err := files.ReadDir(folder)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), "driver-") && w.Invocation.Now().Sub(info.ModTime()) > forgotten {
+		if err == nil && strings.HasPrefix(e.Name(), "driver-") && w.Now().Sub(info.ModTime()) > forgotten {
 			_ = files.Remove(filepath.Join(folder, e.Name()))
 		}
 	}
@@ -205,7 +205,7 @@ func (r *Reporter) Held(w *workspace.Workspace, dir string, h Held) error {
 	if err != nil {
 		return err
 	}
-	err = files.Rename(startLog(w.Home, r.name), filepath.Join(dir, LogFile))
+	err = files.Rename(startLog(w.Project.Home, r.name), filepath.Join(dir, LogFile))
 	r.held = true
 	r.tell(message{Held: &h})
 	return errors.Join(err, files.Close())

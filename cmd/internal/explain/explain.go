@@ -29,22 +29,9 @@ import (
 // person is shown. It is the one place that knows them all.
 func Error(err error) *cli.Error {
 	var (
-		u       *cli.Error
-		setting *config.Error
-		held    *epicstore.HeldError
-		noEpic  *epic.ErrNotEpic
-		fenced  *epicstore.FencedError
-		foreign *epicstore.ForeignError
-		corrupt *journal.CorruptError
-		replay  *epicstore.ReplayError
-		version *beads.VersionError
-		refused *git.UnsupportedError
-		out     *git.CheckedOutError
-		root    worktreeFolder
-		inWay   *git.InTheWayError
-		tasks   *beads.DamagedError
-		unsafe  *private.UnsafeError
-		broken  *git.BrokenRefError
+		u      *cli.Error
+		inWay  *git.InTheWayError
+		broken *git.BrokenRefError
 	)
 	if why, ok := fault.Damaged(err); ok {
 		return damagedError(why, err)
@@ -64,6 +51,25 @@ func Error(err error) *cli.Error {
 	if why, ok := fault.Machine(err); ok {
 		return machineError(why, err)
 	}
+	for _, kind := range []func(error) *cli.Error{epicError, folderError, trackerError, fileError} {
+		if e := kind(err); e != nil {
+			return e
+		}
+	}
+	return &cli.Error{Code: "UNEXPECTED", What: err.Error(), Exit: cli.ExitFailed, Err: err}
+}
+
+// epicError is for the settings, and an epic that cannot be driven; nil for what is none.
+func epicError(err error) *cli.Error {
+	var (
+		setting *config.Error
+		held    *epicstore.HeldError
+		noEpic  *epic.ErrNotEpic
+		fenced  *epicstore.FencedError
+		foreign *epicstore.ForeignError
+		corrupt *journal.CorruptError
+		replay  *epicstore.ReplayError
+	)
 	switch {
 	case errors.As(err, &setting):
 		return settingError(setting)
@@ -75,29 +81,46 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: "RUN_ACTIVE", What: held.Error(), Exit: cli.ExitHeld, Err: err, Why: "one orch at a time may drive an epic", Fix: fix}
 	case errors.As(err, &noEpic):
 		return noEpicError(noEpic)
-	case errors.As(err, &fenced) && fenced.Was != "":
+	case errors.As(err, &fenced):
+		return fencedError(fenced, err)
+	case errors.As(err, &foreign), errors.As(err, &corrupt), errors.As(err, &replay),
+		errors.Is(err, journal.ErrUnsafe), errors.Is(err, journal.ErrVersion), errors.Is(err, journal.ErrHeld):
+		return journalError(err)
+	}
+	return nil
+}
+
+// fencedError is for a run whose epic is not where it was, or not its own any more.
+func fencedError(fenced *epicstore.FencedError, err error) *cli.Error {
+	u := &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err}
+	goesOn := "orch run " + cli.Quote(fenced.Epic) + "   goes on"
+	switch {
+	case fenced.Was != "":
 		back := "mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was)
 		if !fenced.Free {
 			back = "mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; " + back
 		}
-		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
-			Why: "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since",
-			Fix: []string{back + "   puts it back",
-				"orch run " + cli.Quote(fenced.Epic) + "   goes on then"}}
-	case errors.As(err, &fenced) && fenced.Lost:
-		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
-			Why: "the journal of the epic is gone; its work is in git, and this run has stopped its agents and written nothing since",
-			Fix: []string{"orch doctor --fix   has the next run find the work by git and the tracker", "orch run " + cli.Quote(fenced.Epic) + "   goes on then"}}
-	case errors.As(err, &fenced):
-		return &cli.Error{Code: "RUN_FENCED", What: fenced.Error(), Exit: cli.ExitHeld, Err: err,
-			Why: "another orch may drive the epic now, so this run has stopped its agents and written nothing since",
-			Fix: []string{"orch status " + cli.Quote(fenced.Epic), "orch run " + cli.Quote(fenced.Epic) + "   goes on, when no other does"}}
-	case errors.As(err, &foreign), errors.As(err, &corrupt), errors.As(err, &replay),
-		errors.Is(err, journal.ErrUnsafe), errors.Is(err, journal.ErrVersion), errors.Is(err, journal.ErrHeld):
-		return journalError(err)
-	case errors.As(err, &version):
-		return &cli.Error{Code: "TRACKER_TOO_OLD", What: version.Error(), Exit: cli.ExitNotReady, Err: err,
-			Fix: []string{"install bd 1.0.4 or later, or use the embedded tracker: workflow.tracker.kind: file"}}
+		u.Why = "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since"
+		u.Fix = []string{back + "   puts it back", goesOn + " then"}
+	case fenced.Lost:
+		u.Why = "the journal of the epic is gone; its work is in git, and this run has stopped its agents and written nothing since"
+		u.Fix = []string{"orch doctor --fix   has the next run find the work by git and the tracker", goesOn + " then"}
+	default:
+		u.Why = "another orch may drive the epic now, so this run has stopped its agents and written nothing since"
+		u.Fix = []string{"orch status " + cli.Quote(fenced.Epic), goesOn + ", when no other does"}
+	}
+	return u
+}
+
+// folderError is for a repository, or a folder in it, that orch cannot work in; nil for what is none.
+func folderError(err error) *cli.Error {
+	var (
+		refused *git.UnsupportedError
+		root    worktreeFolder
+		out     *git.CheckedOutError
+		unsafe  *private.UnsafeError
+	)
+	switch {
 	case errors.As(err, &refused):
 		return &cli.Error{Code: "REPOSITORY", What: refused.Reason, Exit: cli.ExitNotReady, Err: err, Fix: []string{refused.Fix}}
 	case errors.As(err, &root):
@@ -106,24 +129,36 @@ func Error(err error) *cli.Error {
 		return &cli.Error{Code: string(reason.CheckedOut), What: out.Error(), Exit: cli.ExitNeedsYou, Err: err,
 			Why: "orch moves the epic branch; a checkout of it would be left stale",
 			Fix: Leave(out.Path, out.Reason)}
-	case errors.Is(err, tracker.ErrNotFound):
-		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Why: "the tracker has nothing of that id", Fix: []string{"orch tasks list --all, or bd list --all"}}
 	case errors.Is(err, git.ErrNotRepository):
 		return &cli.Error{Code: "NO_REPOSITORY", What: "this is not a git repository", Exit: cli.ExitNotReady, Err: err,
 			Fix: []string{"run orch inside one, or name it: orch -C DIR ...", "orch demo needs none"}}
 	case errors.As(err, &unsafe):
 		return &cli.Error{Code: "IN_THE_WAY", What: err.Error(), Exit: cli.ExitNotReady, Err: err, Why: "orch follows no links in folders of its own and of git's administration, and waits for nothing there",
 			Fix: []string{"ls -ld " + cli.Quote(unsafe.Path), "move it away, and put the folder or file back that it stands for"}}
+	}
+	return nil
+}
+
+// trackerError is for a tracker that is not there, or not of use, or has not what was asked for; nil for
+// what is none.
+func trackerError(err error) *cli.Error {
+	var (
+		version *beads.VersionError
+		tasks   *beads.DamagedError
+	)
+	switch {
+	case errors.As(err, &version):
+		return &cli.Error{Code: "TRACKER_TOO_OLD", What: version.Error(), Exit: cli.ExitNotReady, Err: err,
+			Fix: []string{"install bd 1.0.4 or later, or use the embedded tracker: workflow.tracker.kind: file"}}
+	case errors.Is(err, tracker.ErrNotFound):
+		return &cli.Error{Code: "NOT_FOUND", What: err.Error(), Exit: cli.ExitNotFound, Err: err, Why: "the tracker has nothing of that id", Fix: []string{"orch tasks list --all, or bd list --all"}}
 	case errors.As(err, &tasks):
 		return tasksError(tasks, err)
 	case errors.Is(err, beads.ErrNoDatabase):
 		return &cli.Error{Code: "NO_TRACKER", What: "there is no tracker here", Exit: cli.ExitNotReady, Err: err, Why: err.Error(),
 			Fix: []string{"bd init --stealth, or without bd: orch tasks create --type epic \"...\""}}
 	}
-	if e := fileError(err); e != nil {
-		return e
-	}
-	return &cli.Error{Code: "UNEXPECTED", What: err.Error(), Exit: cli.ExitFailed, Err: err}
+	return nil
 }
 
 // worktreeFolder is the error of a folder that cannot hold worktrees.

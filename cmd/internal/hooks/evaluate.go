@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/iteration"
+	"github.com/beadsorch/orch/orchestrator/promise"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook/registry"
 )
@@ -31,7 +32,8 @@ func evaluateCommand(a hookCmd) *cobra.Command {
 		Short: "have a task's hooks decide by a context",
 		Long: `Evaluate reads the context as JSON (taskId, iteration, executionPhase,
 filesModified, validationResults, completionPromises, agentOutput, draftContent,
-draftType) and asks the task's hooks in their order. Without an iteration in it, that
+draftType) and asks the task's hooks in their order. A promise is an object with type,
+detected and content, or its words alone. Without an iteration in it, that
 and the results are those of the task's loop.`,
 		Args: cli.Exactly(1, "a task"),
 		RunE: func(c *cobra.Command, args []string) error { return a.evaluateHooks(c.Context(), args[0], file, debug) },
@@ -81,7 +83,7 @@ func fromLoop(ctx context.Context, w *workspace.Workspace, in *registry.Context)
 	if err != nil {
 		return err
 	}
-	l, err := checkpoint.ReadLoop(at.LoopDir, w.Invocation.Now)
+	l, err := checkpoint.ReadLoop(at.LoopDir, w.Now)
 	if errors.Is(err, checkpoint.ErrNoLoop) {
 		return nil
 	}
@@ -106,7 +108,13 @@ type turns struct{ hooks registry.Evaluator }
 // Evaluate has the hooks of a task decide on a turn; the zero Hook is of a task that has none. It
 // fails when they may not be asked, and when they cannot be read or kept.
 func (t turns) Evaluate(ctx context.Context, turn engine.Turn) (iteration.Hook, error) {
-	in := registry.Context{TaskID: string(turn.Task), Iteration: turn.Number, ExecutionPhase: "iteration", FilesModified: append([]string{}, turn.Files...), AgentOutput: turn.Output}
+	in := registry.Context{TaskID: string(turn.Task), Iteration: turn.Number, ExecutionPhase: "iteration", FilesModified: append([]string{}, turn.Files...), AgentOutput: turn.Output,
+		CompletionPromises: []registry.Promise{}}
+	if said, ok := promise.Find(turn.Output); ok {
+		found := registry.PromiseOf(said.Text)
+		found.DetectedAt = t.hooks.Now().UTC().Format(time.RFC3339)
+		in.CompletionPromises = append(in.CompletionPromises, found)
+	}
 	for _, c := range turn.Verdict.Checks {
 		in.ValidationResults = append(in.ValidationResults, registry.Validation{RuleName: c.Rule, Passed: c.Passed, Message: c.Why})
 	}
@@ -121,7 +129,7 @@ func (t turns) Evaluate(ctx context.Context, turn engine.Turn) (iteration.Hook, 
 // carry the marker of the workspace, and are asked when a person has confirmed them.
 func evaluator(w *workspace.Workspace) registry.Evaluator {
 	return registry.Evaluator{
-		Store: registry.Store{Path: filepath.Join(w.Home, "hooks.json")}, Run: w.RunBounded, Dir: LoopDir(w.Invocation), Env: w.GateEnv(), Now: w.Invocation.Now,
+		Store: registry.Store{Path: filepath.Join(w.Project.Home, "hooks.json")}, Run: w.RunBounded, Dir: LoopDir(w.Project.Invocation), Env: w.Project.GateEnv(), Now: w.Now,
 		Trusted: func(ctx context.Context, hooks []registry.Hook) error { return trusted(ctx, w, hooks) },
 	}
 }

@@ -25,7 +25,7 @@ const lockPatience = time.Second
 // It fails with errBusy when the lock is not had in time and was taken lately, and as reading, change and writing do;
 // then nothing was kept.
 func changeSession(ctx context.Context, path, id string, change func(s session.Session, ok bool) (session.Session, error)) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := session.MakeFolder(filepath.Dir(path)); err != nil {
 		return fmt.Errorf("keeping the session: %w", err)
 	}
 	wait, cancel := context.WithTimeout(ctx, lockPatience)

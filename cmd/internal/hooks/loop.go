@@ -47,18 +47,20 @@ func Loop(app *cli.Invocation) *cobra.Command {
 		RunE: a.app.Group}
 	c.AddCommand(startCommand(a), verifyCommand(a), takeCommand(a),
 		loopVerb(a, "status", "how the loop stands", cli.AtMost(0, "no argument"), func(*stophook.CriteriaLoop, []string) error { return nil }),
-		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", cli.AtMost(1, "at most one step"), func(l *stophook.CriteriaLoop, args []string) error { return l.CompleteStep(strings.Join(args, " ")) }),
+		loopVerb(a, "step [STEP]", "a step is done; the first that remains by default", cli.AtMost(1, "at most one step"), func(l *stophook.CriteriaLoop, args []string) error {
+			return l.CompleteStep(a.app.Redact.String(strings.Join(args, " ")))
+		}),
 		loopVerb(a, "cancel", "end the loop; its progress is kept", cli.AtMost(0, "no argument"), func(l *stophook.CriteriaLoop, _ []string) error { l.Status = stophook.LoopCancelled; return nil }),
-		loopVerb(a, "set CRITERION true|false", "say by hand whether a criterion holds", cli.Exactly(2, "a criterion, and true or false"), setCriterion),
+		loopVerb(a, "set CRITERION true|false", "say by hand whether a criterion holds", cli.Exactly(2, "a criterion, and true or false"), a.setCriterion),
 	)
 	return c
 }
 
-func setCriterion(l *stophook.CriteriaLoop, args []string) error {
+func (a loopCmd) setCriterion(l *stophook.CriteriaLoop, args []string) error {
 	if args[1] != "true" && args[1] != "false" {
 		return cli.Usage("orch loop set takes a criterion, and true or false")
 	}
-	return l.SetCriterion(args[0], args[1] == "true")
+	return l.SetCriterion(a.app.Redact.String(args[0]), args[1] == "true")
 }
 
 // loopVerb is a command that changes the loop and shows it.
@@ -103,6 +105,7 @@ func LoopDir(a *cli.Invocation) string {
 }
 
 func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) error {
+	knowSecrets(a.app)
 	if len(criteria) == 0 {
 		return cli.Usage("a loop has at least one --criterion")
 	}
@@ -118,10 +121,17 @@ func (a loopCmd) startLoop(spec string, criteria, steps []string, force bool) er
 	commands, names := map[string]string{}, []string{}
 	for _, c := range criteria {
 		name, command, _ := strings.Cut(c, "=")
-		names = append(names, strings.TrimSpace(name))
-		if command = strings.TrimSpace(command); command != "" {
-			commands[strings.TrimSpace(name)] = command
+		if err := a.app.RefuseSecrets("the command of a criterion", command); err != nil {
+			return err
 		}
+		name = a.app.Redact.String(strings.TrimSpace(name))
+		names = append(names, name)
+		if command = strings.TrimSpace(command); command != "" {
+			commands[name] = command
+		}
+	}
+	for n := range steps {
+		steps[n] = a.app.Redact.String(steps[n])
 	}
 	body, err := json.MarshalIndent(commands, "", "  ")
 	if err != nil {
@@ -161,6 +171,9 @@ func (a loopCmd) takeLoop(id string) error {
 	if id == "" {
 		return noSession()
 	}
+	if err := a.app.RefuseSecrets("the session's id", id); err != nil {
+		return err
+	}
 	path := filepath.Join(LoopDir(a.app), loopSession)
 	s, err := readLoopSession(path)
 	if err != nil || s.ID == id {
@@ -182,6 +195,7 @@ func loopError(err error) error {
 }
 
 func (a loopCmd) changeLoop(change func(*stophook.CriteriaLoop) error, write bool) error {
+	knowSecrets(a.app)
 	path := filepath.Join(LoopDir(a.app), session.LoopFile)
 	l, err := stophook.ReadCriteriaLoop(path)
 	if err == nil {

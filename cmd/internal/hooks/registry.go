@@ -56,6 +56,7 @@ func (a hookCmd) hooks() (registry.Store, error) {
 	if common == "" {
 		return registry.Store{}, cli.NoRepository()
 	}
+	knowSecrets(a.app)
 	return registry.Store{Path: filepath.Join(common, "orch", "hooks.json")}, nil
 }
 
@@ -127,9 +128,16 @@ func (a hookCmd) registerHook(ctx context.Context, task string, f hookFlags) err
 	if err := w.CheckTask(ctx, task); err != nil {
 		return err
 	}
+	words, err := json.Marshal(spec)
+	if err == nil {
+		err = a.app.RefuseSecrets("the hook", string(words))
+	}
+	if err != nil {
+		return err
+	}
 	h := registry.Hook{ID: fmt.Sprintf("HOOK-%d-%s", a.app.Now().Unix(), strings.ToLower(rand.Text()[:6])), TaskID: task, Spec: spec, Enabled: true, Metadata: map[string]any{}}
 	for k, v := range f.metadata {
-		h.Metadata[k] = v
+		h.Metadata[a.app.Redact.String(k)] = a.app.Redact.String(v)
 	}
 	err = store.Change(ctx, func(hooks []registry.Hook) ([]registry.Hook, error) { return append(hooks, h), nil })
 	if err != nil {

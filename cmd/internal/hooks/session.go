@@ -3,18 +3,14 @@ package hooks
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -55,6 +51,12 @@ func InClient(a *cli.Invocation) bool {
 		}
 	}
 	return false
+}
+
+// knowSecrets adds the variables that the settings call secret, for a command, or an error, that needs nothing else of them.
+func knowSecrets(a *cli.Invocation) {
+	root, _ := session.Repository(a.Dir)
+	project.KnowSecrets(a, root, workspace.Kinds())
 }
 
 // Session is the command orch session.
@@ -101,10 +103,13 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 		return noSession()
 	}
 	w, err := workspace.Read(ctx, a.app)
+	if err == nil {
+		err = a.app.RefuseSecrets("the session's id", id)
+	}
 	if err != nil {
 		return err
 	}
-	prompt, err := bindSession(ctx, w, epicID, id)
+	prompt, err := bindSession(ctx, w, epicID, id, "")
 	if err != nil {
 		return err
 	}
@@ -113,14 +118,14 @@ func (a sessionCmd) bind(ctx context.Context, epicID epic.TaskID, id string) err
 }
 
 // bindSession has the stop hook keep a session at work on an epic, and gives its prompt.
-func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id string) (prompt string, err error) {
+func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, id, clientName string) (prompt string, err error) {
 	if _, err := w.FindEpic(ctx, epicID); err != nil {
 		return "", err
 	}
-	if prompt, err = runTasks(w, string(epicID)); err != nil {
+	if prompt, err = runTasks(w, string(epicID), clientName); err != nil {
 		return "", err
 	}
-	path := session.File(filepath.Dir(w.Home), id)
+	path := session.File(filepath.Dir(w.Project.Home), id)
 	return prompt, changeSession(ctx, path, id, func(s session.Session, _ bool) (session.Session, error) {
 		return s.Bind(id, string(epicID)), nil
 	})
@@ -129,7 +134,7 @@ func bindSession(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID
 // Known has orch keep a session that works on an epic without being bound to it, so that its end is
 // noticed; one that had ended goes on.
 func Known(ctx context.Context, w *workspace.Workspace, id string) error {
-	return changeSession(ctx, session.File(filepath.Dir(w.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
+	return changeSession(ctx, session.File(filepath.Dir(w.Project.Home), id), id, func(s session.Session, _ bool) (session.Session, error) {
 		s.ID, s.Ended = id, false
 		return s, nil
 	})
@@ -139,6 +144,7 @@ func (a sessionCmd) release(ctx context.Context, id string) error {
 	if id == "" {
 		return noSession()
 	}
+	knowSecrets(a.app)
 	_, common := session.Repository(a.app.Dir)
 	path := session.File(common, id)
 	var s session.Session
@@ -162,19 +168,9 @@ func shownID(id string) string { return text.Clause(id, 64) }
 
 func (a sessionCmd) listSessions() error {
 	root, common := session.Repository(a.app.Dir)
-	dir := filepath.Join(common, "orch", "sessions")
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("listing the sessions: %w", err)
-	}
-	sessions := []session.Session{}
-	for _, e := range entries {
-		var s session.Session
-		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil || strings.HasPrefix(e.Name(), ".") || json.Unmarshal(b, &s) != nil {
-			continue
-		}
-		sessions = append(sessions, s)
+	sessions, err := session.All(common)
+	if err != nil {
+		return err
 	}
 	tasks := a.tasksOf(root, common)
 	if a.app.JSON {
@@ -188,6 +184,8 @@ func (a sessionCmd) listSessions() error {
 			state += ", has ended"
 		case s.Cancelled:
 			state = "released"
+		case !s.Ending.IsZero():
+			state += fmt.Sprintf(", was let go %s ago  [%s] %s", cli.FormatDuration(a.app.Now().Sub(s.Ending.At)), s.Ending.Cause, text.Clause(s.Ending.Why, 1000))
 		}
 		fmt.Fprintf(a.app.Stdout, "%s  %s  %s\n", shownID(s.ID), shownID(cmp.Or(s.Epic, "-")), state)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/document"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
+	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/stophook"
@@ -33,15 +34,17 @@ func StopHook(app *cli.Invocation, inside Inside) *cobra.Command {
 	var explain bool
 	var simulate, name string
 	c := &cobra.Command{
-		Use:   "stop-hook",
+		Use:   "stop-hook [EPIC]",
 		Short: "a client's stop hook: state decides whether the session may end",
 		Long: `Stop-hook reads what a client tells its stop hook, and prints either nothing, and
 the session may end, or one JSON object that sends it back to work. It decides by
 the tracker and by git, and only for sessions that were bound: to an epic, by
-/run-tasks or orch session bind; or to the criteria in .loop/state.json. Whatever
-goes wrong, it lets the session end and says so on standard error.`,
-		Args: cli.AtMost(0, "no argument"),
-		RunE: func(c *cobra.Command, _ []string) error {
+/run-tasks or orch session bind; or to the criteria in .loop/state.json. With EPIC it
+binds every session that stops here to that epic, but those that are bound or were
+released. Whatever goes wrong, also with its own arguments, it lets the session end
+and says so on standard error.`,
+		Args: cli.AtMost(1, "an epic"),
+		RunE: func(c *cobra.Command, args []string) error {
 			if simulate != "" {
 				f, err := os.Open(simulate)
 				if err != nil {
@@ -50,13 +53,24 @@ goes wrong, it lets the session end and says so on standard error.`,
 				defer f.Close()
 				a.app.Stdin, explain = f, true
 			}
-			return a.stopHook(c.Context(), name, explain)
+			how := caller{client: name}
+			if len(args) > 0 {
+				how.epic = epic.TaskID(args[0])
+			}
+			return a.stopHook(c.Context(), how, explain)
 		},
 	}
 	c.Flags().StringVar(&name, "client", "claude", "the `client` that calls: "+workspace.HookedNames())
 	c.Flags().BoolVar(&explain, "explain", false, "say how it would decide, and change nothing")
 	c.Flags().StringVar(&simulate, "simulate", "", "as --explain, for the input in this `file`")
 	return c
+}
+
+// caller is what the command line of a hook says: which client calls it, and the epic that it binds
+// sessions to, "" for none.
+type caller struct {
+	client string
+	epic   epic.TaskID
 }
 
 // stop is one decision with what it was made from.
@@ -68,7 +82,9 @@ type stop struct {
 	epic   *stophook.Standing // nil for a session that no epic is bound to, or whose epic cannot be read
 	// settle decides anew, by what is kept of the session now, and keeps the count; nil when
 	// nothing is kept. It fails where it cannot, and then nothing may be said to be blocked.
-	settle    func(context.Context) (stophook.Decision, error)
+	settle func(context.Context) (stophook.Decision, error)
+	// keep keeps how the session was let go; nil where nothing is kept of it.
+	keep      func(context.Context, session.Ending) error
 	uncounted bool // it is blocked, and nothing is kept of that
 	// programs are registered to be run in the work that is left.
 	programs []plan.Item
@@ -114,16 +130,19 @@ func (s *stop) letGo(ctx context.Context) error {
 	return nil
 }
 
-func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) error {
+func (a sessionCmd) stopHook(ctx context.Context, how caller, explain bool) error {
 	ctx, cancel := context.WithTimeout(ctx, stophook.Timeout)
 	defer cancel()
 	s, err := inTime(ctx, func() (stop, error) {
-		s, err := a.decideStop(ctx, name)
+		s, err := a.decideStop(ctx, how, explain)
 		if err == nil {
 			err = s.letGo(ctx)
 		}
 		if err == nil && s.settle != nil && !explain {
 			err = s.count(ctx)
+		}
+		if err == nil && s.keep != nil && !s.answer.Block && s.answer.Cause.Abandons() && !explain {
+			err = s.keep(ctx, session.Ending{Cause: string(s.answer.Cause), Why: a.app.Redact.String(s.answer.Why), At: a.app.Now().UTC()})
 		}
 		return s, err
 	})
@@ -131,6 +150,7 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 		return a.explainStop(s, err)
 	}
 	if err != nil { // it fails open: a session must not hang on a hook
+		knowSecrets(a.app)
 		fmt.Fprintf(a.app.Stderr, "orch stop-hook: %s; the session may end\n", text.Head(err.Error()))
 		return nil
 	}
@@ -140,8 +160,8 @@ func (a sessionCmd) stopHook(ctx context.Context, name string, explain bool) err
 	if s.answer.Block {
 		return json.NewEncoder(a.app.Stdout).Encode(s.client.Block(s.prompt, s.answer.NewSession))
 	}
-	if s.answer.Cause == stophook.Untrusted && s.client.Tell != nil {
-		if err := json.NewEncoder(a.app.Stdout).Encode(s.client.Tell("orch let the session end  [UNTRUSTED] " + s.answer.Why)); err != nil {
+	if s.answer.Cause.Abandons() && s.client.Tell != nil {
+		if err := json.NewEncoder(a.app.Stdout).Encode(s.client.Tell(fmt.Sprintf("orch let the session end  [%s] %s", s.answer.Cause, s.answer.Why))); err != nil {
 			return fmt.Errorf("telling the person: %w", err)
 		}
 	}
@@ -206,7 +226,7 @@ func (a sessionCmd) explainStop(s stop, err error) error {
 }
 
 // decideStop finds out which binding applies, by facts, and decides by it.
-func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
+func (a sessionCmd) decideStop(ctx context.Context, how caller, explain bool) (stop, error) {
 	in, err := readInput(ctx, a.app.Process)
 	if err != nil {
 		return stop{}, err
@@ -219,7 +239,7 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 	}
 	root, common := session.Repository(project)
 	var ours bool
-	if s.client, ours, err = a.caller(name, cmp.Or(root, project)); err != nil || !ours {
+	if s.client, ours, err = a.caller(how.client, cmp.Or(root, project)); err != nil || !ours {
 		return s, err
 	}
 	if common != "" && in.Session != "" {
@@ -228,11 +248,31 @@ func (a sessionCmd) decideStop(ctx context.Context, name string) (stop, error) {
 		if err != nil {
 			return s, err
 		}
+		if how.epic != "" && bound.Epic == "" && !bound.Cancelled {
+			if bound, ok = bound.Bind(in.Session, string(how.epic)), true; !explain {
+				err = a.bindStopped(ctx, how.epic, in.Session, cmp.Or(root, project))
+			}
+			if err != nil {
+				return s, err
+			}
+		}
 		if ok && bound.Epic != "" {
 			return a.decideEpic(ctx, s, bound, workspace.OpenForHook(a.app, root, common), path)
 		}
 	}
 	return a.decideLoop(s, cmp.Or(root, project))
+}
+
+// bindStopped binds a session that wants to stop, as [sessionCmd.bind] does.
+func (a sessionCmd) bindStopped(ctx context.Context, epicID epic.TaskID, id, folder string) error {
+	app := a.app.InDir(folder)
+	defer app.End()
+	w, err := workspace.Read(ctx, app)
+	if err != nil {
+		return err
+	}
+	_, err = bindSession(ctx, w, epicID, id, "")
+	return err
 }
 
 // caller is the client that a hook is called by: the one that the hook's command names.

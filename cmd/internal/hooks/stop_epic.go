@@ -34,7 +34,6 @@ import (
 	"github.com/beadsorch/orch/stophook"
 	"github.com/beadsorch/orch/stophook/registry"
 	"github.com/beadsorch/orch/stophook/session"
-	"github.com/beadsorch/orch/templates"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -47,9 +46,9 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 		s.in.LastMessage = session.LastAssistantMessage(s.in.Transcript)
 	}
 	s.epic = standing
-	age := a.app.Now().Sub(read.At)
+	age := a.app.Now().Sub(read.snapshot.At)
 	decide := func(bound session.Session) stophook.Decision {
-		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Config.StopHook), Session: bound, Epic: standing, Caps: limits(s.client)})
+		answer := stophook.Decide(stophook.Facts{Input: s.in, Settings: hookSettings(w.Project.Config.StopHook), Session: bound, Epic: standing, Caps: limits(s.client)})
 		if standing != nil && standing.Unread == "" && age > time.Second {
 			answer.Why += ", as of " + cli.FormatDuration(age) + " ago"
 		}
@@ -68,19 +67,27 @@ func (a sessionCmd) decideEpic(ctx context.Context, s stop, bound session.Sessio
 			return answer.Session, nil
 		})
 	}
-	if s.programs, err = programs(w, bound.Epic, read.Issues); err != nil {
+	s.keep = func(ctx context.Context, e session.Ending) error {
+		return changeSession(ctx, path, s.in.Session, func(now session.Session, ok bool) (session.Session, error) {
+			if ok {
+				now.Ending = e
+			}
+			return now, nil
+		})
+	}
+	if s.programs, err = programs(w, bound.Epic, read.snapshot.Issues); err != nil {
 		return s, err
 	}
-	s.allowed = func(ctx context.Context) error { return a.allowed(ctx, w.Root, s.programs) }
+	s.allowed = func(ctx context.Context) error { return a.allowed(ctx, w.Project.Root, s.programs) }
 	// It may be needed, whatever is decided the second time.
-	s.prompt, err = runTasks(w, bound.Epic)
+	s.prompt, err = runTasks(w, bound.Epic, s.client.Name)
 	return s, err
 }
 
 // programs are those of the hooks of an epic's tasks; of an epic that cannot be read, the hooks
 // of all tasks count.
 func programs(w *workspace.Workspace, epicID string, issues []tracker.Issue) (items []plan.Item, err error) {
-	hooks, err := registry.Store{Path: filepath.Join(w.Home, "hooks.json")}.All("")
+	hooks, err := registry.Store{Path: filepath.Join(w.Project.Home, "hooks.json")}.All("")
 	if err != nil {
 		return nil, err
 	}
@@ -114,9 +121,9 @@ func (a sessionCmd) allowed(ctx context.Context, folder string, programs []plan.
 
 // reading is what the tracker said.
 type reading struct {
-	beads.Snapshot
-	path string // where it is kept
-	old  bool   // and was kept already
+	snapshot beads.Snapshot
+	path     string // where it is kept
+	old      bool   // and was kept already
 }
 
 // save keeps a reading that is new.
@@ -124,14 +131,14 @@ func (r reading) save() error {
 	if r.old || r.path == "" {
 		return nil
 	}
-	return r.Save(r.path)
+	return r.snapshot.Save(r.path)
 }
 
 // standing asks the journal, the tracker and git how the epic stands for a session, and says what
 // it goes by. A tracker that does not answer in time is stood in for by its newest snapshot, or by the
 // newest reading of a run; without one, and without a journal, the standing has only the promise.
 func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound session.Session, id string) (*stophook.Standing, reading, error) {
-	now := reading{Snapshot: beads.Snapshot{At: w.Invocation.Now()}, path: filepath.Join(w.Home, "tracker.json")}
+	now := reading{snapshot: beads.Snapshot{At: w.Now()}, path: filepath.Join(w.Project.Home, "tracker.json")}
 	read, cancel := context.WithTimeout(ctx, stophook.Timeout*3/4) // so that a snapshot can be looked at still
 	defer cancel()
 	epicID := epic.TaskID(bound.Epic)
@@ -147,13 +154,13 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	late := read.Err() != nil
 	if workspace.MayUseEarlierReading(err) {
 		kept, none := beads.LoadSnapshot(now.path)
-		if none == nil && w.Invocation.Now().Sub(kept.At) <= workspace.MaxReadingAge && (p == nil || kept.At.After(p.LastRead())) {
-			now.Snapshot, now.old = kept, true
+		if none == nil && w.Now().Sub(kept.At) <= workspace.MaxReadingAge && (p == nil || kept.At.After(p.LastRead())) {
+			now.snapshot, now.old = kept, true
 			issues, late = kept.Issues, false
 		}
 	}
 	if err == nil || now.old {
-		now.Issues = orchestrator.IssuesWithoutSecrets(w.Invocation.Redact, issues)
+		now.snapshot.Issues = orchestrator.IssuesWithoutSecrets(w.Project.Invocation.Redact, issues)
 	}
 	unread := err
 	if now.old {
@@ -161,20 +168,20 @@ func (a sessionCmd) standing(ctx context.Context, w *workspace.Workspace, bound 
 	}
 	switch {
 	case p != nil:
-		p.ApplySurvey(now.Issues, unread, late)
+		p.ApplySurvey(now.snapshot.Issues, unread, late)
 		if p.Read.IsZero() {
-			now.old, now.At = true, p.LastRead() // the tracker's word is that of a run, or none
+			now.old, now.snapshot.At = true, p.LastRead() // the tracker's word is that of a run, or none
 		}
 		err = errors.Join(err, a.lookAtBranch(ctx, w, p))
 	default:
-		if fault := w.TrackerFault(now.Issues, unread, epicID); fault != nil {
+		if fault := w.TrackerFault(now.snapshot.Issues, unread, epicID); fault != nil {
 			return unreadTracker(fault), reading{}, fault.Err
 		}
-		p = w.ViewFromIssues(epicID, now.Issues)
+		p = w.ViewFromIssues(epicID, now.snapshot.Issues)
 		err = a.lookAtBranch(ctx, w, p)
 	}
-	who := p.Asker(workspace.IsStopping(id), w.Config.Run.MaxParallel)
-	standing := stophook.StandingOf(p.State, w.Invocation.Now(), who, fingerprint(w, p.State))
+	who := p.Asker(workspace.IsStopping(id), w.Project.Config.Run.MaxParallel)
+	standing := stophook.StandingOf(p.State, w.Now(), who, fingerprint(w, p.State))
 	return &standing, now, err
 }
 
@@ -190,7 +197,7 @@ func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.
 	} else if !cli.Exists(dir) {
 		return nil, nil
 	}
-	app := a.app.InDir(w.Root)
+	app := a.app.InDir(w.Project.Root)
 	defer app.End()
 	whole, err := workspace.Read(ctx, app)
 	if err != nil {
@@ -203,12 +210,12 @@ func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.
 // file of the branch does not have what the last landing left there, a work tree has it checked out, or
 // another clone has landed work.
 func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
-	s, common, branch := p.State, filepath.Dir(w.Home), "refs/heads/"+slug.EpicBranch(string(p.State.Epic))
-	_, barred, err := git.CheckedOutIn(common, w.Root, branch)
+	s, common, branch := p.State, filepath.Dir(w.Project.Home), "refs/heads/"+slug.EpicBranch(string(p.State.Epic))
+	_, barred, err := git.CheckedOutIn(common, w.Project.Root, branch)
 	if err == nil && (p.Held || !barred) && len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(common, branch) == string(s.Tip)) {
 		return nil
 	}
-	app := a.app.InDir(w.Root)
+	app := a.app.InDir(w.Project.Root)
 	defer app.End()
 	whole, err := workspace.Read(ctx, app)
 	if err != nil {
@@ -224,7 +231,7 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 // fingerprint is the same as long as nothing of an epic has moved: the states of its tasks, its
 // branch, and for what sessions work on, the commits, files and iteration records.
 func fingerprint(w *workspace.Workspace, s epic.State) string {
-	common, root := filepath.Dir(w.Home), w.Worktrees()
+	common, root := filepath.Dir(w.Project.Home), w.Project.Worktrees()
 	sum := sha256.New()
 	fmt.Fprintln(sum, refTip(common, "refs/heads/"+slug.EpicBranch(string(s.Epic))))
 	for _, t := range s.Tasks {
@@ -266,9 +273,14 @@ func refTip(common, ref string) string {
 // maxPacked is how much of packed-refs is read, in bytes; it says only whether something has moved.
 const maxPacked = 64 << 20
 
-// runTasks is the prompt of a session that runs an epic.
-func runTasks(w *workspace.Workspace, epicID string) (string, error) {
-	return templates.RunTasks(templates.RunTasksData{Epic: epicID, Tracker: w.TasksCommand()})
+// runTasks is the prompt of a session that runs an epic, as [workspace.Workspace.RunTasks]; a file that is not taken is
+// reported.
+func runTasks(w *workspace.Workspace, epicID, clientName string) (string, error) {
+	prompt, refused, err := w.RunTasks(epicID, clientName)
+	if refused != nil {
+		fmt.Fprintf(w.Project.Invocation.Stderr, "orch: %s\n", text.Head(refused.Error()))
+	}
+	return prompt, err
 }
 
 func hookSettings(c config.StopHook) stophook.Settings {

@@ -34,7 +34,7 @@ func (a sessionCmd) decideLoop(s stop, project string) (stop, error) {
 	if err != nil || bound.ID != "" && bound.ID != s.in.Session {
 		return s, err // another session's
 	}
-	cfg := workspace.OpenForHook(a.app, project, "").Config
+	cfg := workspace.OpenForHook(a.app, project, "").Project.Config
 	print, err := json.Marshal(l)
 	if err != nil {
 		return s, err

@@ -136,8 +136,8 @@ func (a commands) read(ctx context.Context, task string, do func(*checkpoint.Log
 
 // judge asks the loop's rules, and then the task's hooks.
 func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output string) (v validation.Verdict, hook iteration.Hook, err error) {
-	if p.workspace.Broken != nil { // what runs is in the settings
-		return v, hook, p.workspace.Broken
+	if p.workspace.Project.Broken != nil { // what runs is in the settings
+		return v, hook, p.workspace.Project.Broken
 	}
 	if err := p.mayRun(ctx, l.Config.ValidationRules); err != nil {
 		return v, hook, err
@@ -150,7 +150,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	v, err = validation.Judge(ctx, p.workspace.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.workspace.GateEnv(), Output: output, Products: products, Files: files, Now: a.app.Now})
+	v, err = validation.Judge(ctx, p.workspace.Project.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.workspace.Project.GateEnv(), Output: output, Products: products, Files: files, Now: a.app.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}

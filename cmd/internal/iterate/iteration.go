@@ -2,6 +2,7 @@ package iterate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -124,7 +125,7 @@ func startCommand(a commands) *cobra.Command {
 			return err
 		}
 		own = append(own, listed...)
-		if err := a.startable(ctx, args[0], own); err != nil {
+		if err := a.startable(ctx, args[0], iteration.Config{CompletionPromises: set.CompletionPromises, ValidationRules: own}); err != nil {
 			return err
 		}
 		return a.write(ctx, args[0], func(log *checkpoint.Log, p place) error {
@@ -162,17 +163,24 @@ workflow.gate.`
 	return c
 }
 
-// startable refuses a loop on a task that the tracker does not know, and one whose rules run
-// what the settings do not.
-func (a commands) startable(ctx context.Context, task string, rules []validation.Rule) error {
+// startable refuses a loop on a task that the tracker does not know, one whose own rules run
+// what the settings do not, and one with a secret in its own rules or promises.
+func (a commands) startable(ctx context.Context, task string, own iteration.Config) error {
 	p, err := a.place(ctx, task)
 	if err != nil {
 		return err
 	}
-	if p.workspace.Broken != nil { // the rules are in the settings
-		return p.workspace.Broken
+	if p.workspace.Project.Broken != nil { // the rules are in the settings
+		return p.workspace.Project.Broken
 	}
-	if err := p.knows(rules); err != nil {
+	if err := p.knows(own.ValidationRules); err != nil {
+		return err
+	}
+	words, err := json.Marshal(own)
+	if err == nil {
+		err = a.app.RefuseSecrets("the loop", string(words))
+	}
+	if err != nil {
 		return err
 	}
 	return p.workspace.CheckTask(ctx, task)

@@ -48,7 +48,7 @@ func runs(r validation.Rule) bool {
 
 // known reports whether a rule of the gate runs exactly the same.
 func (p place) known(r validation.Rule) bool {
-	return slices.ContainsFunc(p.workspace.Config.Gate, func(g validation.Rule) bool {
+	return slices.ContainsFunc(p.workspace.Project.Config.Gate, func(g validation.Rule) bool {
 		return runs(g) && g.Command == r.Command && g.Dir == r.Dir && g.Type == r.Type
 	})
 }

@@ -32,7 +32,7 @@ func Server(version string, call Call) *mcp.Server {
 	addCheckpoints(s)
 	addHooks(s)
 	addEpics(s)
-	return s.Server
+	return s.server
 }
 
 const instructions = `orch decides by state, not by words. To work on one task: iteration_start, do the work,
@@ -53,7 +53,7 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer, version string, cal
 
 // server is what tools are added to.
 type server struct {
-	*mcp.Server
+	server   *mcp.Server
 	call     Call
 	meanings document.Meanings // of the fields of results
 }
@@ -103,7 +103,7 @@ type tool struct {
 
 // addView is addTool for a tool whose result is what view makes of the printed document.
 func addView[In any](s server, t tool, fill func(In) (*commandLine, []string), view func(document []byte) ([]byte, error)) {
-	mcp.AddTool(s.Server, &mcp.Tool{Name: t.name, Description: t.description, OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
+	mcp.AddTool(s.server, &mcp.Tool{Name: t.name, Description: t.description, InputSchema: inputSchema[In](), OutputSchema: schemaOf(t.zero, s.meanings)}, func(ctx context.Context, _ *mcp.CallToolRequest, in In) (*mcp.CallToolResult, json.RawMessage, error) {
 		l, operands := fill(in)
 		for _, o := range operands {
 			if strings.ContainsRune(o, 0) || strings.TrimSpace(o) == "" {

@@ -83,3 +83,13 @@ func neverNull(s *jsonschema.Schema, kind string) {
 		s.Type, s.Types = kind, nil
 	}
 }
+
+// inputSchema is the JSON schema of what a tool takes.
+func inputSchema[In any]() *jsonschema.Schema {
+	promise := &jsonschema.Schema{Types: []string{"string", "object"}, Description: "the words of a promise that was found, such as COMPLETE, or an object with type, detected and content"}
+	s, err := jsonschema.For[In](&jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{reflect.TypeFor[registry.Promise](): promise}})
+	if err != nil {
+		panic(err) // of a type in this package: each has a test
+	}
+	return s
+}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/stophook/registry"
 )
 
 // exitNeedsYou is the exit code of a command that ended well, and that a person has to look
@@ -192,14 +193,14 @@ func addHooks(s server) {
 	})
 	type evaluateIn struct {
 		loopIn
-		Iteration  int              `json:"iteration,omitempty" jsonschema:"its number; by default the loop's"`
-		Phase      string           `json:"executionPhase,omitempty"`
-		Files      []string         `json:"filesModified,omitempty"`
-		Validation []map[string]any `json:"validationResults,omitempty" jsonschema:"as iteration_validate gives them"`
-		Promises   []string         `json:"completionPromises,omitempty"`
-		Output     string           `json:"agentOutput,omitempty" jsonschema:"what you have said"`
-		Draft      string           `json:"draftContent,omitempty"`
-		Kind       string           `json:"draftType,omitempty"`
+		Iteration  int                `json:"iteration,omitempty" jsonschema:"its number; by default the loop's"`
+		Phase      string             `json:"executionPhase,omitempty"`
+		Files      []string           `json:"filesModified,omitempty"`
+		Validation []map[string]any   `json:"validationResults,omitempty" jsonschema:"as iteration_validate gives them"`
+		Promises   []registry.Promise `json:"completionPromises,omitempty" jsonschema:"those that were found"`
+		Output     string             `json:"agentOutput,omitempty" jsonschema:"what you have said"`
+		Draft      string             `json:"draftContent,omitempty"`
+		Kind       string             `json:"draftType,omitempty"`
 	}
 	addTool[evaluateIn](s, tool{zero: document.HookEvaluated{}, name: "hook_evaluate", description: "Have a task's hooks decide by what an iteration came to."}, func(in evaluateIn) (*commandLine, []string) {
 		l := newCommandLine("hook", "evaluate")

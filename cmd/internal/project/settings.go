@@ -35,6 +35,19 @@ func Settings(p cli.Process, root string, kinds config.Kinds) (config.Config, co
 	return config.Sources{Own: own, Repo: repo, Env: p.Env, Agents: agents, Kinds: kinds}.Load()
 }
 
+// KnowSecrets adds the variables that the settings call secret, for who needs nothing else of them: settings that cannot
+// be read, it does without. root is as for [Settings]; "" outside of a repository.
+func KnowSecrets(a *cli.Invocation, root string, kinds config.Kinds) {
+	if root == "" {
+		return
+	}
+	c, _, err := Settings(a.Process, root, kinds)
+	if err == nil {
+		err = a.AddSecrets(c.Secrets)
+	}
+	_ = err // whoever needs them says so
+}
+
 // ownFile reads a person's own settings, which need not be there.
 func ownFile(p cli.Process, root string) (config.File, error) {
 	path := OwnSettings(p, root)

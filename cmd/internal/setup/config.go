@@ -32,7 +32,7 @@ func explainSettings(ctx context.Context, a *cli.Invocation, args []string) erro
 		return err
 	}
 	rows := []document.Setting{}
-	for _, o := range w.Origins {
+	for _, o := range w.Project.Origins {
 		if len(args) == 0 || strings.HasPrefix(o.Key, args[0]) {
 			rows = append(rows, document.Setting{Key: o.Key, Value: o.Value, From: o.From})
 		}

@@ -56,7 +56,7 @@ what each of them stops. It tries all of it, on files of its own.`,
 			return diagnose(c.Context(), a, fix)
 		},
 	}
-	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, and entries of worktrees that were moved; what is changed is kept before")
+	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, entries of worktrees that were moved, and attempts that no journal knows; what is changed is kept before")
 	c.Flags().BoolVar(&sandboxed, "sandbox", false, "try what a sandbox stops on this machine, and nothing else")
 	c.MarkFlagsMutuallyExclusive("fix", "sandbox")
 	return c
@@ -72,15 +72,15 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 	if fix {
 		findings = w.mend(ctx)
 	}
-	if w.workspace.Broken != nil {
-		u := explain.Error(w.workspace.Broken)
+	if w.workspace.Project.Broken != nil {
+		u := explain.Error(w.workspace.Project.Broken)
 		findings = append(findings, finding{"settings", false, u.What, strings.Join(u.Fix, "; ")})
 	}
 	inner, issues := w.checkTracker(ctx)
 	findings = append(findings, w.checkGit(ctx), inner, w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(append(findings, w.checkScratch()...), w.checkModes()...)
-	return report(a, usualWords, append(findings, w.checkLeftovers(ctx, issues)...))
+	return report(a, usualWords, append(append(findings, w.checkLeftovers(ctx, issues)...), w.checkForgotten(ctx, issues)...))
 }
 
 // usualWords and wideWords are the columns for what was looked at.
@@ -119,11 +119,11 @@ func report(a *cli.Invocation, width int, findings []finding) error {
 }
 
 func (w doctor) checkGit(ctx context.Context) finding {
-	v, err := w.workspace.Repo.Out(ctx, "version")
+	v, err := w.workspace.Project.Repo.Out(ctx, "version")
 	if err != nil {
 		return finding{"git", false, err.Error(), "install git 2.38 or later"}
 	}
-	if err := w.workspace.Repo.CheckHead(ctx); err != nil {
+	if err := w.workspace.Project.Repo.CheckHead(ctx); err != nil {
 		u := explain.Error(err)
 		return finding{"git", false, u.What, strings.Join(u.Fix, "; ")}
 	}
@@ -139,7 +139,7 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 		u := explain.Error(err)
 		return finding{"tracker", false, u.What, strings.Join(u.Fix, "; ")}, nil
 	}
-	began := w.workspace.Invocation.Now()
+	began := w.workspace.Now()
 	issues, err := t.Survey(ctx)
 	if err != nil {
 		return finding{"tracker", false, err.Error(), "look at the tracker itself: " + w.workspace.TasksCommand() + " list"}, nil
@@ -150,25 +150,25 @@ func (w doctor) checkTracker(ctx context.Context) (finding, []tracker.Issue) {
 			open++
 		}
 	}
-	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.Invocation.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
+	return finding{"tracker", true, fmt.Sprintf("%s, answers in %s, %d open %s", t.Name(), w.workspace.Now().Sub(began).Round(10*time.Millisecond), open, cli.Plural(open, "epic", "epics")), ""}, append([]tracker.Issue{}, issues...)
 }
 
 func (w doctor) checkAgent(ctx context.Context) finding {
-	if w.workspace.Config.Agent.Harness == "command" {
-		name := w.workspace.Config.Agent.Command[0]
-		if w.workspace.Invocation.LookPath(name) == "" {
+	if w.workspace.Project.Config.Agent.Harness == "command" {
+		name := w.workspace.Project.Config.Agent.Command[0]
+		if w.workspace.Project.Invocation.LookPath(name) == "" {
 			return finding{"agent", false, name + " is not on PATH", "workflow.agent.command in project.yaml"}
 		}
-		return finding{"agent", true, strings.Join(w.workspace.Config.Agent.Command, " "), ""}
+		return finding{"agent", true, strings.Join(w.workspace.Project.Config.Agent.Command, " "), ""}
 	}
-	c, _ := all.Client(w.workspace.Config.Agent.Harness)
-	binary := w.workspace.Invocation.LookPath(c.Name)
+	c, _ := all.Client(w.workspace.Project.Config.Agent.Harness)
+	binary := w.workspace.Project.Invocation.LookPath(c.Name)
 	if binary == "" {
 		return finding{"agent", false, c.Name + " is not on PATH", "install " + c.Title + ", or set workflow.agent: {harness: command, command: [...]}"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{binary, "--version"}, Env: w.workspace.AgentEnv(ctx), MaxOutputBytes: 4096, Bound: true})
+	res, err := w.workspace.Project.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Project.Root, Argv: []string{binary, "--version"}, Env: w.workspace.Project.AgentEnv(ctx), MaxOutputBytes: 4096, Bound: true})
 	if err != nil {
 		return finding{"agent", false, err.Error(), "reinstall " + c.Title}
 	}
@@ -176,11 +176,11 @@ func (w doctor) checkAgent(ctx context.Context) finding {
 }
 
 func (w doctor) checkGate() finding {
-	if len(w.workspace.Config.Gate) == 0 {
+	if len(w.workspace.Project.Config.Gate) == 0 {
 		return finding{"gate", false, "none: whatever an agent commits would land", `orch init proposes one; or workflow.gate in project.yaml: [{name: tests_pass, type: command, command: "go test ./..."}]`}
 	}
-	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.workspace.Config.Gate), cli.Plural(len(w.workspace.Config.Gate), "rule", "rules")), ""}
-	if missing := w.workspace.Config.Missing; len(missing) > 0 {
+	f := finding{"gate", true, fmt.Sprintf("%d %s", len(w.workspace.Project.Config.Gate), cli.Plural(len(w.workspace.Project.Config.Gate), "rule", "rules")), ""}
+	if missing := w.workspace.Project.Config.Missing; len(missing) > 0 {
 		f.Says += "; agents name others, which are never asked: " + text.Cut(strings.Join(missing, ", "), 100)
 		f.Fix = "add them to workflow.gate, or take them out of " + config.AgentsFolder
 	}
@@ -192,10 +192,10 @@ const diskFloorBytes = 1 << 30
 
 func (w doctor) checkDisk() finding {
 	var st syscall.Statfs_t
-	if err := syscall.Statfs(w.workspace.Repo.CommonDir(), &st); err != nil {
+	if err := syscall.Statfs(w.workspace.Project.Repo.CommonDir(), &st); err != nil {
 		return finding{"disk", false, err.Error(), ""}
 	}
-	free := st.Bavail * uint64(st.Bsize)
+	free := uint64(st.Bavail) * uint64(st.Bsize)
 	f := finding{"disk", free >= diskFloorBytes, fmt.Sprintf("%.1f GB free", float64(free)/1e9), ""}
 	if !f.OK {
 		f.Fix = "make room: agents need worktrees"
@@ -210,12 +210,15 @@ func checkBranch(ctx context.Context, p *workspace.EpicView) (out []finding) {
 	if err != nil {
 		return []finding{{"branch", false, fmt.Sprintf("of %s: %s", p.State.Epic, err), "orch status " + id}}
 	}
-	if b.Held != "" {
+	switch {
+	case b.Held != "" && epic.PromiseOf(p.State.WithBranch(b.Moved), p.Workspace.Now()).Promise == epic.LoopDone:
+		out = append(out, finding{"branch", true, fmt.Sprintf("of %s: it is checked out in %s, after all was done", p.State.Epic, b.Held), ""})
+	case b.Held != "":
 		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: it is checked out in %s", reason.CheckedOut, p.State.Epic, b.Held), strings.Join(explain.Leave(b.Held, b.Busy), "; ")})
 	}
 	moved := fmt.Sprintf("[%s] of %s: %s", reason.EpicMoved, p.State.Epic, b.Moved)
 	switch {
-	case b.Moved.From == "" && p.State.Foreign().From != "" && !p.Held && epic.PromiseOf(p.State, p.Workspace.Invocation.Now()).Code == reason.BaseRed:
+	case b.Moved.From == "" && p.State.Foreign().From != "" && !p.Held && epic.PromiseOf(p.State, p.Workspace.Now()).Code == reason.BaseRed:
 		out = append(out, finding{"branch", false, fmt.Sprintf("[%s] of %s: %s", reason.BaseRed, p.State.Epic, p.State.Run.DrainWhy), strings.Join(explain.Ways(p.State, epic.Summary{Code: reason.BaseRed}), "; or ")})
 	case b.Moved.From == "":
 	case b.Running:
@@ -252,7 +255,7 @@ func checkKnown(p *workspace.EpicView, issues []tracker.Issue) (out []finding) {
 		out = append(out, finding{"tracker", false, fmt.Sprintf("the tracker no longer has %s of %s, which landed nowhere yet", text.Cut(strings.Join(lost, ", "), 100), p.State.Epic),
 			"bring them back, from a backup or a commit of .beads; orch run " + cli.Quote(p.State.Epic) + " goes on without what was deleted on purpose"})
 	}
-	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Invocation.Now())
+	p.State = epic.WithSurvey(p.State, issues, p.Workspace.Now())
 	return out
 }
 
@@ -297,7 +300,7 @@ func (w doctor) checkLeftovers(ctx context.Context, issues []tracker.Issue) (out
 	if active {
 		return out
 	}
-	left, err := proc.Survivors(w.workspace.Marker())
+	left, err := proc.Survivors(w.workspace.Project.Marker())
 	if err == nil && len(left) > 0 {
 		out = append(out, finding{"processes", false, fmt.Sprintf("%d of a killed run are left: %v", len(left), left), "orch run EPIC ends them"})
 	}

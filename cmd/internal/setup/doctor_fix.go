@@ -27,7 +27,7 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range dirs {
-		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.workspace.EpicDir(id) == dir }, w.workspace.Invocation.Now, false)
+		m, err := epicstore.Mend(ctx, dir, func(id epic.TaskID) bool { return w.workspace.EpicDir(id) == dir }, w.workspace.Now, false)
 		var held *epicstore.HeldError
 		if errors.As(err, &held) {
 			out = append(out, finding{"journal", true, held.Error() + "; its journal is left alone", ""})
@@ -39,8 +39,8 @@ func (w doctor) mend(ctx context.Context) (out []finding) {
 			out = append(out, w.mendLoop(loop)...)
 		}
 	}
-	out = append(out, w.setAside(ctx)...)
-	loops, _ := filepath.Glob(filepath.Join(w.workspace.Home, "iterations", "*")) // a constant pattern is never malformed
+	out = append(append(out, w.setAside(ctx)...), w.mendForgotten(ctx)...)
+	loops, _ := filepath.Glob(filepath.Join(w.workspace.Project.Home, "iterations", "*")) // a constant pattern is never malformed
 	for _, loop := range loops {
 		out = append(out, w.mendLoop(loop)...)
 	}
@@ -54,7 +54,7 @@ func (w doctor) setAside(ctx context.Context) (out []finding) {
 		return []finding{{"epics", false, err.Error(), ""}}
 	}
 	for _, dir := range lost {
-		m, err := epicstore.SetAside(ctx, dir, w.workspace.Invocation.Now)
+		m, err := epicstore.SetAside(ctx, dir, w.workspace.Now)
 		out = append(out, mendFindings(filepath.Base(dir), m, err)...)
 	}
 	return out
@@ -125,7 +125,7 @@ func (w doctor) mendLoop(dir string) []finding {
 	if _, err := journal.Read(dir); errors.Is(err, os.ErrNotExist) || err == nil && journal.Check(dir) == nil {
 		return nil
 	}
-	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.workspace.Invocation.Now, false)
+	m, err := journal.Mend(dir, func(recs []journal.Record) int { return len(recs) }, w.workspace.Now, false)
 	return mendFindings(dir, m, err)
 }
 
@@ -142,7 +142,7 @@ func mendFindings(name string, m journal.Mended, err error) (out []finding) {
 
 // clearScratch removes what killed commands left in orch's folder for short-lived files.
 func (w doctor) clearScratch() (out []finding) {
-	removed, left, err := w.workspace.Repo.Sweep(w.workspace.Invocation.Now())
+	removed, left, err := w.workspace.Project.Repo.Sweep(w.workspace.Now())
 	if err != nil {
 		u := explain.Error(err)
 		return []finding{{"scratch", false, u.What, strings.Join(u.Fix, "; ")}}
@@ -158,12 +158,12 @@ func (w doctor) clearScratch() (out []finding) {
 
 // checkScratch looks for what clearScratch removes.
 func (w doctor) checkScratch() []finding {
-	left, err := w.workspace.Repo.Abandoned(w.workspace.Invocation.Now())
+	left, err := w.workspace.Project.Repo.Abandoned(w.workspace.Now())
 	switch {
 	case err != nil:
 		return []finding{{"scratch", false, err.Error(), ""}}
 	case len(left) == 0:
 		return nil
 	}
-	return []finding{{"scratch", false, fmt.Sprintf("%d %s of killed commands in %s", len(left), cli.Plural(len(left), "folder", "folders"), w.workspace.Repo.ScratchDir()), "orch gc, or orch doctor --fix"}}
+	return []finding{{"scratch", false, fmt.Sprintf("%d %s of killed commands in %s", len(left), cli.Plural(len(left), "folder", "folders"), w.workspace.Project.Repo.ScratchDir()), "orch gc, or orch doctor --fix"}}
 }

@@ -3,6 +3,7 @@ package setup
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -33,6 +34,9 @@ func (w doctor) hookFindings(ctx context.Context) (out []finding) {
 	}
 	if len(out) == 0 {
 		out = append(out, finding{"stop hook", true, "not installed (orch init); orch run needs none", ""})
+	}
+	if _, refused, err := w.workspace.RunTasks("EPIC", ""); refused != nil || err != nil {
+		out = append(out, finding{"prompt", false, text.Head(errors.Join(refused, err).Error()), "mend that file, or take it away"})
 	}
 	return out
 }
@@ -68,7 +72,7 @@ func (w doctor) hookFinding(ctx context.Context, k client.Client) (f finding, th
 		return bad("installed beside another one, which may fight it: "+text.Clause(others[0], 100), "take that one out")
 	case k.Name == "claude" && w.hooksOff():
 		return bad("installed, and disableAllHooks is set", "take disableAllHooks out of the settings")
-	case w.workspace.Invocation.LookPath("orch") == "":
+	case w.workspace.Project.Invocation.LookPath("orch") == "":
 		return bad("installed, and orch is not on PATH: it would never fire", "put orch on PATH")
 	}
 	took, err := w.fire(ctx, stop.Event, fires)
@@ -108,21 +112,21 @@ func (w doctor) stopCommands(k client.Client) (out []string, err error) {
 // variable for their folder.
 func (w doctor) placed(path string) string {
 	for folder, name := range map[string]string{"~/.claude/": "CLAUDE_CONFIG_DIR", "~/.codex/": "CODEX_HOME"} {
-		if rest, ok := strings.CutPrefix(path, folder); ok && w.workspace.Invocation.Getenv(name) != "" {
-			return filepath.Join(w.workspace.Invocation.Getenv(name), rest)
+		if rest, ok := strings.CutPrefix(path, folder); ok && w.workspace.Project.Invocation.Getenv(name) != "" {
+			return filepath.Join(w.workspace.Project.Invocation.Getenv(name), rest)
 		}
 	}
 	if rest, ok := strings.CutPrefix(path, "~/"); ok {
-		return filepath.Join(w.workspace.Invocation.Getenv("HOME"), rest)
+		return filepath.Join(w.workspace.Project.Invocation.Getenv("HOME"), rest)
 	}
-	return filepath.Join(w.workspace.Root, path)
+	return filepath.Join(w.workspace.Project.Root, path)
 }
 
 // copilotCommands reads the hook files of Copilot CLI, which have a shape of their own. Of
 // the hooks in Claude Code's settings, which it runs too, orch's know to keep out of the way.
 func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
-	files, err := filepath.Glob(filepath.Join(w.workspace.Root, filepath.Dir(copilot.HooksFile), "*.json"))
-	if err != nil || !cli.Exists(filepath.Join(w.workspace.Root, copilot.HooksFile)) {
+	files, err := filepath.Glob(filepath.Join(w.workspace.Project.Root, filepath.Dir(copilot.HooksFile), "*.json"))
+	if err != nil || !cli.Exists(filepath.Join(w.workspace.Project.Root, copilot.HooksFile)) {
 		return nil, err
 	}
 	for _, path := range files {
@@ -142,7 +146,7 @@ func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
 			out = append(out, h.Bash)
 		}
 	}
-	body, err := os.ReadFile(filepath.Join(w.workspace.Root, claude.Client().Settings))
+	body, err := os.ReadFile(filepath.Join(w.workspace.Project.Root, claude.Client().Settings))
 	if err != nil {
 		return out, nil
 	}
@@ -157,8 +161,8 @@ func (w doctor) copilotCommands(k client.Client) (out []string, err error) {
 
 // hasShim reports whether the team's own hook file hands over to orch.
 func (w doctor) hasShim() bool {
-	body, err := os.ReadFile(filepath.Join(w.workspace.Root, claude.ShimFile))
-	return err == nil && string(body) == claude.Shim
+	body, err := os.ReadFile(filepath.Join(w.workspace.Project.Root, claude.ShimFile))
+	return err == nil && claude.IsShim(string(body))
 }
 
 // hooksOff reports whether one of Claude Code's settings switches all hooks off.
@@ -173,23 +177,25 @@ func (w doctor) hooksOff() bool {
 	})
 }
 
-// fire runs the hook as the client would, for a session that is not bound: it has to say
-// nothing, with exit 0.
+// fire runs the hook as the client would, for a session without an id, which nothing can be bound to: it
+// has to say nothing, with exit 0.
 func (w doctor) fire(ctx context.Context, event, line string) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*stophook.Timeout)
 	defer cancel()
-	began := w.workspace.Invocation.Now()
-	input := fmt.Sprintf(`{"session_id":"orch-doctor","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Root, event)
-	res, err := w.workspace.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096, Bound: true})
+	began := w.workspace.Now()
+	input := fmt.Sprintf(`{"session_id":"","cwd":%q,"hook_event_name":%q,"stop_hook_active":false}`, w.workspace.Project.Root, event)
+	res, err := w.workspace.Project.Proc.Run(ctx, command.Cmd{Dir: w.workspace.Project.Root, Argv: []string{"sh", "-c", line}, Env: w.workspace.Project.SystemEnv(), Stdin: []byte(input), MaxOutputBytes: 4096, Bound: true})
 	switch {
 	case err != nil:
 		return 0, err
 	case res.ExitCode != 0:
 		return 0, fmt.Errorf("exit %d: %s", res.ExitCode, text.Head(string(res.Stderr)))
+	case len(res.Stderr) > 0:
+		return 0, errors.New(text.Head(string(res.Stderr)))
 	case len(res.Stdout) > 0:
 		return 0, fmt.Errorf("it holds a session that is not bound: %s", text.Head(string(res.Stdout)))
 	}
-	return w.workspace.Invocation.Now().Sub(began), nil
+	return w.workspace.Now().Sub(began), nil
 }
 
 // trusted says whether the client would run the hook, as far as it can be asked without
@@ -198,13 +204,13 @@ func (w doctor) trusted(ctx context.Context, k client.Client) (says, fix string)
 	if k.Name != "codex" {
 		return k.Trust, ""
 	}
-	binary := w.workspace.Invocation.LookPath(k.Name)
+	binary := w.workspace.Project.Invocation.LookPath(k.Name)
 	if binary == "" {
 		return k.Trust, ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	listed, err := codex.List(ctx, w.workspace.Proc.Run, binary, w.workspace.Root, w.workspace.SystemEnv("CODEX_*"))
+	listed, err := codex.List(ctx, w.workspace.Project.Proc.Run, binary, w.workspace.Project.Root, w.workspace.Project.SystemEnv("CODEX_*"))
 	if err != nil {
 		return "whether Codex trusts it is not known: " + text.Head(err.Error()), ""
 	}

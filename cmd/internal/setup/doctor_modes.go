@@ -13,7 +13,7 @@ import (
 // each with what is wrong with it. Anyone could have written them.
 func (w doctor) openFolders() map[string]string {
 	out := map[string]string{}
-	for _, dir := range []string{w.workspace.Home, filepath.Join(w.workspace.Home, "epics"), filepath.Join(w.workspace.Home, "sessions")} {
+	for _, dir := range []string{w.workspace.Project.Home, filepath.Join(w.workspace.Project.Home, "epics"), filepath.Join(w.workspace.Project.Home, "sessions")} {
 		info, err := os.Lstat(dir)
 		switch {
 		case err != nil:

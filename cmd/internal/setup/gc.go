@@ -41,7 +41,7 @@ func GC(a *cli.Invocation) *cobra.Command {
 func collectGarbage(ctx context.Context, a *cli.Invocation, args []string, dry bool) error {
 	p, _, err := workspace.LoadEpic(ctx, a, args)
 	if err == nil && !dry {
-		err = p.Workspace.Broken // how large what is kept of a worktree may be is in the settings
+		err = p.Workspace.Project.Broken // how large what is kept of a worktree may be is in the settings
 	}
 	var none *cli.Error
 	if len(args) == 0 && errors.As(err, &none) && none.Code == workspace.NoRunCode {
@@ -174,10 +174,10 @@ func sweepOnly(ctx context.Context, a *cli.Invocation, dry bool) error {
 	var said []string
 	var kept []document.KeptPath
 	if dry {
-		said, err = w.Repo.Abandoned(w.Invocation.Now())
+		said, err = w.Project.Repo.Abandoned(w.Now())
 	} else {
 		var left []git.Unremoved
-		said, left, err = w.Repo.Sweep(w.Invocation.Now())
+		said, left, err = w.Project.Repo.Sweep(w.Now())
 		for _, u := range left {
 			kept = append(kept, document.KeptPath{Path: u.Path, Why: u.Err.Error()})
 		}
@@ -214,12 +214,12 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 	if !p.State.Ended() {
 		return nil, nil, nil
 	}
-	holder, done, err := inBranch(ctx, p.Workspace.Repo, p.State.Tip)
+	holder, done, err := inBranch(ctx, p.Workspace.Project.Repo, p.State.Tip)
 	if err != nil || !done {
 		return nil, nil, err
 	}
 	tip := land.TipRef(string(p.State.Epic))
-	refs, err := p.Workspace.Repo.Refs(ctx, path.Dir(tip)+"/")
+	refs, err := p.Workspace.Project.Repo.Refs(ctx, path.Dir(tip)+"/")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -228,7 +228,7 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 		if r.Name != tip && !strings.HasPrefix(r.Name, tip+"-") {
 			continue
 		}
-		switch _, done, err := inBranch(ctx, p.Workspace.Repo, r.Commit); {
+		switch _, done, err := inBranch(ctx, p.Workspace.Project.Repo, r.Commit); {
 		case err != nil:
 			return nil, nil, err
 		case !done:
@@ -243,13 +243,13 @@ func dropTips(ctx context.Context, p *workspace.EpicView, dry bool) (dropped []s
 	}
 	if slices.ContainsFunc(changes, func(c git.RefChange) bool { return c.Old == p.State.Tip }) {
 		// What a squash has taken over is known by that alone once git has collected the tip.
-		note := orchestrator.Deps{Dir: p.Folder, Epic: p.State.Epic, Redact: p.Workspace.Invocation.Redact, Now: p.Workspace.Invocation.Now}
+		note := orchestrator.Deps{Dir: p.Folder, Epic: p.State.Epic, Redact: p.Workspace.Project.Invocation.Redact, Now: p.Workspace.Now}
 		f := epic.EpicLandedInto{Branch: git.Short(holder.Name), Tip: p.State.Tip, Commit: holder.Commit}
 		if err := orchestrator.Note(ctx, note, f, "found there by orch gc"); err != nil {
 			return nil, nil, err
 		}
 	}
-	return dropped, kept, p.Workspace.Repo.UpdateRefs(ctx, changes)
+	return dropped, kept, p.Workspace.Project.Repo.UpdateRefs(ctx, changes)
 }
 
 // inBranch finds a branch that is none of orch's and holds all of a commit: it has it among

@@ -86,7 +86,7 @@ func (p purge) run(ctx context.Context, a *cli.Invocation) error {
 		sum.Texts, sum.Attempts, sum.Others = sum.Texts+done.Texts, sum.Attempts+done.Attempts, sum.Others+done.Others
 		sum.Bytes, sum.Inline, sum.Open = sum.Bytes+done.Bytes, sum.Inline+done.Inline, sum.Open+done.Open
 	}
-	if dir := filepath.Join(w.Home, "iterations", slug.Of(string(what.Task))); what.Task != "" && cli.Exists(dir) {
+	if dir := filepath.Join(w.Project.Home, "iterations", slug.Of(string(what.Task))); what.Task != "" && cli.Exists(dir) {
 		sum.Others++
 		if !p.dry {
 			if err := os.RemoveAll(dir); err != nil {

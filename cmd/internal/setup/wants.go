@@ -105,7 +105,7 @@ func takeOver(wants []install.Want, k client.Client, root string) ([]install.Wan
 	text, err := os.ReadFile(filepath.Join(root, k.Settings))
 	script, scriptErr := os.ReadFile(filepath.Join(root, claude.ShimFile))
 	commands, hooksErr := settings.Commands(text, k.Hooks[0].Event)
-	if errors.Join(err, scriptErr, hooksErr) != nil || string(script) == claude.Shim {
+	if errors.Join(err, scriptErr, hooksErr) != nil || claude.IsShim(string(script)) {
 		return wants, nil
 	}
 	var theirs []settings.Hook

@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/document"
@@ -14,8 +15,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
-// branchText is what status says of the epic branch; "" while all is well.
-func branchText(b workspace.Standing, s epic.State) string {
+// branchText is what status says of the epic branch at the time now; "" while all is well.
+func branchText(b workspace.Standing, s epic.State, now time.Time) string {
 	var out strings.Builder
 	id := cli.Quote(s.Epic)
 	switch m := b.Moved; {
@@ -31,7 +32,10 @@ func branchText(b workspace.Standing, s epic.State) string {
 		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] %s\n", reason.EpicMoved, text.Clause(m.String(), 1000))
 		fmt.Fprintf(&out, "      next  %-36s   %s\n            %-36s   %s\n", "orch epic restore "+id, "put it back at "+string(m.From[:min(12, len(m.From))]), "orch epic accept "+id, "take it as it is")
 	}
-	if b.Held != "" {
+	switch {
+	case b.Held != "" && epic.PromiseOf(s, now).Promise == epic.LoopDone:
+		fmt.Fprintf(&out, "\nThe epic branch is checked out in %s, after all was done\n", heldBy(b))
+	case b.Held != "":
 		fmt.Fprintf(&out, "\nEpic branch needs you\n  ✗ [%s] it is checked out in %s, and is not moved below it\n%s", reason.CheckedOut, heldBy(b), nextText(strings.Join(explain.Leave(b.Held, b.Busy), "\n")))
 	}
 	return out.String()

@@ -47,8 +47,6 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"landed", e.Task, e.Reason, false}, true
 	case epic.LandingRefused:
 		return line{"refused", e.Task, e.Reason, true}, true
-	case epic.TaskAccepted:
-		return line{"accepted", e.Task, e.Reason, false}, true
 	case epic.LandingLost:
 		return line{"again", "", "landing starts over: " + e.Reason, true}, true
 	case epic.TaskParked:
@@ -57,18 +55,12 @@ func lineOf(e epic.Event, s epic.State) (l line, ok bool) {
 		}
 		return line{"parked", e.Task, fmt.Sprintf("[%s] %s", e.Code, e.Reason), true}, true
 	}
-	return runLine(e, s)
+	return requestLine(e, s)
 }
 
-// runLine tells events of the run and of what is around it, and what somebody has asked for.
+// runLine tells how the run goes.
 func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	switch f := e.Fact.(type) {
-	case epic.TaskRetried:
-		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
-	case epic.TaskLimited:
-		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", f.Iterations), false}, true
-	case epic.TaskSkipped:
-		return line{"skipped", e.Task, e.Reason, false}, true
 	case epic.DrainStarted:
 		return line{"drain", "", e.Reason + "; no new work is started", true}, true
 	case epic.RunPaused:
@@ -83,6 +75,8 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		return line{"tracker", "", "no answer: " + e.Reason, true}, true
 	case epic.TrackerWritten:
 		return refusedLine(f)
+	case epic.TrackerOutdated:
+		return line{"restored", e.Task, e.Reason, true}, true
 	case epic.MetaFiled:
 		return line{"filed", "", e.Reason, true}, true
 	case epic.LeftoverFound:
@@ -102,6 +96,21 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 		}
 	case epic.WorkerPanicked:
 		return line{"bug", e.Task, e.Reason + "; orch events has the trace", true}, true
+	}
+	return branchLine(e, s)
+}
+
+// requestLine tells what a person or a session has asked for.
+func requestLine(e epic.Event, s epic.State) (l line, ok bool) {
+	switch f := e.Fact.(type) {
+	case epic.TaskAccepted:
+		return line{"accepted", e.Task, e.Reason, false}, true
+	case epic.TaskRetried:
+		return line{"retry", e.Task, cmp.Or(e.Reason, "asked by a person"), false}, true
+	case epic.TaskLimited:
+		return line{"limit", e.Task, fmt.Sprintf("%d iterations an attempt", f.Iterations), false}, true
+	case epic.TaskSkipped:
+		return line{"skipped", e.Task, e.Reason, false}, true
 	case epic.LandRequested:
 		return line{"asked", e.Task, "to be landed for its session", false}, true
 	case epic.NextRequested:
@@ -109,14 +118,17 @@ func runLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.RequestRefused:
 		return line{"refused", "", e.Reason, true}, true
 	}
-	return branchLine(e, s)
+	return runLine(e, s)
 }
 
 // branchLine tells events of the epic branch.
 func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
 	switch f := e.Fact.(type) {
 	case epic.BaseChecked:
-		if !f.Passed {
+		switch {
+		case f.Stopped:
+			return line{"again", "", "the gate has yet to judge the epic branch: " + e.Reason, false}, true
+		case !f.Passed:
 			return line{"base red", "", cmp.Or(e.Reason, "the gate fails before any agent has worked"), true}, true
 		}
 	case epic.EpicLandedInto:
@@ -124,15 +136,23 @@ func branchLine(e epic.Event, s epic.State) (l line, ok bool) {
 	case epic.EpicNotLanded:
 		return line{"into", "", fmt.Sprintf("not landed on %s: %s", s.Run.Limits.Into, e.Reason), true}, true
 	case epic.BranchMoved:
-		return line{"moved", "", e.Reason, true}, true
+		if f.Held == "" {
+			return line{"moved", "", e.Reason, true}, true
+		}
+		return line{"moved", "", e.Reason + "; " + checkedOutLine(f.Held, f.Busy), true}, true
 	case epic.BranchAccepted:
 		return line{"accepted", "", "the epic branch as it is: " + e.Reason, false}, true
 	case epic.BranchRestored:
 		return line{"restored", "", e.Reason, true}, true
 	case epic.BranchHeld:
-		return line{"held", "", "the epic branch is checked out in " + f.Dir + ": " + strings.Join(explain.Leave(f.Dir, f.Busy), "; "), true}, true
+		return line{"held", "", "the epic branch is " + checkedOutLine(f.Dir, f.Busy), true}, true
 	}
 	return line{}, false
+}
+
+// checkedOutLine says where the epic branch is checked out, what goes on there, and how it is left.
+func checkedOutLine(dir, busy string) string {
+	return "checked out in " + dir + ": " + strings.Join(explain.Leave(dir, busy), "; ")
 }
 
 func startLine(e epic.Event, s epic.State) line {
@@ -156,9 +176,19 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
 	case a.Salvaged:
-		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
+		return line{"salvaged", e.Task, joinWords("uncommitted work was committed for the agent", e.Reason), e.Reason != ""}, true
+	case e.Reason != "":
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, e.Reason), true}, true
 	}
 	return line{}, false
+}
+
+// joinWords puts one clause behind another, where there is one.
+func joinWords(a, b string) string {
+	if b == "" {
+		return a
+	}
+	return a + "; " + b
 }
 
 // loopLine tells how a session iterates.

@@ -74,6 +74,8 @@ func TestLines(t *testing.T) {
 		{epic.Event{Fact: epic.TaskSkipped{}, Task: "e.1", Reason: "skipped by a person"}, "skipped e.1: skipped by a person", false},
 		{epic.Event{Fact: epic.BaseChecked{Verdict: epic.Verdict{Passed: true}}}, "", false},
 		{epic.Event{Fact: epic.BaseChecked{}}, "base red: the gate fails before any agent has worked", true},
+		{epic.Event{Fact: epic.BranchMoved{Held: "/w"}, Reason: "the epic branch is gone"}, "moved: the epic branch is gone; checked out in /w: git -C /w switch --detach", true},
+		{epic.Event{Fact: epic.BaseChecked{Stopped: true}, Reason: "interrupted"}, "again: the gate has yet to judge the epic branch: interrupted", false},
 		{epic.Event{Fact: epic.DrainStarted{}, Reason: "asked by interrupt"}, "drain: asked by interrupt; no new work is started", true},
 		{epic.Event{Fact: epic.InterruptStarted{}}, "stop: agents are interrupted; their work is kept", true},
 		{epic.Event{Fact: epic.BreakerOpened{Until: time.Time{}.Add(10 * time.Second)}, Reason: "5 agents ended at once"}, "pause: 5 agents ended at once; one agent tries again in 10s", true},

@@ -134,7 +134,7 @@ func diff(ctx context.Context, a *cli.Invocation, id string, number int, stat bo
 	head := attempt.Head
 	if head == "" {
 		if store, err := p.Workspace.Store(p.State.Epic); err == nil {
-			head, err = p.Workspace.Repo.Resolve(ctx, store.Name(string(t.ID), attempt.Number).Branch)
+			head, err = p.Workspace.Project.Repo.Resolve(ctx, store.Name(string(t.ID), attempt.Number).Branch)
 			if err != nil {
 				head = attempt.Base
 			}
@@ -144,7 +144,7 @@ func diff(ctx context.Context, a *cli.Invocation, id string, number int, stat bo
 	if stat || a.JSON {
 		args = append(args, "--stat")
 	}
-	out, err := p.Workspace.Repo.Out(ctx, append(args, string(attempt.Base), string(head), "--")...)
+	out, err := p.Workspace.Project.Repo.Out(ctx, append(args, string(attempt.Base), string(head), "--")...)
 	if err != nil {
 		return err
 	}

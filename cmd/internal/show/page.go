@@ -21,34 +21,37 @@ import (
 
 // page is the view of an epic as a person sees it.
 type page struct {
-	*workspace.EpicView
+	view   *workspace.EpicView
 	branch workspace.Standing
 }
 
 // text is the whole screen of status.
 func (p page) text(now time.Time, all bool) string {
 	var b strings.Builder
-	s := p.State
+	s := p.view.State
 	c := epic.Count(s, now)
-	title := cmp.Or(s.Epic.String(), filepath.Base(p.Folder))
+	title := cmp.Or(s.Epic.String(), filepath.Base(p.view.Folder))
 	if t := s.Task(s.Epic); t != nil {
 		title += "  " + text.Clause(t.Title, 200)
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
-	b.WriteString(branchText(p.branch, s))
+	b.WriteString(branchText(p.branch, s, now))
 	b.WriteString(sandboxText(s.Run))
 	b.WriteString(p.drainText())
-	b.WriteString(TamperedText(p.Tampered(), s))
+	b.WriteString(TamperedText(p.view.Tampered(), s))
+	b.WriteString(p.restoredText())
 	p.needsYou(&b, now)
+	p.letGoText(&b, now)
 	p.section(&b, "Running", now, func(t *epic.Task) (string, bool) { return p.runningText(t, now) })
 	p.section(&b, "Ready", now, func(t *epic.Task) (string, bool) { return p.cutOffText(t), s.IsReady(t, now) })
-	if why := epic.HeldPlaces(s, now); why != "" && p.Held {
+	if why := epic.HeldPlaces(s, now); why != "" && p.view.Held {
 		fmt.Fprintf(&b, "  for a place: %s\n", why)
 	}
 	p.section(&b, "Waiting", now, func(t *epic.Task) (string, bool) { return p.waitingText(t, now) })
 	if all {
 		p.section(&b, "Done", now, func(t *epic.Task) (string, bool) { return doneText(t), t.Done() })
 	}
+	b.WriteString(p.keptText())
 	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
@@ -74,10 +77,33 @@ func sandboxText(r epic.Run) string {
 	return fmt.Sprintf("sandbox: %s, which does not stop %d of %d  (orch doctor --sandbox)\n", r.Sandbox, lacks, len(all))
 }
 
+// restoredText says which tasks the tracker has, or had when the newest run began, as they were before they landed.
+func (p page) restoredText() string {
+	var ids []epic.TaskID
+	for _, t := range p.view.State.Restored() {
+		ids = append(ids, t.ID)
+	}
+	is, open := "is closed again by the next run", len(ids) > 0
+	for _, e := range p.view.Events {
+		if _, ok := e.Fact.(epic.TrackerOutdated); ok && !e.At.Before(p.view.State.Run.Started) && !slices.Contains(ids, e.Task) {
+			ids = append(ids, e.Task)
+		}
+	}
+	switch {
+	case len(ids) == 0:
+		return ""
+	case !open:
+		is = "was closed again"
+	case p.view.Held:
+		is = "is closed again"
+	}
+	return fmt.Sprintf("\nThe tracker was restored\n  · it had %s as of before the landing; what has landed %s\n    to have a task done again, open it in the tracker after that\n", joinIDs(ids, 10), is)
+}
+
 // requestsText lists the first of the requests that nobody has taken, and of the files that are none.
 func (p page) requestsText(b *strings.Builder) {
 	var asked []string
-	for _, e := range p.Asked {
+	for _, e := range p.view.Asked {
 		if _, refused := e.Fact.(epic.RequestRefused); !refused { // word of an agent's for the journal
 			asked = append(asked, strings.TrimSpace(fmt.Sprintf("%s %s", e.Kind(), e.Task)))
 		}
@@ -91,30 +117,32 @@ func (p page) requestsText(b *strings.Builder) {
 		}
 	}
 	list("Asked, not yet taken", asked)
-	list("Not a request, and not taken", p.NoRequests)
+	list("Not a request, and not taken", p.view.NoRequests)
 }
 
 // drainText is why no more work is taken: a limit, or what only a person can mend.
 func (p page) drainText() string {
-	o := epic.PromiseOf(p.State, p.Workspace.Invocation.Now())
+	o := epic.PromiseOf(p.view.State, p.view.Workspace.Now())
 	r, _ := reason.Of(o.Code)
 	switch {
-	case p.State.TrackerLost() != "", o.Code == reason.TrackerDrift:
+	case p.view.State.TrackerLost() != "", o.Code == reason.TrackerDrift:
 		return fmt.Sprintf("\nThe tracker needs you\n  ✗ [%s] %s\n      next  %-36s   %s\n", o.Code, text.Clause(o.Reason, 1000), "orch doctor", "what is wrong; then bring the tracker back")
-	case p.Held && p.State.Run.Drain != "":
-		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
-	case !p.Held && p.State.AtLimit() && o.Code == p.State.Run.Drain:
+	case p.view.Held && p.view.State.Run.Drain != "":
+		return fmt.Sprintf("\nNo new work is taken\n  · [%s] %s\n", p.view.State.Run.Drain, text.Clause(p.view.State.Run.DrainWhy, 1000))
+	case !p.view.Held && p.view.State.AtLimit() && o.Code == p.view.State.Run.Drain:
 		said := fmt.Sprintf("\nAt a limit\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000))
-		if epic.Count(p.State, p.Workspace.Invocation.Now()).Ready > 0 {
-			said += fmt.Sprintf("      next  %-36s   %s\n", "orch run "+cli.Quote(p.State.Epic), "go on")
+		if epic.Count(p.view.State, p.view.Workspace.Now()).Ready > 0 {
+			said += fmt.Sprintf("      next  %-36s   %s\n", "orch run "+cli.Quote(p.view.State.Epic), "go on")
 		}
 		return said
+	case !p.stopped() && o.Code == reason.RunActive:
+		return fmt.Sprintf("\nAnother clone has the epic\n  · [%s] %s\n", o.Code, text.Clause(o.Reason, 1000)) + nextText(strings.Join(explain.Ways(p.view.State, epic.Summary{Code: o.Code}), "\n"))
 	case !p.stopped():
 		return ""
 	}
-	said := fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n", p.State.Run.Drain, text.Clause(p.State.Run.DrainWhy, 1000))
-	r, _ = reason.Of(p.State.Run.Drain)
-	return said + nextText(cmp.Or(strings.Join(explain.Ways(p.State, epic.Summary{Code: p.State.Run.Drain}), "\n"), r.Do))
+	said := fmt.Sprintf("\nThe run needs you\n  ✗ [%s] %s\n", p.view.State.Run.Drain, text.Clause(p.view.State.Run.DrainWhy, 1000))
+	r, _ = reason.Of(p.view.State.Run.Drain)
+	return said + nextText(cmp.Or(strings.Join(explain.Ways(p.view.State, epic.Summary{Code: p.view.State.Run.Drain}), "\n"), r.Do))
 }
 
 // nextText lists commands, a line each, below what needs a person.
@@ -125,36 +153,36 @@ func nextText(lines string) string {
 // stopped reports whether the newest run ended for something that no task is to blame for, and
 // that the next run meets again.
 func (p page) stopped() bool {
-	switch p.State.Run.Drain {
-	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth:
-		return !p.Held && epic.Count(p.State, p.Workspace.Invocation.Now()).Done < epic.Count(p.State, p.Workspace.Invocation.Now()).Total
+	switch p.view.State.Run.Drain {
+	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth, reason.AgentCrashed:
+		return !p.view.Held && epic.Count(p.view.State, p.view.Workspace.Now()).Done < epic.Count(p.view.State, p.view.Workspace.Now()).Total
 	}
 	return false
 }
 
 func (p page) runText(now time.Time) string {
-	r := p.State.Run
+	r := p.view.State.Run
 	switch {
-	case p.Held:
-		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.Holder.Command, p.Holder.PID, cli.FormatDuration(now.Sub(p.Holder.Started)))
-		if eta := epic.ETA(p.State, now); eta > 0 {
+	case p.view.Held:
+		body := fmt.Sprintf(" · orch %s, process %d, for %s", p.view.Holder.Command, p.view.Holder.PID, cli.FormatDuration(now.Sub(p.view.Holder.Started)))
+		if eta := epic.ETA(p.view.State, now); eta > 0 {
 			body += " · eta " + cli.FormatDuration(eta)
 		}
 		if r.Paused {
 			body += " · paused; orch continue goes on"
 		}
 		return body
-	case p.State.SessionsWork():
-		return " · sessions work on it: " + string(epic.PromiseOf(p.State, now).Promise)
-	case r.Number == 0 && p.State.Driven():
-		return " · no run so far: " + string(epic.PromiseOf(p.State, now).Promise)
+	case p.view.State.SessionsWork():
+		return " · sessions work on it: " + string(epic.PromiseOf(p.view.State, now).Promise)
+	case r.Number == 0 && p.view.State.Driven():
+		return " · no run so far: " + string(epic.PromiseOf(p.view.State, now).Promise)
 	case r.Number == 0:
 		return " · no run has begun its work"
 	case r.CutOff():
-		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.State.Epic))
+		return fmt.Sprintf(" · run %d was cut off; orch run %s goes on", r.Number, cli.Quote(p.view.State.Epic))
 	}
 	said := fmt.Sprintf(" · run %d ended %s ago: %s", r.Number, cli.FormatDuration(now.Sub(r.Ended)), r.Promise)
-	if needs := epic.PromiseOf(p.State, now).Promise; string(needs) != r.Promise {
+	if needs := epic.PromiseOf(p.view.State, now).Promise; string(needs) != r.Promise {
 		said += "; now " + string(needs)
 	}
 	return said
@@ -162,9 +190,9 @@ func (p page) runText(now time.Time) string {
 
 func (p page) section(b *strings.Builder, head string, now time.Time, of func(*epic.Task) (string, bool)) {
 	var lines []string
-	for _, t := range p.State.Tasks {
+	for _, t := range p.view.State.Tasks {
 		if body, ok := of(t); ok && t.Dispatchable() && !t.Deleted {
-			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 32), body), " "))
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("  %s %-10s %-32s %s", glyph(p.view.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 32), body), " "))
 		}
 	}
 	if len(lines) > 0 {
@@ -190,20 +218,20 @@ func glyph(s epic.State, t *epic.Task, now time.Time) string {
 
 func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 	a := t.Last()
-	switch p.State.StateOf(t, now) {
+	switch p.view.State.StateOf(t, now) {
 	case epic.Running:
 		body := fmt.Sprintf("attempt %d%s, %s", a.Number, roundsText(a), cli.FormatDuration(now.Sub(a.Started)))
 		switch {
 		case a.InSession:
-			if why := p.Workspace.SessionGone(p.State.Epic)(t, a); why != "" {
+			if why := p.view.Workspace.SessionGone(p.view.State.Epic)(t, a); why != "" {
 				return body + fmt.Sprintf(", was in the hands of %s, which is gone: %s; the next run or orch next takes it up", a.Holder, why), true
 			}
 			body += ", in the hands of " + workspace.HolderName(a.Holder)
-			if store, err := p.Workspace.Store(p.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
-				body += "; its worktree is gone: orch next " + cli.Quote(p.State.Epic) + " begins it anew"
+			if store, err := p.view.Workspace.Store(p.view.State.Epic); a.Phase == epic.HandedOver && err == nil && !store.Exists(string(t.ID), a.Number) {
+				body += "; its worktree is gone: orch next " + cli.Quote(p.view.State.Epic) + " begins it anew"
 			}
-		case p.Activity.Of(t.ID) != "":
-			body += ": " + p.Activity.Of(t.ID)
+		case p.view.Activity.Of(t.ID) != "":
+			body += ": " + p.view.Activity.Of(t.ID)
 		}
 		return body, true
 	case epic.Queued:
@@ -216,18 +244,18 @@ func (p page) runningText(t *epic.Task, now time.Time) (string, bool) {
 
 // cutOffText says that an agent was at a task when its run was killed; "" where that is not so.
 func (p page) cutOffText(t *epic.Task) string {
-	if a := t.Last(); !p.Held && a.HasAgent() && !a.InSession {
+	if a := t.Last(); !p.view.Held && a.HasAgent() && !a.InSession {
 		return fmt.Sprintf("attempt %d%s was cut off", a.Number, roundsText(a))
 	}
 	return ""
 }
 
 func (p page) waitingText(t *epic.Task, now time.Time) (string, bool) {
-	if t.State != epic.Waiting || p.State.IsReady(t, now) || t.Done() {
+	if t.State != epic.Waiting || p.view.State.IsReady(t, now) || t.Done() {
 		return "", false
 	}
-	o := epic.ObstacleOf(p.State, t, now)
-	if o.Code != "" && len(p.Records) > 0 && epic.Check(p.State, epic.Event{Fact: epic.TaskRetried{}, Task: t.ID}) == nil {
+	o := epic.ObstacleOf(p.view.State, t, now)
+	if o.Code != "" && len(p.view.Records) > 0 && epic.Check(p.view.State, epic.Event{Fact: epic.TaskRetried{}, Task: t.ID}) == nil {
 		return fmt.Sprintf("[%s] %s; orch retry %s opens it", o.Code, o.Why, cli.Quote(t.ID)), true
 	}
 	if o.Code != "" {
@@ -257,7 +285,7 @@ func doneText(t *epic.Task) string {
 
 func (p page) needsYou(b *strings.Builder, now time.Time) {
 	var stuck []*epic.Task
-	for _, t := range p.State.Tasks {
+	for _, t := range p.view.State.Tasks {
 		deleted := t.Deleted && (t.State != epic.Parked || t.Last().Phase == epic.Removed) // with nothing left to decide on
 		if !t.Done() && !deleted && (t.State == epic.Parked || t.State == epic.Skipped) {
 			stuck = append(stuck, t)
@@ -267,7 +295,7 @@ func (p page) needsYou(b *strings.Builder, now time.Time) {
 		fmt.Fprintf(b, "\nNeeds you (%d)\n", len(stuck))
 	}
 	for _, t := range stuck {
-		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.FormatDuration(now.Sub(t.Since)))
+		fmt.Fprintf(b, "  %s %-10s %s  (%s ago)\n", glyph(p.view.State, t, now), t.ID, text.Cut(text.Clause(t.Title, 200), 44), cli.FormatDuration(now.Sub(t.Since)))
 		fmt.Fprintf(b, "      why   [%s] %s\n", t.Reason(), text.Clause(t.Why, 1000))
 		for _, line := range p.evidence(t) {
 			fmt.Fprintf(b, "      %s\n", line)
@@ -291,10 +319,10 @@ func (p page) evidence(t *epic.Task) (lines []string) {
 	if a.Head != "" && a.Head != a.Base {
 		lines = append(lines, fmt.Sprintf("work  attempt %d, commit %.12s", a.Number, a.Head))
 	}
-	if log := epicdir.Gate(epicdir.Attempt(p.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == reason.GateFailed {
+	if log := epicdir.Gate(epicdir.Attempt(p.view.Folder, t.ID, a.Number)); cli.Exists(log) && t.Code == reason.GateFailed {
 		lines = append(lines, "log   "+log)
 	}
-	if store, err := p.Workspace.Store(p.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
+	if store, err := p.view.Workspace.Store(p.view.State.Epic); err == nil && store.Exists(string(t.ID), a.Number) {
 		lines = append(lines, "dir   "+store.Name(string(t.ID), a.Number).Dir)
 	}
 	return lines
@@ -305,7 +333,7 @@ type next struct{ Cmd, Why string }
 
 // nextFor leaves out the logs that are not there any more, and the changes of no attempt.
 func (p page) nextFor(t *epic.Task) []next {
-	return slices.DeleteFunc(nextFor(p.State.Epic, t, p.Workspace.CloneDir), func(n next) bool {
+	return slices.DeleteFunc(nextFor(p.view.State, t, p.view.Workspace.CloneDir), func(n next) bool {
 		if strings.HasPrefix(n.Cmd, "orch diff ") {
 			return t.Last().Number == 0
 		}
@@ -316,14 +344,14 @@ func (p page) nextFor(t *epic.Task) []next {
 		if strings.HasSuffix(n.Cmd, " --gate") {
 			kind = gateLog
 		}
-		files, err := logFiles(p.EpicView, t.ID, t.Last().Number, kind)
+		files, err := logFiles(p.view, t.ID, t.Last().Number, kind)
 		return err == nil && len(files) == 0
 	})
 }
 
 // nextFor is what a person may do about a task that waits for one; cloneDir gives the folder of the clone that
 // an actor names, and "" where it is not known.
-func nextFor(epicID epic.TaskID, t *epic.Task, cloneDir func(actor string) string) []next {
+func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []next {
 	id := cli.Quote(t.ID)
 	if t.State == epic.Skipped {
 		return []next{{"orch retry " + id, "take it up again"}}
@@ -348,8 +376,14 @@ func nextFor(epicID epic.TaskID, t *epic.Task, cloneDir func(actor string) strin
 		if t.LandedIn == "" {
 			return ways
 		}
+		epicID, why := cli.Quote(s.Epic), "have its work on the epic branch here; then orch run "+cli.Quote(s.Epic)
+		of, here := s.LandedBy(t)
+		branch := "epic/" + slug.Of(string(of))
+		if here {
+			return append([]next{{fmt.Sprintf("orch epic merge %s %s", epicID, branch), why}}, ways...)
+		}
 		from := cmp.Or(cloneDir(t.ClosedBy), "CLONE")
-		return append([]next{{fmt.Sprintf("git fetch %s epic/%s && orch epic merge %s FETCH_HEAD", cli.Quote(from), slug.Of(string(epicID)), cli.Quote(epicID)), "have its work on the epic branch here; then orch run " + cli.Quote(epicID)}}, ways...)
+		return append([]next{{fmt.Sprintf("git fetch %s %s && orch epic merge %s FETCH_HEAD", cli.Quote(from), branch, epicID), why}}, ways...)
 	case reason.MergeConflict:
 		return []next{{"orch diff " + id, "what it changed"}, retry, skip}
 	}
@@ -362,26 +396,26 @@ func (p page) foot(sum epic.Summary, all bool) string {
 	if c.Done > 0 && !all {
 		words = append(words, fmt.Sprintf("%d done (orch status --all).", c.Done))
 	}
-	if p.Read.IsZero() && p.State.ReadAt().IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.ReadWhy))
-	} else if p.Read.IsZero() {
-		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.ReadWhy, cli.FormatDuration(p.Workspace.Invocation.Now().Sub(p.State.ReadAt()))))
+	if p.view.Read.IsZero() && p.view.State.ReadAt().IsZero() {
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s), and no run has read it yet.", p.view.ReadWhy))
+	} else if p.view.Read.IsZero() {
+		words = append(words, fmt.Sprintf("The tracker did not answer (%s); this is what it said %s ago.", p.view.ReadWhy, cli.FormatDuration(p.view.Workspace.Now().Sub(p.view.State.ReadAt()))))
 	} else {
 		words = append(words, "Checked just now: journal, processes, tracker.")
 	}
-	if !p.Held && sum.Promise == epic.LoopContinue && c.Done < c.Total {
-		words = append(words, "Go on: orch run "+cli.Quote(p.State.Epic))
+	if !p.view.Held && sum.Promise == epic.LoopContinue && c.Done < c.Total {
+		words = append(words, "Go on: orch run "+cli.Quote(p.view.State.Epic))
 	}
 	return strings.Join(words, " ")
 }
 
 // taskText is all that is known of one task.
 func (p page) taskText(id epic.TaskID, now time.Time) string {
-	t := p.State.Task(id)
+	t := p.view.State.Task(id)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.State, t, now), t.ID, text.Clause(t.Title, 200))
+	fmt.Fprintf(&b, "%s %s  %s\n", glyph(p.view.State, t, now), t.ID, text.Clause(t.Title, 200))
 	state := string(t.State)
-	if p.State.IsReady(t, now) {
+	if p.view.State.IsReady(t, now) {
 		state = string(epic.Ready)
 	}
 	fmt.Fprintf(&b, "  state   %s for %s; %s in the tracker\n", state, cli.FormatDuration(now.Sub(t.Since)), t.Status)

@@ -31,7 +31,7 @@ func Plan(a *cli.Invocation) *cobra.Command {
 
 func plan(ctx context.Context, a *cli.Invocation, epicID epic.TaskID) error {
 	w, err := workspace.Open(ctx, a)
-	if err != nil && (w == nil || !errors.Is(err, w.Broken)) {
+	if err != nil && (w == nil || !errors.Is(err, w.Project.Broken)) {
 		return err
 	}
 	found, err := w.FindEpic(ctx, epicID)
@@ -45,19 +45,19 @@ func plan(ctx context.Context, a *cli.Invocation, epicID epic.TaskID) error {
 	plan, sum := epic.PlanOf(p.State, found.Issues, a.Now()), epic.Summarize(p.State, a.Now())
 	plan.Problems = append(plan.Problems, problems(w)...)
 	if a.JSON {
-		doc := document.Plan{Epic: epicID, Title: found.Title, Tracker: found.Tracker.Name(), Plan: plan, Counts: sum.Counts, Promise: sum.Promise, Code: sum.Code, Reason: sum.Reason}
-		if w.Broken != nil {
-			doc.SettingsBroken = explain.Error(w.Broken).What
+		doc := document.Plan{Epic: epicID, Title: found.Issue.Title, Tracker: found.Tracker.Name(), Plan: plan, Counts: sum.Counts, Promise: sum.Promise, Code: sum.Code, Reason: sum.Reason}
+		if w.Project.Broken != nil {
+			doc.SettingsBroken = explain.Error(w.Project.Broken).What
 		}
 		cli.WriteJSON(a.Stdout, doc)
 	} else {
 		fmt.Fprint(a.Stdout, planText(w, found.Issue, plan)+stuckText(w, p.State, plan, sum))
 	}
 	switch {
-	case w.Broken != nil && a.JSON:
+	case w.Project.Broken != nil && a.JSON:
 		return cli.ExitWith(cli.ExitUsage)
-	case w.Broken != nil: // what needs no settings was shown
-		return w.Broken
+	case w.Project.Broken != nil: // what needs no settings was shown
+		return w.Project.Broken
 	case plan.Stuck:
 		return cli.ExitWith(cli.ExitNeedsYou)
 	}
@@ -66,10 +66,10 @@ func plan(ctx context.Context, a *cli.Invocation, epicID epic.TaskID) error {
 
 // problems are what the settings alone show.
 func problems(w *workspace.Workspace) (out []string) {
-	if w.Broken != nil {
-		return []string{"the settings are broken, so that orch run would not start: " + text.Head(explain.Error(w.Broken).What)}
+	if w.Project.Broken != nil {
+		return []string{"the settings are broken, so that orch run would not start: " + text.Head(explain.Error(w.Project.Broken).What)}
 	}
-	if len(w.Config.Gate) == 0 {
+	if len(w.Project.Config.Gate) == 0 {
 		out = append(out, "no gate is set: whatever an agent commits lands. Add workflow.gate to project.yaml")
 	}
 	if err := w.CheckHarness(); err != nil {
@@ -81,7 +81,7 @@ func problems(w *workspace.Workspace) (out []string) {
 func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s\n%d %s to do, %d done · %d %s · up to %d at once here, %.1f of use on average\n",
-		text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Config.Run.MaxParallel, p.Parallelism)
+		text.Clause(epicID.ID, 64), text.Clause(epicID.Title, 200), p.ToDo, cli.Plural(p.ToDo, "task", "tasks"), p.Done, len(p.Waves), cli.Plural(len(p.Waves), "wave", "waves"), w.Project.Config.Run.MaxParallel, p.Parallelism)
 	for i, wave := range p.Waves {
 		fmt.Fprintf(&b, "\n  wave %d\n", i+1)
 		for _, t := range wave {
@@ -95,12 +95,12 @@ func planText(w *workspace.Workspace, epicID tracker.Issue, p epic.Plan) string 
 	if len(p.Critical) > 0 {
 		fmt.Fprintf(&b, "\n  critical path  %s\n", strings.ReplaceAll(joinIDs(p.Critical, 12), ", ", " → "))
 	}
-	gate, agent := "none", w.Config.Agent.Harness
-	if w.Broken != nil {
+	gate, agent := "none", w.Project.Config.Agent.Harness
+	if w.Project.Broken != nil {
 		gate, agent = "not known", "not known"
-	} else if len(w.Config.Gate) > 0 {
+	} else if len(w.Project.Config.Gate) > 0 {
 		var names []string
-		for _, r := range w.Config.Gate {
+		for _, r := range w.Project.Config.Gate {
 			names = append(names, cmp.Or(r.Command, r.Name))
 		}
 		gate = strings.Join(names, "; ")
@@ -131,7 +131,7 @@ func stuckText(w *workspace.Workspace, s epic.State, p epic.Plan, sum epic.Summa
 	}
 	start := "Start it: orch run "
 	switch {
-	case w.Broken != nil:
+	case w.Project.Broken != nil:
 		start = "Mend the settings first; then orch run "
 	case len(p.Waves) == 0:
 		start = "Nothing can start now: orch status "

@@ -36,7 +36,7 @@ func Stats(a *cli.Invocation) *cobra.Command {
 
 // performance counts what one agent did in all runs of a repository.
 type performance struct {
-	document.Performance
+	record  document.Performance
 	ended   int         // tasks
 	reached map[int]int // attempts that have ended, by iteration
 }
@@ -44,11 +44,11 @@ type performance struct {
 // saw counts the outcomes of one validation.
 func (p *performance) saw(outcomes []iteration.RuleOutcome) {
 	for _, o := range outcomes {
-		i := slices.IndexFunc(p.Rules, func(r document.RuleRecord) bool { return r.Rule == o.Rule })
+		i := slices.IndexFunc(p.record.Rules, func(r document.RuleRecord) bool { return r.Rule == o.Rule })
 		if i < 0 {
-			i, p.Rules = len(p.Rules), append(p.Rules, document.RuleRecord{Rule: o.Rule})
+			i, p.record.Rules = len(p.record.Rules), append(p.record.Rules, document.RuleRecord{Rule: o.Rule})
 		}
-		r := &p.Rules[i]
+		r := &p.record.Rules[i]
 		r.Asked++
 		switch {
 		case o.Passed:
@@ -61,21 +61,21 @@ func (p *performance) saw(outcomes []iteration.RuleOutcome) {
 }
 
 func (p *performance) add(t *epic.Task) {
-	p.Tasks++
+	p.record.Tasks++
 	for _, at := range t.Attempts {
-		p.Attempts++
-		p.Iterations += at.Iterations()
-		p.Worked += at.Worked.Milliseconds()
-		p.Tokens += at.Tokens
-		p.Cost += at.CostUSD
+		p.record.Attempts++
+		p.record.Iterations += at.Iterations()
+		p.record.Worked += at.Worked.Milliseconds()
+		p.record.Tokens += at.Tokens
+		p.record.Cost += at.CostUSD
 		for _, r := range at.Rounds {
 			p.saw(r.Rules)
 		}
 		p.saw(at.Gate)
 		if code := at.EndedBy(); code != "" {
-			p.Failures[string(code)]++
+			p.record.Failures[string(code)]++
 			if code == reason.CircuitBreaker {
-				p.BreakerTrips++
+				p.record.BreakerTrips++
 			}
 		}
 		for n := 1; n <= at.Iterations() && !at.Open(); n++ {
@@ -84,19 +84,19 @@ func (p *performance) add(t *epic.Task) {
 	}
 	switch t.State {
 	case epic.Landed:
-		p.Landed++
+		p.record.Landed++
 		p.ended++
-		p.ByIteration[t.Last().Iterations()]++
+		p.record.ByIteration[t.Last().Iterations()]++
 	case epic.Parked, epic.Skipped:
 		p.ended++
 	}
 	if p.ended > 0 {
-		p.SuccessRate = float64(p.Landed) / float64(p.ended)
+		p.record.SuccessRate = float64(p.record.Landed) / float64(p.ended)
 	}
 	for n, reached := range p.reached {
-		p.SuccessByIteration[n] = float64(p.ByIteration[n]) / float64(reached)
+		p.record.SuccessByIteration[n] = float64(p.record.ByIteration[n]) / float64(reached)
 	}
-	slices.SortFunc(p.Rules, func(a, b document.RuleRecord) int { return strings.Compare(a.Rule, b.Rule) })
+	slices.SortFunc(p.record.Rules, func(a, b document.RuleRecord) int { return strings.Compare(a.Rule, b.Rule) })
 }
 
 func stats(ctx context.Context, a *cli.Invocation, only string) error {
@@ -114,7 +114,7 @@ func stats(ctx context.Context, a *cli.Invocation, only string) error {
 	}
 	doc, body := document.Stats{Epics: len(dirs), Agents: []document.Performance{}}, ""
 	for _, p := range all {
-		doc.Agents, body = append(doc.Agents, p.Performance), body+p.text()
+		doc.Agents, body = append(doc.Agents, p.record), body+p.text()
 	}
 	if len(all) == 0 {
 		body = "no agent has worked here yet\n"
@@ -139,7 +139,7 @@ func performances(w *workspace.Workspace, dirs []string, only string) (all []*pe
 				continue
 			}
 			if agents[name] == nil {
-				agents[name] = &performance{reached: map[int]int{}, Performance: document.Performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, SuccessByIteration: map[int]float64{}, Rules: []document.RuleRecord{}}}
+				agents[name] = &performance{reached: map[int]int{}, record: document.Performance{Agent: name, ByIteration: map[int]int{}, Failures: map[string]int{}, SuccessByIteration: map[int]float64{}, Rules: []document.RuleRecord{}}}
 			}
 			agents[name].add(t)
 		}
@@ -153,22 +153,22 @@ func performances(w *workspace.Workspace, dirs []string, only string) (all []*pe
 // text is what a person reads of one agent: a line, and what there is to list below it.
 func (p *performance) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.Agent, p.Landed, p.Tasks, p.Attempts, cli.Plural(p.Attempts, "attempt", "attempts"),
-		p.Iterations, cli.Plural(p.Iterations, "iteration", "iterations"), cli.FormatDuration(time.Duration(p.Worked)*time.Millisecond), p.Tokens, p.Cost)
+	fmt.Fprintf(&b, "%-8s %d of %d tasks landed, %d %s, %d %s, %s at work, %d tokens, $%.2f\n", p.record.Agent, p.record.Landed, p.record.Tasks, p.record.Attempts, cli.Plural(p.record.Attempts, "attempt", "attempts"),
+		p.record.Iterations, cli.Plural(p.record.Iterations, "iteration", "iterations"), cli.FormatDuration(time.Duration(p.record.Worked)*time.Millisecond), p.record.Tokens, p.record.Cost)
 	list := func(head string, parts []string) {
 		if len(parts) > 0 {
 			fmt.Fprintf(&b, "         %s: %s\n", head, strings.Join(parts, ", "))
 		}
 	}
 	var landed, rules, failed []string
-	for _, n := range slices.Sorted(maps.Keys(p.ByIteration)) {
-		landed = append(landed, fmt.Sprintf("%d after %d (%.0f%%)", p.ByIteration[n], n, 100*p.SuccessByIteration[n]))
+	for _, n := range slices.Sorted(maps.Keys(p.record.ByIteration)) {
+		landed = append(landed, fmt.Sprintf("%d after %d (%.0f%%)", p.record.ByIteration[n], n, 100*p.record.SuccessByIteration[n]))
 	}
-	for _, r := range p.Rules {
+	for _, r := range p.record.Rules {
 		rules = append(rules, fmt.Sprintf("%s %d of %d", text.Clause(r.Rule, 60), r.Passed, r.Asked))
 	}
-	for _, code := range slices.Sorted(maps.Keys(p.Failures)) {
-		failed = append(failed, fmt.Sprintf("%s %d", code, p.Failures[code]))
+	for _, code := range slices.Sorted(maps.Keys(p.record.Failures)) {
+		failed = append(failed, fmt.Sprintf("%s %d", code, p.record.Failures[code]))
 	}
 	list("iterations to land", landed)
 	list("rules that passed", rules)

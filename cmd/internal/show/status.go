@@ -45,7 +45,7 @@ func status(ctx context.Context, a *cli.Invocation, args []string, f statusFlags
 		return err
 	}
 	now := a.Now()
-	sum := epic.Summarize(p.State, now)
+	sum := epic.Summarize(p.view.State, now)
 	if a.JSON {
 		cli.WriteJSON(a.Stdout, p.document(sum))
 	} else if task != nil {
@@ -75,7 +75,7 @@ func exitOf(sum epic.Summary) int {
 
 // pageOf brings a view up to date with the tracker and git.
 func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
-	p := page{EpicView: seen}
+	p := page{view: seen}
 	var err error
 	p.branch, err = seen.Update(ctx)
 	return p, err
@@ -83,9 +83,9 @@ func pageOf(ctx context.Context, seen *workspace.EpicView) (page, error) {
 
 // print is status of the whole epic for a person.
 func (p page) print(all bool) {
-	fmt.Fprint(p.Workspace.Invocation.Stdout, p.text(p.Workspace.Invocation.Now(), all))
-	for _, e := range p.Unremoved() {
-		fmt.Fprintf(p.Workspace.Invocation.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
+	fmt.Fprint(p.view.Workspace.Project.Invocation.Stdout, p.text(p.view.Workspace.Now(), all))
+	for _, e := range p.view.Unremoved() {
+		fmt.Fprintf(p.view.Workspace.Project.Invocation.Stdout, "left behind: %s: %s\n", e.Path, e.Why)
 	}
 }
 
@@ -96,8 +96,8 @@ func Page(ctx context.Context, seen *workspace.EpicView) error {
 	if err != nil {
 		return err
 	}
-	if a := p.Workspace.Invocation; a.JSON {
-		return cli.WriteLine(a.Stdout, p.document(epic.Summarize(p.State, a.Now())))
+	if a := p.view.Workspace.Project.Invocation; a.JSON {
+		return cli.WriteLine(a.Stdout, p.document(epic.Summarize(p.view.State, a.Now())))
 	}
 	p.print(false)
 	return nil
@@ -111,25 +111,25 @@ const (
 
 // document is status for a program.
 func (p page) document(sum epic.Summary) document.Status {
-	doc, age := documentOf(p.Workspace.Invocation, p.State, sum, p.nextFor), int64(0)
-	if read := p.State.ReadAt(); !read.IsZero() {
-		age = p.Workspace.Invocation.Now().Sub(read).Milliseconds()
+	doc, age := documentOf(p.view.Workspace.Project.Invocation, p.view.State, sum, p.nextFor), int64(0)
+	if read := p.view.State.ReadAt(); !read.IsZero() {
+		age = p.view.Workspace.Now().Sub(read).Milliseconds()
 	}
-	asked, bad := min(len(p.Asked), maxRequestsPrinted), min(len(p.NoRequests), maxRequestsPrinted)
-	doc.Around = &document.Around{Held: p.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
-		Asked: document.RecordsOf(p.Asked[:asked]), AskedMore: len(p.Asked) - asked, NoRequests: p.NoRequests[:bad], NoRequestsMore: len(p.NoRequests) - bad}
-	doc.Run.State = document.RunState(p.State, p.Held)
-	if p.Held {
-		holder := document.Holder(p.Holder)
+	asked, bad := min(len(p.view.Asked), maxRequestsPrinted), min(len(p.view.NoRequests), maxRequestsPrinted)
+	doc.Around = &document.Around{Held: p.view.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
+		Asked: document.RecordsOf(p.view.Asked[:asked]), AskedMore: len(p.view.Asked) - asked, NoRequests: p.view.NoRequests[:bad], NoRequestsMore: len(p.view.NoRequests) - bad, LetGo: p.letGo()}
+	doc.Run.State = document.RunState(p.view.State, p.view.Held)
+	if p.view.Held {
+		holder := document.Holder(p.view.Holder)
 		doc.Holder = &holder
 	}
-	doc.Tampered = TamperedDocument(p.Tampered())
+	doc.Tampered = TamperedDocument(p.view.Tampered())
 	return doc
 }
 
 // Document is an epic for a program.
 func Document(a *cli.Invocation, s epic.State, sum epic.Summary) document.Status {
-	return documentOf(a, s, sum, func(t *epic.Task) []next { return nextFor(s.Epic, t, func(string) string { return "" }) })
+	return documentOf(a, s, sum, func(t *epic.Task) []next { return nextFor(s, t, func(string) string { return "" }) })
 }
 
 func documentOf(a *cli.Invocation, s epic.State, sum epic.Summary, nextOf func(*epic.Task) []next) document.Status {

@@ -119,6 +119,7 @@ func (a taskCmd) store(ctx context.Context, id string, p checkpoint.Product, fil
 	}
 	now := a.app.Now().UTC()
 	p.ID, p.TaskID, p.Content, p.At = fmt.Sprintf("WP-%d", now.UnixNano()), id, a.app.Redact.String(strings.ToValidUTF8(string(body), "\ufffd")), now
+	p.Type, p.Title = a.app.Redact.String(p.Type), a.app.Redact.String(p.Title)
 	path, err := checkpoint.SaveProduct(at.LoopDir, p)
 	if err != nil {
 		return err

@@ -42,10 +42,10 @@ func (a tasksCmd) taskFile(ctx context.Context) (*beads.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if w.Broken != nil && w.Config.Tracker.Kind == "auto" && !w.HasFile() {
-		return nil, w.Broken // they may name another tracker
+	if w.Project.Broken != nil && w.Project.Config.Tracker.Kind == "auto" && !w.HasFile() {
+		return nil, w.Project.Broken // they may name another tracker
 	}
-	if _, hasBD, _ := beads.Find(w.Root); hasBD && w.Config.Tracker.Kind != "file" {
+	if _, hasBD, _ := beads.Find(w.Project.Root); hasBD && w.Project.Config.Tracker.Kind != "file" {
 		return nil, &cli.Error{Code: "TRACKER_IS_BD", What: "the tasks here are kept by bd", Exit: cli.ExitNotReady,
 			Fix: []string{"use bd itself", "or workflow.tracker.kind: file in project.yaml"}}
 	}

@@ -22,7 +22,6 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/orchestrator/fault"
-	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/redact"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -30,8 +29,9 @@ import (
 
 // Bounds of what is looked at of one source.
 const (
-	maxClientFiles = 500
-	maxClientFile  = 4 << 20 // bytes
+	maxClientFiles = 2000
+	maxClientFile  = 4 << 20  // bytes
+	maxClientTotal = 32 << 20 // bytes, in a commit
 )
 
 // clientItems are those files in the main work tree, and in the tree of HEAD: a client in a
@@ -121,32 +121,86 @@ func filesOf(ctx context.Context, w *project.Project, rev string) (items []plan.
 	if _, err := w.Repo.Tree(ctx, commit); err != nil {
 		return nil, unreadError(err) // a broken reference; likewise
 	}
-	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "--full-tree", string(commit), "--"}, all.Files()...)...)
+	out, err := w.Repo.Out(ctx, append([]string{"ls-tree", "-r", "-z", "-l", "--full-tree", string(commit), "--"}, all.Files()...)...)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the clients' files: %w", err)
 	}
-	for entry := range strings.SplitSeq(strings.TrimSuffix(out, "\x00"), "\x00") {
-		about, name, ok := strings.Cut(entry, "\t")
-		fields := strings.Fields(about)
-		if !ok || len(fields) != 3 {
-			continue
+	entries, err := entriesOf(out)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the clients' files in %s: %w", rev, err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if e.small() {
+			ids = append(ids, e.id)
 		}
-		if len(items) > maxClientFiles {
-			return nil, fmt.Errorf("there are more than %d files of clients in %s", maxClientFiles, rev)
-		}
-		item := plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a submodule at " + fields[2]}
-		if fields[1] == "blob" {
-			res, err := w.Repo.Do(ctx, git.Call{Args: []string{"cat-file", "blob", fields[2]}})
-			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", name, err)
-			}
-			if item = clientItem(name, res.Stdout); fields[0] == "120000" {
-				item = plan.Item{Part: plan.Settings, Kind: "client file", Name: name, Text: "a link to " + string(res.Stdout)}
-			}
+	}
+	blobs, err := w.Repo.Blobs(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("reading the clients' files in %s: %w", rev, err)
+	}
+	for _, e := range entries {
+		item, err := e.item(blobs)
+		if err != nil {
+			return nil, err
 		}
 		items = append(items, item)
 	}
 	return items, nil
+}
+
+// entry is one file in a tree.
+type entry struct {
+	mode, kind, id, name string
+	size                 int // bytes; of a blob
+}
+
+// small reports whether it is a blob that is read.
+func (e entry) small() bool { return e.kind == "blob" && e.size <= maxClientFile }
+
+// entriesOf are those of a list of a tree, with sizes. It fails where there are more than are looked at.
+func entriesOf(list string) (entries []entry, err error) {
+	total := 0
+	for line := range strings.SplitSeq(strings.TrimSuffix(list, "\x00"), "\x00") {
+		about, name, ok := strings.Cut(line, "\t")
+		fields := strings.Fields(about)
+		if !ok || len(fields) != 4 {
+			continue
+		}
+		e := entry{mode: fields[0], kind: fields[1], id: fields[2], name: name}
+		if e.kind == "blob" {
+			if e.size, err = strconv.Atoi(fields[3]); err != nil {
+				return nil, fmt.Errorf("the size of %s: %w", name, err)
+			}
+		}
+		if e.small() {
+			total += e.size
+		}
+		entries = append(entries, e)
+	}
+	if len(entries) > maxClientFiles || total > maxClientTotal {
+		return nil, fmt.Errorf("there are more than %d of them, or more than %d bytes", maxClientFiles, maxClientTotal)
+	}
+	return entries, nil
+}
+
+// item is the file in the question; blobs has what small ones contain.
+func (e entry) item(blobs map[string][]byte) (plan.Item, error) {
+	i := plan.Item{Part: plan.Settings, Kind: "client file", Name: e.name, Text: "a submodule at " + e.id}
+	switch content, read := blobs[e.id]; {
+	case e.kind != "blob":
+		return i, nil
+	case !e.small():
+		i.Text = fmt.Sprintf("a file of %d bytes that the client may run; it is too large to be looked at: %s", e.size, e.id)
+		return i, nil
+	case !read:
+		return i, fmt.Errorf("reading %s: git does not have %s", e.name, e.id)
+	case e.mode == "120000":
+		i.Text = "a link to " + string(content)
+		return i, nil
+	default:
+		return clientItem(e.name, content), nil
+	}
 }
 
 // clientItem is one file: what it says where that is settings, else that it is a program and how large, and the hash of it.

@@ -50,7 +50,7 @@ func HookedClient(name string) (client.Client, error) {
 
 // client is the agent that the settings name.
 func (w *Workspace) client() engine.Client {
-	a := w.Config.Agent
+	a := w.Project.Config.Agent
 	return engine.Client{Harness: a.Harness, Command: a.Command, Model: a.Model, PermissionMode: a.PermissionMode, AllowedTools: a.AllowedTools}
 }
 
@@ -60,7 +60,7 @@ func AlwaysProtected() []string { return append(protect.Defaults(), all.Protecte
 
 // resumes reports whether that agent can go on with a conversation.
 func (w *Workspace) resumes() bool {
-	c, known := all.Client(w.Config.Agent.Harness)
+	c, known := all.Client(w.Project.Config.Agent.Harness)
 	return known && c.Resumes
 }
 
@@ -76,11 +76,11 @@ func (w *Workspace) harness(of engine.Client) (harness.Harness, error) {
 	if !ok {
 		return command.New(of.Command), nil
 	}
-	program := w.Invocation.LookPath(c.Name)
+	program := w.Project.Invocation.LookPath(c.Name)
 	if program == "" {
 		return nil, &cli.Error{Code: "NO_AGENT", What: c.Name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.Name,
 			Fix: []string{"install " + c.Title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
 	}
-	bounded := w.Config.Sandbox.Level != config.SandboxOff && runtime.GOOS == "linux"
+	bounded := w.Project.Config.Sandbox.Level != config.SandboxOff && runtime.GOOS == "linux"
 	return c.New(harness.Options{Program: program, Mode: of.PermissionMode, Model: of.Model, Tools: of.AllowedTools, Bounded: bounded}), nil
 }

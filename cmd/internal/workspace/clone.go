@@ -101,7 +101,7 @@ func machineID() string {
 // clone says who this clone of the repository is, and keeps it in orch's folder, which is there. It fails when
 // that cannot be read, locked or written.
 func (w *Workspace) clone(ctx context.Context) (identity, error) {
-	me, err := identify(ctx, w.Home)
+	me, err := identify(ctx, w.Project.Home)
 	if err != nil {
 		return identity{}, fmt.Errorf("finding out who this clone is: %w", err)
 	}
@@ -152,16 +152,16 @@ func identify(ctx context.Context, home string) (me identity, err error) {
 	return me, files.WriteFile(file, append(b, '\n'))
 }
 
-// CloneDir is the folder of the clone that an actor names, where that is the one that has the tracker; ""
+// CloneDir is the folder of the clone that an actor names, where that is the one that has the tracker, which may be this one; ""
 // for any other, since nobody keeps where clones are.
 func (w *Workspace) CloneDir(actor string) string {
-	beadsDir, _, _ := beads.Find(w.Root)
+	beadsDir, _, _ := beads.Find(w.Project.Root)
 	at := filepath.Dir(filepath.Clean(beadsDir))
-	b, err := private.ReadFile(filepath.Join(at, ".git", filepath.Base(w.Home), cloneFile), maxCloneFile)
+	b, err := private.ReadFile(filepath.Join(at, ".git", filepath.Base(w.Project.Home), cloneFile), maxCloneFile)
 	if err != nil {
 		return ""
 	}
-	if them, ok := parseIdentity(b); !ok || at == w.Root || !strings.HasSuffix(actor, "/"+them.Name) {
+	if them, ok := parseIdentity(b); !ok || !strings.HasSuffix(actor, "/"+them.Name) {
 		return ""
 	}
 	return at

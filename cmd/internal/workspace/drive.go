@@ -24,9 +24,9 @@ import (
 // Store is the epic's worktrees and branches. It fails when their folder cannot be used.
 func (w *Workspace) Store(epicID epic.TaskID) (*worktree.Store, error) {
 	return worktree.Open(worktree.Options{
-		Repo: w.Repo, Root: filepath.Join(w.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
-		Lock: filepath.Join(w.Home, "worktree.lock"), Now: w.Invocation.Now,
-		Limits: worktree.Limits{FileBytes: w.Config.Limits.FileSize, CommitBytes: w.Config.Limits.CommitSize},
+		Repo: w.Project.Repo, Root: filepath.Join(w.Project.Worktrees(), slug.Of(string(epicID))), Epic: string(epicID),
+		Lock: filepath.Join(w.Project.Home, "worktree.lock"), Now: w.Now,
+		Limits: worktree.Limits{FileBytes: w.Project.Config.Limits.FileSize, CommitBytes: w.Project.Config.Limits.CommitSize},
 	})
 }
 
@@ -40,22 +40,22 @@ func (w *Workspace) CloseEpic(ctx context.Context, o *orchestrator.Orchestrator,
 			w.warnLeft(l.Path, l.What, l.Fix)
 		}
 	}
-	if w.Config.Worktree.Dir != "" {
+	if w.Project.Config.Worktree.Dir != "" {
 		return err
 	}
-	switch rm := syscall.Rmdir(w.Besides()); rm { // which takes neither a link nor a file away
+	switch rm := syscall.Rmdir(w.Project.Besides()); rm { // which takes neither a link nor a file away
 	case nil, syscall.ENOENT, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST:
 	default:
-		w.warnLeft(w.Besides(), rm.Error(), "")
+		w.warnLeft(w.Project.Besides(), rm.Error(), "")
 	}
 	return err
 }
 
 // warnLeft says of something that nobody needs any more why it is there still.
 func (w *Workspace) warnLeft(path, why, fix string) {
-	fmt.Fprintf(w.Invocation.Stderr, "left behind: %s: %s\n", path, why)
+	fmt.Fprintf(w.Project.Invocation.Stderr, "left behind: %s: %s\n", path, why)
 	if fix != "" {
-		fmt.Fprintf(w.Invocation.Stderr, "  fix   %s\n", fix)
+		fmt.Fprintf(w.Project.Invocation.Stderr, "  fix   %s\n", fix)
 	}
 }
 
@@ -70,11 +70,12 @@ type Permits struct {
 // Deps is all that an Orchestrator of the epic works with. It fails as Store does, when orch's
 // folder cannot be made, and when it cannot be known who this clone is.
 func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator.Tracker, p Permits) (orchestrator.Deps, error) {
+	here := w.Project
 	store, err := w.Store(epicID)
 	if err != nil {
 		return orchestrator.Deps{}, err
 	}
-	if err := private.MkdirBelow(w.Home, 1); err != nil {
+	if err := private.MkdirBelow(here.Home, 1); err != nil {
 		return orchestrator.Deps{}, fmt.Errorf("making orch's folder: %w", err)
 	}
 	me, err := w.clone(ctx)
@@ -83,7 +84,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	}
 	dir := w.EpicDir(epicID)
 	box, err := w.Sandbox(ctx)
-	level, judging := epic.NoSandbox, command.Runner(w.Proc.RunGuarded)
+	level, judging := epic.NoSandbox, command.Runner(here.Proc.RunGuarded)
 	switch {
 	case err != nil && p.Agents:
 		return orchestrator.Deps{}, err
@@ -93,21 +94,23 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		level, judging = box.Level(), box.Run
 	}
 	return orchestrator.Deps{
-		Epic: epicID, Dir: dir, Tracker: t, Repo: w.Repo, Store: store, Marker: w.Marker(),
+		Epic: epicID, Dir: dir, Tracker: t, Repo: here.Repo, Store: store, Marker: here.Marker(),
 		Engine: w.engineKind().open(local.Options{
-			Dir: dir, Repo: w.Repo, Bench: store, Proc: w.Proc, Harness: w.harness, Env: w.AgentEnv(ctx), RuleEnv: w.GateEnv(),
-			Hooks: p.Hooks, Sandbox: box, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
+			Dir: dir, Repo: here.Repo, Bench: store, Proc: here.Proc, Harness: w.harness, Env: here.AgentEnv(ctx), RuleEnv: here.GateEnv(),
+			Hooks: p.Hooks, Sandbox: box, Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Lander: land.NewLander(land.Options{
-			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: w.Repo, Checkouts: store, Run: judging, Bounded: box != nil, Env: w.GateEnv(),
-			Gate: w.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), w.Config.Protect...), AllowProtected: p.Protected, Redact: w.Invocation.Redact, Now: w.Invocation.Now,
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: here.Repo, Checkouts: store, Run: judging, Bounded: box != nil, Env: here.GateEnv(),
+			Gate: here.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), here.Config.Protect...), AllowProtected: p.Protected,
+			Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Agents: orchestrator.Agents{
-			Client: w.client(), Roles: w.roles(), Gate: w.Config.Gate, Tasks: w.TasksCommand(),
-			Limits: engine.Limits{Time: w.Config.Limits.TaskTime, NoProgress: w.Config.Limits.NoProgress, Files: w.Config.Limits.Files},
+			Client: w.client(), Roles: w.roles(), Gate: here.Config.Gate, Tasks: w.TasksCommand(),
+			Limits: engine.Limits{Time: here.Config.Limits.TaskTime, NoProgress: here.Config.Limits.NoProgress, Files: here.Config.Limits.Files},
 		},
-		Sandbox: level, Recover: func(ctx context.Context) ([]engine.Leftover, error) { return cell.RecoverAll(ctx, w.Repo, dir) },
-		Settings: w.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID), Redact: w.Invocation.Redact, Now: w.Invocation.Now, Hurry: w.Proc.Hurry,
+		Sandbox: level, Recover: func(ctx context.Context) ([]engine.Leftover, error) { return cell.RecoverAll(ctx, here.Repo, dir) },
+		Settings: here.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID),
+		Redact: here.Invocation.Redact, Now: w.Now, Hurry: here.Proc.Hurry,
 	}, nil
 }
 
@@ -115,7 +118,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 func (w *Workspace) engineKind() engineKind {
 	all := engineKinds()
 	for _, e := range all {
-		if e.name == w.Config.Run.Engine {
+		if e.name == w.Project.Config.Run.Engine {
 			return e
 		}
 	}
@@ -131,8 +134,8 @@ func actor(epicID epic.TaskID, clone string) string {
 }
 
 func (w *Workspace) limits(epicID epic.TaskID, me identity) epic.Limits {
-	run, cap := w.Config.Run, w.Config.Limits
-	byAgent := agentIterations(w.Config.Agents)
+	run, cap := w.Project.Config.Run, w.Project.Config.Limits
+	byAgent := agentIterations(w.Project.Config.Agents)
 	return epic.Limits{
 		MaxParallel: run.MaxParallel, Attempts: run.Attempts, Iterations: byAgent[epic.DefaultAgent], ByAgent: byAgent, MaxIterations: run.MaxIterations,
 		MaxDuration: run.MaxDuration, MaxFailures: run.MaxConsecutiveFailures,
@@ -147,11 +150,11 @@ func (w *Workspace) limits(epicID epic.TaskID, me identity) epic.Limits {
 // nothing is known of.
 func (w *Workspace) roles() map[string]orchestrator.Role {
 	roles := map[string]orchestrator.Role{"": {Iteration: w.iteration("", true)}}
-	for name, text := range w.Config.Roles {
+	for name, text := range w.Project.Config.Roles {
 		roles[name] = orchestrator.Role{Text: text, Iteration: w.iteration(name, true)}
 	}
-	for name := range w.Config.Agents {
-		roles[name] = orchestrator.Role{Text: w.Config.Roles[name], Iteration: w.iteration(name, true)}
+	for name := range w.Project.Config.Agents {
+		roles[name] = orchestrator.Role{Text: w.Project.Config.Roles[name], Iteration: w.iteration(name, true)}
 	}
 	return roles
 }

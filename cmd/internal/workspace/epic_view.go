@@ -184,7 +184,7 @@ func (w *Workspace) ViewIn(dir string) (*EpicView, error) {
 
 func (w *Workspace) viewIn(dir string) (*EpicView, error) {
 	own := *w
-	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now)}
+	p := &EpicView{Workspace: &own, Folder: dir, Watch: watch.Open(dir, w.Now)}
 	err := p.Watch.Read(func(e watch.Event) error {
 		if e.Record.Seq > 0 {
 			p.Records, p.Events = append(p.Records, e.Record), append(p.Events, e.Event)
@@ -215,7 +215,7 @@ func (w *Workspace) viewIn(dir string) (*EpicView, error) {
 			p.Asked = append(p.Asked, r.Event)
 		}
 	}
-	p.State = p.State.Seen(p.Held, p.Asked, w.Invocation.Now())
+	p.State = p.State.Seen(p.Held, p.Asked, w.Now())
 	return p, err
 }
 
@@ -231,8 +231,8 @@ func (w *Workspace) ViewFromTracker(ctx context.Context, id epic.TaskID) (*EpicV
 
 // ViewFromIssues is ViewFromTracker with what the tracker has just said.
 func (w *Workspace) ViewFromIssues(id epic.TaskID, issues []tracker.Issue) *EpicView {
-	dir, now := w.EpicDir(id), w.Invocation.Now()
-	p := &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.Invocation.Now), State: epic.FromTracker(id, issues, now), Read: now}
+	dir, now := w.EpicDir(id), w.Now()
+	p := &EpicView{Workspace: w, Folder: dir, Watch: watch.Open(dir, w.Now), State: epic.FromTracker(id, issues, now), Read: now}
 	if h, held, err := p.Watch.Holder(); err == nil { // a first run has begun, and written nothing yet
 		p.Holder, p.Held = h, held
 	}
@@ -243,11 +243,11 @@ func (w *Workspace) ViewFromIssues(id epic.TaskID, issues []tracker.Issue) *Epic
 // say so are broken.
 func (p *EpicView) recall() {
 	const key = "worktree.dir"
-	if p.Workspace.Broken == nil || !p.Workspace.Origins.IsDefault(key) {
+	if p.Workspace.Project.Broken == nil || !p.Workspace.Project.Origins.IsDefault(key) {
 		return
 	}
 	if was := p.State.Run.Settings[key]; was != `""` {
-		p.Workspace.Config.Worktree.Dir = was
+		p.Workspace.Project.Config.Worktree.Dir = was
 	}
 }
 
@@ -270,6 +270,32 @@ func (p *EpicView) Unremoved() (left []Unremoved) {
 		f, _ := e.Fact.(epic.LeftoverFound)
 		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) {
 			left = append(left, Unremoved{Path: f.Path, Why: e.Reason})
+		}
+	}
+	return append(left, p.unremovedWorktrees()...)
+}
+
+// unremovedWorktrees are those of tasks that are over, which the newest look at them found not to be removable, as
+// where something in one is saved nowhere.
+func (p *EpicView) unremovedWorktrees() (left []Unremoved) {
+	why := map[epic.TaskID]string{}
+	for _, e := range p.Events {
+		if _, ok := e.Fact.(epic.AttemptCleaned); ok {
+			why[e.Task] = e.Reason
+		}
+	}
+	store, err := p.Workspace.Store(p.State.Epic)
+	if err != nil {
+		return nil
+	}
+	for _, t := range p.State.Tasks {
+		a := t.Last()
+		if a.Phase != epic.Ended || a.Unremoved.IsZero() || why[t.ID] == "" {
+			continue
+		}
+		if dir := store.Name(string(t.ID), a.Number).Dir; cli.Exists(dir) {
+			left = append(left, Unremoved{Path: dir, Why: fmt.Sprintf("%s: the worktree of attempt %d at %s: %s; take out of it what you need, then: rm -r %s && orch gc",
+				orchestrator.Unremoved, a.Number, t.ID, text.Clause(why[t.ID], 1000), cli.Quote(dir))})
 		}
 	}
 	return left

@@ -45,14 +45,14 @@ func (w *Workspace) lostJournal(ctx context.Context, dir string) (bool, error) {
 	if kept, err := filepath.Glob(filepath.Join(dir, journal.Damaged+"*")); err != nil || len(kept) > 0 {
 		return false, err // orch doctor has put it aside
 	}
-	c, err := land.Tip(ctx, w.Repo, "refs/orch/"+filepath.Base(dir)+"/tip")
+	c, err := land.Tip(ctx, w.Project.Repo, "refs/orch/"+filepath.Base(dir)+"/tip")
 	return c != "", err
 }
 
 // LostJournals lists the folders of epics whose journal was lost, as [Workspace.CheckJournal] has it. It
 // fails as that and [Workspace.Epics] do.
 func (w *Workspace) LostJournals(ctx context.Context) (dirs []string, err error) {
-	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
+	entries, err := os.ReadDir(filepath.Join(w.Project.Home, "epics"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -60,7 +60,7 @@ func (w *Workspace) LostJournals(ctx context.Context) (dirs []string, err error)
 		return nil, fmt.Errorf("looking for epics: %w", err)
 	}
 	for _, e := range entries {
-		dir := filepath.Join(w.Home, "epics", e.Name())
+		dir := filepath.Join(w.Project.Home, "epics", e.Name())
 		if !e.IsDir() {
 			continue
 		}

@@ -24,10 +24,10 @@ import (
 // Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
 // the error NO_SANDBOX where the machine has none.
 func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
-	if w.Config.Sandbox.Level == config.SandboxOff {
+	if w.Project.Config.Sandbox.Level == config.SandboxOff {
 		return nil, nil
 	}
-	if runtime.GOOS != "linux" && w.Config.Sandbox.Level == config.SandboxAuto {
+	if runtime.GOOS != "linux" && w.Project.Config.Sandbox.Level == config.SandboxAuto {
 		return nil, nil // said by its level
 	}
 	place, err := w.boundPlace()
@@ -39,7 +39,7 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 		return nil, err
 	}
 	return cell.New(cell.Options{
-		Repo: w.Repo, Box: box, Place: place, Run: w.Proc.RunGuarded, Getenv: w.Invocation.Getenv,
+		Repo: w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs
@@ -56,26 +56,26 @@ func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Resu
 	case err != nil:
 		return command.Result{ExitCode: -1}, err
 	case box == nil:
-		return w.Proc.RunGuarded(ctx, c)
+		return w.Project.Proc.RunGuarded(ctx, c)
 	}
 	return box.Run(ctx, c)
 }
 
 // boundPlace is what is the same for all that runs in a sandbox of this repository.
 func (w *Workspace) boundPlace() (sandbox.Place, error) {
-	a := w.Invocation
+	a := w.Project.Invocation
 	home := a.Getenv("HOME")
 	if !filepath.IsAbs(home) || filepath.Clean(home) == "/" {
 		return sandbox.Place{}, &cli.Error{Code: "NO_SANDBOX", What: "HOME is not set to a folder: what is to be hidden is not known", Exit: cli.ExitNotReady,
 			Fix: []string{"set HOME", "orch run --no-sandbox"}}
 	}
-	p := sandbox.Place{CommonDir: w.Repo.CommonDir(), Checkout: w.Repo.WorkTree(), Siblings: w.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
+	p := sandbox.Place{CommonDir: w.Project.Repo.CommonDir(), Checkout: w.Project.Repo.WorkTree(), Siblings: w.Project.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
 	for _, dir := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
 		if dir != "" {
 			p.Hide = append(p.Hide, filepath.Join(dir, "orch"))
 		}
 	}
-	for said, into := range map[*[]string]*[]string{&w.Config.Sandbox.Read: &p.Read, &w.Config.Sandbox.Write: &p.Write, &w.Config.Sandbox.Share: &p.Caches} {
+	for said, into := range map[*[]string]*[]string{&w.Project.Config.Sandbox.Read: &p.Read, &w.Project.Config.Sandbox.Write: &p.Write, &w.Project.Config.Sandbox.Share: &p.Caches} {
 		for _, path := range *said {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
 				path = filepath.Join(p.Home, rest)
@@ -91,12 +91,12 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 
 // chooseBox takes the level that the settings name, or the strongest that stands. What was proven is remembered beside what the person trusts.
 func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandbox.Box, m sandbox.Memory, err error) {
-	boxes := sandbox.Boxes(w.Invocation.Self, w.Invocation.LookPath("bwrap"))
-	level := w.Config.Sandbox.Level
+	boxes := sandbox.Boxes(w.Project.Invocation.Self, w.Project.Invocation.LookPath("bwrap"))
+	level := w.Project.Config.Sandbox.Level
 	if level != config.SandboxAuto {
 		boxes = slices.DeleteFunc(boxes, func(b sandbox.Box) bool { return string(b.Level) != level })
 	}
-	trial, err := w.Repo.Scratch("trial-")
+	trial, err := w.Project.Repo.Scratch("trial-")
 	if err != nil {
 		return b, m, err
 	}
@@ -115,10 +115,10 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 		return b, m, &cli.Error{Code: "NO_SANDBOX", What: strings.TrimPrefix(err.Error(), "sandbox: "), Exit: cli.ExitNotReady, Fix: []string{"orch config explain sandbox.read", "orch run --no-sandbox"}}
 	}
 	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
-		c.Env = append(w.SystemEnv(), c.Env...)
-		return w.Proc.RunGuarded(ctx, c)
+		c.Env = append(w.Project.SystemEnv(), c.Env...)
+		return w.Project.Proc.RunGuarded(ctx, c)
 	}
-	if dir := project.PersonDir(w.Invocation.Process, "XDG_STATE_HOME", ".local/state", w.Root, w.Repo.CommonDir()); dir != "" && level == config.SandboxAuto {
+	if dir := project.PersonDir(w.Project.Invocation.Process, "XDG_STATE_HOME", ".local/state", w.Project.Root, w.Project.Repo.CommonDir()); dir != "" && level == config.SandboxAuto {
 		m.Path = filepath.Join(dir, "orch", "sandbox.json")
 		b, err = m.Choose(ctx, run, boxes, policy)
 	} else {

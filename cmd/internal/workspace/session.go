@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/stophook/session"
 	"github.com/beadsorch/orch/worktree"
@@ -217,8 +218,8 @@ func forOneCommand(args []string) bool {
 
 // clientOf is the session of an id, with the client that its commands come from: the nearest process above
 // that was not told the id, since it is the one that tells. A process right below that one which was told, and is
-// not there for one command, may be the client itself, started with an id: while it is there, another that comes
-// from the process above is no command of the session.
+// not there for one command, may be the client itself, started with an id: where it has a client's name, it is; else, while it is
+// there, another that comes from the process above is no command of the session.
 func clientOf(id string) epic.SessionHolder {
 	h, told := epic.SessionHolder{Session: id}, 0
 	for _, pid := range proc.Ancestors() {
@@ -232,10 +233,33 @@ func clientOf(id string) epic.SessionHolder {
 		return h
 	}
 	line := proc.Lineage()
-	if i := slices.IndexFunc(line, func(p proc.Ancestor) bool { return p.PID == told }); i > 0 && !forOneCommand(line[i].Args) {
+	i := slices.IndexFunc(line, func(p proc.Ancestor) bool { return p.PID == told })
+	switch {
+	case i <= 0 || forOneCommand(line[i].Args):
+	case isClient(line[i].Args) && i+1 < len(line) && !isClient(line[i+1].Args): // started with an id: the session ends with it
+		h = withProcess(h, told)
+	default:
 		h.Below = epic.Below(processes([]int{told}))
 	}
 	return h
+}
+
+// isClient reports whether a process is an agent's client, by its command line: its own name, or that of the program which an
+// interpreter runs.
+func isClient(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	name := strings.TrimPrefix(filepath.Base(args[0]), "-")
+	switch name {
+	case "node", "nodejs", "bun", "deno", "sh", "bash", "dash":
+		if len(args) == 1 {
+			return false
+		}
+		name = strings.TrimSuffix(filepath.Base(args[1]), ".js")
+	}
+	_, known := all.Client(name)
+	return known
 }
 
 // toldOf reports whether a process was started with the id of a session in its environment.
@@ -264,7 +288,7 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		}
 		seen := a.Started
 		if h.Session != "" {
-			path := session.File(filepath.Dir(w.Home), h.Session)
+			path := session.File(filepath.Dir(w.Project.Home), h.Session)
 			if s, ok, err := session.Load(path, h.Session); err == nil && ok && s.Ended {
 				return "its client has ended it"
 			}
@@ -275,12 +299,12 @@ func (w *Workspace) SessionGone(epicID epic.TaskID) orchestrator.SessionGone {
 		if proc.Gone(h.PID, h.Born, h.Here) {
 			return fmt.Sprintf("its process, %d, has ended", h.PID)
 		}
-		for _, dir := range []string{worktree.NamesOf(w.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
+		for _, dir := range []string{worktree.NamesOf(w.Project.Worktrees(), string(epicID), string(t.ID), a.Number).Dir, checkpoint.Dir(epicdir.Attempt(w.EpicDir(epicID), t.ID, a.Number))} {
 			if at := worktree.Changed(dir); at.After(seen) {
 				seen = at
 			}
 		}
-		if idle := w.Invocation.Now().Sub(seen); idle > SessionTimeout {
+		if idle := w.Now().Sub(seen); idle > SessionTimeout {
 			return "it has given no sign for " + cli.FormatDuration(idle)
 		}
 		return ""

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestSessionGone(t *testing.T) {
 
 	now = now.Add(SessionTimeout + time.Minute)
 	require.Contains(t, gone(task, a), "no sign for 1h")
-	dir := worktree.NamesOf(w.Worktrees(), "e", "e.1", 1).Dir
+	dir := worktree.NamesOf(w.Project.Worktrees(), "e", "e.1", 1).Dir
 	require.NoError(t, os.MkdirAll(dir, 0o700))
 	require.NoError(t, os.Chtimes(dir, now, now))
 	require.Empty(t, gone(task, a), "a file has changed")
@@ -144,4 +145,15 @@ func FuzzHolderBelow(f *testing.F) {
 			require.Equal(t, []epic.Process{p}, again.Candidates())
 		}
 	})
+}
+
+// TestIsClient: by its own name, or that of the program which an interpreter runs.
+func TestIsClient(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string]bool{
+		"claude": true, "/usr/bin/claude -p x": true, "-codex": true, "node /usr/lib/gemini.js": true, "node /usr/bin/gemini --yolo": true, "sh /opt/claude": true, "/bin/bash": false,
+		"": false, "vim claude": false, "bash -c claude": false, "sh helper": false, "python3 claude.py": false,
+	} {
+		require.Equal(t, want, isClient(strings.Fields(line)), line)
+	}
 }

@@ -34,7 +34,7 @@ func (p *EpicView) Standing(ctx context.Context) (out Standing, err error) {
 	if err != nil {
 		return out, err
 	}
-	at, held, err := p.Workspace.Repo.CheckedOut(store.EpicBranch())
+	at, held, err := p.Workspace.Project.Repo.CheckedOut(store.EpicBranch())
 	if err != nil {
 		return out, err
 	}
@@ -49,7 +49,7 @@ func (p *EpicView) Standing(ctx context.Context) (out Standing, err error) {
 		out.Moved, err = p.movedMeanwhile(ctx, store.EpicBranch())
 		return out, err
 	}
-	pinned, err := p.Workspace.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic)))
+	pinned, err := p.Workspace.Project.Repo.Resolve(ctx, land.TipRef(string(p.State.Epic)))
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return out, err
 	}
@@ -57,7 +57,7 @@ func (p *EpicView) Standing(ctx context.Context) (out Standing, err error) {
 		return out, nil // a landing was cut off between git and the journal; the next run finds it
 	}
 	out.Kept = pinned == p.State.Tip
-	m, err := orchestrator.CompareTip(ctx, p.Workspace.Repo, store.EpicBranch(), p.State)
+	m, err := orchestrator.CompareTip(ctx, p.Workspace.Project.Repo, store.EpicBranch(), p.State)
 	if err == nil && m.To == "" && m.From != "" && p.State.Ended() {
 		out.Gone = true
 		return out, nil
@@ -71,13 +71,13 @@ func (p *EpicView) Standing(ctx context.Context) (out Standing, err error) {
 // moved one, or between two looks.
 func (p *EpicView) movedMeanwhile(ctx context.Context, branch string) (m epic.TipMove, err error) {
 	ref, s := land.TipRef(string(p.State.Epic)), p.State
-	if s.Tip, err = land.Tip(ctx, p.Workspace.Repo, ref); err != nil || s.Tip == "" {
+	if s.Tip, err = land.Tip(ctx, p.Workspace.Project.Repo, ref); err != nil || s.Tip == "" {
 		return m, err
 	}
-	if m, err = orchestrator.CompareTip(ctx, p.Workspace.Repo, branch, s); err != nil || m.From == "" {
+	if m, err = orchestrator.CompareTip(ctx, p.Workspace.Project.Repo, branch, s); err != nil || m.From == "" {
 		return m, err
 	}
-	if again, err := land.Tip(ctx, p.Workspace.Repo, ref); err != nil || again != s.Tip {
+	if again, err := land.Tip(ctx, p.Workspace.Project.Repo, ref); err != nil || again != s.Tip {
 		return epic.TipMove{}, err
 	}
 	return m, nil

@@ -22,7 +22,7 @@ func (w *Workspace) Tracker(ctx context.Context) (orchestrator.Tracker, error) {
 	if err := w.checkProgram(kind); err != nil {
 		return nil, err
 	}
-	if err := private.MkdirBelow(w.Home, 1); err != nil {
+	if err := private.MkdirBelow(w.Project.Home, 1); err != nil {
 		return nil, fmt.Errorf("making orch's folder: %w", err)
 	}
 	return kind.open(ctx, w.place())
@@ -32,7 +32,7 @@ func (w *Workspace) Tracker(ctx context.Context) (orchestrator.Tracker, error) {
 func (w *Workspace) trackerKind() trackerKind {
 	at, all := w.place(), trackerKinds()
 	for _, t := range all {
-		if t.name == w.Config.Tracker.Kind || w.Config.Tracker.Kind == config.TrackerAuto && t.found(at) {
+		if t.name == w.Project.Config.Tracker.Kind || w.Project.Config.Tracker.Kind == config.TrackerAuto && t.found(at) {
 			return t
 		}
 	}
@@ -41,7 +41,7 @@ func (w *Workspace) trackerKind() trackerKind {
 
 // checkProgram fails where a tracker needs a program that is not on PATH.
 func (w *Workspace) checkProgram(t trackerKind) error {
-	if t.program == "" || w.Invocation.LookPath(t.program) != "" {
+	if t.program == "" || w.Project.Invocation.LookPath(t.program) != "" {
 		return nil
 	}
 	e := &cli.Error{Code: "NO_TRACKER_PROGRAM", What: t.program + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.tracker.kind is " + t.name,
@@ -49,7 +49,7 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 	if t.program == "bd" {
 		e.Code = "NO_BD"
 	}
-	if w.Config.Tracker.Kind == config.TrackerAuto {
+	if w.Project.Config.Tracker.Kind == config.TrackerAuto {
 		e.What, e.Why = "the tasks here are kept by "+t.name+", and "+t.program+" is not on PATH", ""
 	}
 	return e
@@ -57,7 +57,9 @@ func (w *Workspace) checkProgram(t trackerKind) error {
 
 // place is where trackers are looked for.
 func (w *Workspace) place() place {
-	return place{Root: w.Root, Home: w.Home, Run: w.Proc.Run, Env: w.SystemEnv(), LookPath: w.Invocation.LookPath, Person: w.Person(), Hasty: w.Hasty, Now: w.Invocation.Now}
+	here := w.Project
+	return place{Root: here.Root, Home: here.Home, Run: here.Proc.Run, Env: here.SystemEnv(), LookPath: here.Invocation.LookPath, Person: w.Person(), Hasty: here.Hasty, Now: w.Now,
+		Clean: func(text string) string { return here.Invocation.Redact.String(text) }}
 }
 
 // Files opens the embedded tracker. It fails when its file cannot be read.
@@ -65,14 +67,14 @@ func (w *Workspace) Files() (*beads.File, error) { return openFileTracker(w.plac
 
 // HasFile reports whether the embedded tracker has tasks here, and bd has none.
 func (w *Workspace) HasFile() bool {
-	beadsDir, hasBD, _ := beads.Find(w.Root)
+	beadsDir, hasBD, _ := beads.Find(w.Project.Root)
 	return !hasBD && beadsDir != "" && cli.Exists(filepath.Join(beadsDir, beads.FileName))
 }
 
 // Person is who gives the commands, as far as the environment tells.
 func (w *Workspace) Person() string {
 	for _, name := range []string{"BD_ACTOR", "BEADS_ACTOR", "GIT_AUTHOR_NAME", "USER", "LOGNAME"} {
-		if v := w.Invocation.Getenv(name); v != "" {
+		if v := w.Project.Invocation.Getenv(name); v != "" {
 			return v
 		}
 	}
@@ -84,7 +86,7 @@ func (w *Workspace) TasksCommand() string { return w.trackerKind().tasks }
 
 // Epic is an epic with all that the tracker had when it was found.
 type Epic struct {
-	tracker.Issue
+	Issue tracker.Issue
 	// Issues are all that the tracker has.
 	Issues []tracker.Issue
 	// Tracker is where it was found.

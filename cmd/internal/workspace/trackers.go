@@ -21,6 +21,7 @@ type place struct {
 	Person   string              // who gives the commands
 	Hasty    bool                // there is no time
 	Now      func() time.Time    // the clock
+	Clean    func(string) string // takes secrets out of what is kept
 }
 
 // trackerKind is a kind of tracker.
@@ -80,7 +81,7 @@ func openFile(_ context.Context, p place) (orchestrator.Tracker, error) { return
 
 // openFileTracker opens the embedded tracker. It fails when its file cannot be read.
 func openFileTracker(p place) (*beads.File, error) {
-	return beads.OpenFile(beads.FileOptions{Dir: fileDir(p), Now: p.Now, Actor: p.Person})
+	return beads.OpenFile(beads.FileOptions{Dir: fileDir(p), Now: p.Now, Actor: p.Person, Clean: p.Clean})
 }
 
 func surveyFile(ctx context.Context, p place) ([]tracker.Issue, error) {

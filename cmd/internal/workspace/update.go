@@ -41,7 +41,7 @@ func (p *EpicView) RefreshBranch(ctx context.Context) (Standing, error) {
 // have landed: where there is none, and none was, with what is checked out, from which it would be made.
 func (p *EpicView) seekLandings(ctx context.Context) error {
 	if !p.Held {
-		p.State = p.State.Left(p.Workspace.Invocation.Now())
+		p.State = p.State.Left(p.Workspace.Now())
 	}
 	if len(p.State.Sought()) == 0 {
 		return nil
@@ -50,21 +50,21 @@ func (p *EpicView) seekLandings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tip, err := land.Tip(ctx, p.Workspace.Repo, store.EpicBranch())
+	tip, err := land.Tip(ctx, p.Workspace.Project.Repo, store.EpicBranch())
 	switch {
 	case err != nil:
 		return err
 	case tip == "" && p.State.Tip != "":
 		tip = p.State.Tip
 	case tip == "":
-		if tip, err = p.Workspace.Repo.Resolve(ctx, "HEAD"); errors.Is(err, git.ErrNoSuchRef) {
+		if tip, err = p.Workspace.Project.Repo.Resolve(ctx, "HEAD"); errors.Is(err, git.ErrNoSuchRef) {
 			return nil // a repository without a commit
 		} else if err != nil {
 			return err
 		}
 	}
-	events, err := orchestrator.SeekElsewhere(ctx, p.Workspace.Repo, tip, p.State)
-	p.State = p.State.WithElsewhere(events, p.Workspace.Invocation.Now())
+	events, err := orchestrator.SeekElsewhere(ctx, p.Workspace.Project.Repo, tip, p.State)
+	p.State = p.State.WithElsewhere(events, p.Workspace.Now())
 	return err
 }
 
@@ -88,7 +88,7 @@ func (w *Workspace) CurrentView(ctx context.Context, id epic.TaskID, issues []tr
 // is. Where git does not answer, by what the journal knows of the branch.
 func (p *EpicView) Promise(ctx context.Context) epic.Outlook {
 	_, _ = p.Update(ctx)
-	return epic.PromiseOf(p.State, p.Workspace.Invocation.Now())
+	return epic.PromiseOf(p.State, p.Workspace.Now())
 }
 
 // statusPatience is how long status waits for the tracker before it goes by
@@ -175,7 +175,7 @@ func (w *Workspace) emptyFile() error {
 // time. Where it failed, the newest reading of a run stands in, if it is not too old; all is done only
 // by one that had no time.
 func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
-	now := p.Workspace.Invocation.Now()
+	now := p.Workspace.Now()
 	fault := p.Workspace.TrackerFault(issues, err, p.State.Epic)
 	switch {
 	case fault == nil:
@@ -193,23 +193,33 @@ func (p *EpicView) ApplySurvey(issues []tracker.Issue, err error, late bool) {
 func (p *EpicView) LastRead() time.Time {
 	switch {
 	case p.Held && p.Holder.Drives():
-		return p.Workspace.Invocation.Now()
+		return p.Workspace.Now()
 	case len(p.Records) == 0:
 		return p.Read
 	}
 	return p.Records[len(p.Records)-1].At
 }
 
-// WithPromise is the error of a command with what the epic needs next that the command, or the task of
-// which it is, is about: an epic, or a task of one that orch has driven.
+// WithPromise is the error of a command about an epic with what that needs next. Where id is none, as that of a
+// task of one, the error stays as it is.
 func WithPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
+	return withPromise(ctx, a, id, false, err)
+}
+
+// WithTaskPromise is the error of a command about a task with what the epic needs next that has it, where orch has
+// driven that.
+func WithTaskPromise(ctx context.Context, a *cli.Invocation, id string, err error) error {
+	return withPromise(ctx, a, id, true, err)
+}
+
+func withPromise(ctx context.Context, a *cli.Invocation, id string, ofTask bool, err error) error {
 	if _, said := cli.Exited(err); said || ctx.Err() != nil {
 		return err
 	}
 	e := explain.Error(err)
-	p, _, lookErr := Look(ctx, a, []string{id})
+	p, task, lookErr := Look(ctx, a, []string{id})
 	fault := JournalFault(lookErr)
-	if lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
+	if task != nil && !ofTask || lookErr != nil && fault == nil || e.Promise != "" || e.Code == usageCode {
 		return err
 	}
 	with := *e

@@ -41,9 +41,9 @@ func (at WorkDir) InSession() bool {
 // that goes on or has left checkpoints, or for a task that orch does not drive here, with the
 // loop in a folder of its own. It fails as Store does, and where the journal of the task's epic cannot be believed.
 func (w *Workspace) FindWorkDir(ctx context.Context, task string) (WorkDir, error) {
-	at := WorkDir{Dir: w.Invocation.Dir, LoopDir: filepath.Join(w.Home, "iterations", slug.Of(task))}
-	if dir := w.Invocation.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Invocation.Getenv("ORCH_TASK") == task {
-		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.Invocation.Getenv("ORCH_WORKTREE"), w.Invocation.Dir)
+	at := WorkDir{Dir: w.Project.Invocation.Dir, LoopDir: filepath.Join(w.Project.Home, "iterations", slug.Of(task))}
+	if dir := w.Project.Invocation.Getenv("ORCH_ATTEMPT_DIR"); dir != "" && w.Project.Invocation.Getenv("ORCH_TASK") == task {
+		at.LoopDir, at.Dir = filepath.Join(dir, checkpoint.DirName), cmp.Or(w.Project.Invocation.Getenv("ORCH_WORKTREE"), w.Project.Invocation.Dir)
 	}
 	p, t, err := w.loadEpic(ctx, []string{task})
 	if fault := JournalFault(err); fault != nil {
@@ -70,9 +70,9 @@ func (w *Workspace) FindWorkDir(ctx context.Context, task string) (WorkDir, erro
 // Changed lists the files that the work has changed, new ones included, from the top of its
 // work tree. It fails when git does.
 func (w *Workspace) Changed(ctx context.Context, at WorkDir) (files []string, err error) {
-	c, err := w.Repo.CheckoutAt(at.Dir)
+	c, err := w.Project.Repo.CheckoutAt(at.Dir)
 	if err == nil {
-		files, err = w.Repo.ChangedIn(ctx, c, at.Base)
+		files, err = w.Project.Repo.ChangedIn(ctx, c, at.Base)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listing what has changed: %w", err)
@@ -87,7 +87,7 @@ func (w *Workspace) Iteration(ctx context.Context, task string) (iteration.Confi
 	if i, ok := w.Issue(ctx, task); ok {
 		name = cmp.Or(epic.AgentOf(i.Labels), name)
 	}
-	if _, ok := w.Config.Agents[name]; !ok {
+	if _, ok := w.Project.Config.Agents[name]; !ok {
 		return iteration.Config{}, &cli.Error{Code: "NO_AGENT", What: fmt.Sprintf("the task's label says agent:%s, and no such agent is set up", epic.TaskID(name)), Exit: cli.ExitUsage,
 			Fix: []string{"workflow.agents in project.yaml", "or change the label"}}
 	}
@@ -99,9 +99,9 @@ func (w *Workspace) Iteration(ctx context.Context, task string) (iteration.Confi
 // asked nowhere else. Where the gate judges what lands after it, that is all, and an agent that
 // does not iterate meets the gate alone; a loop without rules of its own has all of the gate's.
 func (w *Workspace) iteration(agent string, gated bool) iteration.Config {
-	d := w.Config.Agents[agent]
+	d := w.Project.Config.Agents[agent]
 	c := iteration.Config{MaxIterations: d.Iterations(), CompletionPromises: d.CompletionPromises, CircuitBreakerThreshold: d.CircuitBreakerThreshold}
-	for _, r := range w.Config.Gate {
+	for _, r := range w.Project.Config.Gate {
 		named := slices.Contains(d.ValidationRules, r.Name) || len(d.ValidationRules) == 0 && !gated
 		if r.Scope() == validation.OfAgent || named && (d.Enabled || !gated) {
 			c.ValidationRules = append(c.ValidationRules, r)

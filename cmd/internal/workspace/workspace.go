@@ -19,8 +19,12 @@ import (
 
 // Workspace is a project with its tracker and its epics.
 type Workspace struct {
-	*project.Project
+	// Project is the repository, with what was read of its settings and what runs there.
+	Project *project.Project
 }
+
+// Now is the time by the clock of the invocation.
+func (w *Workspace) Now() time.Time { return w.Project.Invocation.Now() }
 
 // Open is [project.Open]. The tracker is opened when it is asked for.
 func Open(ctx context.Context, a *cli.Invocation) (*Workspace, error) {
@@ -47,13 +51,13 @@ func fromProject(p *project.Project, err error) (*Workspace, error) {
 
 // EpicDir is where an epic's journal, logs and requests are.
 func (w *Workspace) EpicDir(epicID epic.TaskID) string {
-	return filepath.Join(w.Home, "epics", slug.Of(string(epicID)))
+	return filepath.Join(w.Project.Home, "epics", slug.Of(string(epicID)))
 }
 
 // Epics lists the folders of the epics whose journal has begun, as [journal.Begun], newest first. It
 // fails when they cannot be listed.
 func (w *Workspace) Epics() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(w.Home, "epics"))
+	entries, err := os.ReadDir(filepath.Join(w.Project.Home, "epics"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -63,7 +67,7 @@ func (w *Workspace) Epics() ([]string, error) {
 	var dirs []string
 	newest := map[string]time.Time{}
 	for _, e := range entries {
-		dir := filepath.Join(w.Home, "epics", e.Name())
+		dir := filepath.Join(w.Project.Home, "epics", e.Name())
 		info, err := os.Lstat(filepath.Join(dir, journal.File))
 		if err != nil || !journal.Begun(dir) { // a run that got no further
 			continue

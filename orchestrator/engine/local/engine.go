@@ -62,7 +62,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 	}
 	defer t.files.Close()
 	if what, err := t.addWorktree(ctx); err != nil {
-		return notStarted(what, private.Refused(err))
+		return noWorktree(what, private.Refused(err))
 	}
 	spec, env, err := t.prepare()
 	if err != nil {
@@ -162,6 +162,15 @@ func notStarted(what string, err error) (engine.Work, error) {
 		w.TooLarge, w.Fast = err.Error(), false
 	}
 	return w, fmt.Errorf("%s: %w", what, err)
+}
+
+// noWorktree is the result when the attempt has no worktree to work in: no agent is to blame for that.
+func noWorktree(what string, err error) (engine.Work, error) {
+	w, err := notStarted(what, err)
+	if w.TooLarge == "" {
+		w.End, w.Fast = epic.EndedMachine, false
+	}
+	return w, err
 }
 
 // blameMachine blames the end of a turn on the machine where err is a fault of it, or a

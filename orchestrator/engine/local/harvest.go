@@ -81,12 +81,15 @@ func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	if err != nil {
 		return err
 	}
-	w.Base, w.Head, w.Salvaged, w.Unmerged, w.Gone, w.Embedded = t.Base, h.Head, h.Salvaged, h.Unmerged, h.Gone, h.Embedded
+	w.Base, w.Head, w.Salvaged, w.Unmerged, w.Gone, w.Embedded, w.Apart = t.Base, h.Head, h.Salvaged, h.Unmerged, h.Gone, h.Embedded, h.Apart
 	if len(h.Blocking) > 0 {
 		w.Reason = joinClauses(w.Reason, "removed, since git would have waited for it: "+strings.Join(h.Blocking[:min(len(h.Blocking), 5)], ", "))
 	}
 	if len(h.Ended) > 0 {
 		w.Reason = joinClauses(w.Reason, "put aside, since its work is whole without: "+strings.Join(h.Ended[:min(len(h.Ended), 5)], ", "))
+	}
+	if h.Beside != "" {
+		w.Reason = joinClauses(w.Reason, fmt.Sprintf("it has committed on two lines, and the younger counts; what the other has is kept: git log %.12s..%.12s", h.Head, h.Beside))
 	}
 	if len(h.Lost) > 0 {
 		w.Reason = joinClauses(w.Reason, fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s says why); its files count as they are in the worktree",

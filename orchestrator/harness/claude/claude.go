@@ -20,7 +20,10 @@ func Client() harness.Client {
 		Env: []string{"ANTHROPIC_*", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_TMPDIR", "CLAUDE_CODE_MAX_RETRIES", "CLAUDE_CODE_OAUTH_TOKEN",
 			"CLAUDE_CODE_USE_*", "AWS_*", "DISABLE_*", "CLAUDE_CODE_DISABLE_*", "IS_SANDBOX"},
 		Mode: "acceptEdits", Tools: []string{"Bash(go *)", "Bash(git *)"},
-		Files: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".mcp.json"}, Protect: []string{".claude/**", ".mcp.json"},
+		Files: []string{
+			".claude/settings.json", ".claude/settings.local.json", ".claude/hooks/**", ".claude/agents/**", ".claude/commands/**", ".claude/skills/**", ".claude/workflows/**", ".mcp.json",
+		},
+		Protect: []string{".claude/**"},
 		Resumes: true,
 		Needs: harness.Needs{
 			Share: []string{".claude"}, Moved: "CLAUDE_CONFIG_DIR",

@@ -16,7 +16,7 @@ func Client() harness.Client {
 	return harness.Client{
 		Name: "codex", Title: "Codex CLI", Env: []string{"CODEX_*", "OPENAI_*"},
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Mode: "workspace-write",
-		Files: []string{".codex"}, Protect: []string{".codex/**"},
+		Files:   []string{".codex/**", ".agents/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
 			Share: []string{".codex"}, Moved: "CODEX_HOME",

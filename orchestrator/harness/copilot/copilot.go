@@ -18,7 +18,11 @@ func Client() harness.Client {
 	return harness.Client{
 		Name: "copilot", Title: "GitHub Copilot CLI", Env: []string{"COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST"},
 		Modes: []string{AllowAllTools}, Tools: []string{"write", "shell(go:*)", "shell(git:*)"},
-		Files: []string{".github/hooks", ".github/copilot", ".copilot", ".vscode/mcp.json"}, Protect: []string{".github/**", ".copilot/**", ".vscode/**"},
+		Files: []string{
+			".github/hooks/**", ".github/copilot/**", ".github/agents/**", ".github/skills/**", ".github/extensions/**", ".github/plugin/**",
+			".github/mcp.json", ".github/lsp.json", ".copilot/**", ".vscode/mcp.json", ".devcontainer/devcontainer.json",
+		},
+		Protect: []string{".github/**", ".vscode/**", ".devcontainer/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
 			Share: []string{".copilot"}, Moved: "COPILOT_HOME",

@@ -17,7 +17,7 @@ func Client() harness.Client {
 		Name: "gemini", Title: "Gemini CLI", Env: []string{"GEMINI_*", "GOOGLE_*"},
 		Modes: []string{"default", "auto_edit", "yolo", "plan"}, Mode: "auto_edit",
 		Tools: []string{"run_shell_command(go)", "run_shell_command(git)"}, Toolless: "yolo",
-		Files: []string{".gemini"}, Protect: []string{".gemini/**"},
+		Files:   []string{".gemini/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
 			Share: []string{".gemini"},

@@ -22,8 +22,8 @@ const Auto = "auto"
 func Client() harness.Client {
 	return harness.Client{
 		Name: "opencode", Title: "opencode", Env: []string{"OPENCODE_*", "ANTHROPIC_*", "OPENAI_*", "GEMINI_*", "OPENROUTER_*"},
-		Modes: []string{Auto},
-		Files: []string{".opencode", "opencode.json", "opencode.jsonc"}, Protect: []string{".opencode/**", "opencode.json", "opencode.jsonc"},
+		Modes:   []string{Auto},
+		Files:   []string{".opencode/**", "opencode.json", "opencode.jsonc"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
 			Share: []string{".local/share/opencode"}, Own: []string{".local/share/opencode/snapshot", ".local/share/opencode/storage", ".local/share/opencode/log"},
