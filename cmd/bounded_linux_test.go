@@ -278,7 +278,7 @@ func TestBoundedHook(t *testing.T) {
 	t.Parallel()
 	levelsHere(t)
 	f := newFixture(t, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work; echo "<promise>COMPLETE</promise>"`, "true")
-	f.write(filepath.Join(f.dir, "hook.sh"), `cat >/dev/null; cat .gitignore >/dev/null && ! echo evil 2>/dev/null >>.gitignore && ! touch planted 2>/dev/null && touch .git/planted && echo '{"action":"complete","reason":"read only"}'`)
+	f.write(filepath.Join(f.dir, "hook.sh"), `cat >/dev/null; cat .gitignore >/dev/null && ! echo evil 2>/dev/null >>.gitignore && ! touch planted 2>/dev/null && { touch .git/planted 2>/dev/null; echo '{"action":"complete","reason":"read only"}'; }`)
 	f.must("git", "add", "hook.sh")
 	f.must("git", "commit", "-qm", "hook")
 	f.env = append(f.env, "ORCH_TEST_SANDBOX=1")

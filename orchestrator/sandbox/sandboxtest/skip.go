@@ -18,10 +18,10 @@ func Skip(t testing.TB, name, why string) {
 	t.Skipf("SKIPPED: %s is not tried: %s", name, why)
 }
 
-// Few skips the level bubblewrap in an ordinary run, where namespaces make the same mounts; a strict run tries each.
+// Few skips the level bubblewrap in an ordinary run, where namespaces make the same mounts, and these too in a short one; a strict run tries each.
 func Few(t testing.TB, level string) {
 	t.Helper()
-	if level == "bubblewrap" && os.Getenv("ORCH_TEST_STRICT") == "" {
-		t.Skip("the same mounts as with namespaces; strict runs try it")
+	if testing.Short() && level != "landlock" || level == "bubblewrap" && os.Getenv("ORCH_TEST_STRICT") == "" {
+		t.Skip("strict runs try it")
 	}
 }
