@@ -565,8 +565,10 @@ func (a *app) sayLanded(s epic.State, p epic.Promise, t *epic.Task) error {
 		cli.WriteJSON(a.App.Stdout, document.LandOf(s, p, t, a.App.Now(), landNext(s.Epic, t)))
 	} else if landed {
 		fmt.Fprintf(a.App.Stdout, "landed %s; next: %s\n", strings.Join(append([]string{fmt.Sprintf("%s in %.12s", t.ID, t.Commit)}, s.LeftOut([]epic.TaskID{t.ID})...), "; "), landNext(s.Epic, t))
+	} else if t.State == epic.Queued {
+		fmt.Fprintf(a.App.Stdout, "%s did not land yet: its work waits to\nnext: %s\n", t.ID, landNext(s.Epic, t))
 	} else {
-		fmt.Fprintf(a.App.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(string(t.Code), string(at.Failure), "MERGE_CONFLICT"), at.Feedback, landNext(s.Epic, t))
+		fmt.Fprintf(a.App.Stdout, "%s did not land  [%s]\n%s\nnext: %s\n", t.ID, cmp.Or(document.WhyNotLanded(t), reason.MergeConflict), cmp.Or(at.Feedback, t.Why), landNext(s.Epic, t))
 	}
 	if !landed {
 		return cli.ExitWith(cli.ExitNeedsYou)
@@ -578,6 +580,8 @@ func landNext(epicID epic.TaskID, t *epic.Task) string {
 	switch {
 	case t.State == epic.Running:
 		return "resolve the conflict in its worktree, commit, and orch land " + cli.Quote(t.ID)
+	case t.State == epic.Queued:
+		return "orch land " + cli.Quote(t.ID)
 	case t.State == epic.Parked:
 		return "orch status " + cli.Quote(t.ID)
 	}

@@ -413,13 +413,13 @@ func (r *readAhead) forget() {
 	r.issues = nil
 }
 
-// notifySignals turns the first interrupt into a drain and the second into a kill; one that is deaf to
+// notifySignals turns the first interrupt into a drain and the second into a kill, and a quit into both; one that is deaf to
 // hangups goes on after them. stop ends that, and tells the first signal that came; 0 when none did.
 // Output that nobody reads any more is an error where it is written, and not the end of the run.
 func notifySignals(ctx context.Context, deaf bool) (requests <-chan orchestrator.Request, stop func() syscall.Signal) {
 	out := make(chan orchestrator.Request, 2)
 	in := make(chan os.Signal, 4)
-	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	over, first := make(chan struct{}), make(chan syscall.Signal, 1)
@@ -432,14 +432,22 @@ func notifySignals(ctx context.Context, deaf bool) (requests <-chan orchestrator
 				if deaf && sig == syscall.SIGHUP {
 					continue
 				}
-				e := epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked twice"}
+				var asked []epic.Event
 				if came == 0 {
 					came, _ = sig.(syscall.Signal)
-					e = epic.Event{Fact: epic.DrainStarted{}, Code: reason.Interrupted, Reason: "asked by " + sig.String()}
+					asked = append(asked, epic.Event{Fact: epic.DrainStarted{}, Code: reason.Interrupted, Reason: "asked by " + sig.String()})
 				}
-				select {
-				case out <- orchestrator.Request{Event: e}:
-				default: // a third one adds nothing
+				switch {
+				case sig == syscall.SIGQUIT:
+					asked = append(asked, epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked by " + sig.String()})
+				case len(asked) == 0:
+					asked = append(asked, epic.Event{Fact: epic.InterruptStarted{}, Reason: "asked twice"})
+				}
+				for _, e := range asked {
+					select {
+					case out <- orchestrator.Request{Event: e}:
+					default: // a third one adds nothing
+					}
 				}
 			case <-over:
 				return

@@ -131,6 +131,23 @@ func TestSecondInterruptStopsAgents(t *testing.T) {
 	f.goesOn()
 }
 
+// TestQuitStopsAgents: one SIGQUIT stops a run at once, as two interrupts do, and says nothing of orch's own insides.
+func TestQuitStopsAgents(t *testing.T) {
+	t.Parallel()
+	f := patientFixture(t)
+	run := f.start("run", f.epic)
+	run.until("start: first")
+	f.waits("e-1.1")
+	run.signal(syscall.SIGQUIT)
+	out, code := run.end()
+	require.Equal(t, 131, code, out)
+	require.NotContains(t, out, "goroutine")
+	require.Contains(t, out, "<promise>LOOP_CONTINUE</promise>")
+	require.Equal(t, "half", f.must("git", "show", "refs/orch/e-1/attic/e-1.1/1:e-1.1"), "its work is kept")
+	f.noProcesses()
+	f.goesOn()
+}
+
 // goesOn: the next run does what is left, as if nothing had happened.
 func (f *fixture) goesOn() {
 	f.t.Helper()

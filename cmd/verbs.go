@@ -3,6 +3,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -96,10 +97,10 @@ func (a *app) ask(ctx context.Context, id string, e epic.Event, what string) err
 // said confirms a request, and tells who takes it.
 func (a *app) said(p *workspace.EpicView, what string) error {
 	then := "the run that goes on takes it now"
-	if !p.Held {
+	if !p.Driven() {
 		then = "go on: orch run " + cli.Quote(p.State.Epic)
 	}
-	a.App.Print(document.Asked{Epic: p.State.Epic, What: what, Running: p.Held}, fmt.Sprintf("%s; %s\n", what, then))
+	a.App.Print(document.Asked{Epic: p.State.Epic, What: what, Running: p.Driven()}, fmt.Sprintf("%s; %s\n", what, then))
 	return nil
 }
 
@@ -145,13 +146,15 @@ func (a *app) stop(ctx context.Context, args []string, now bool) error {
 	return a.tell(ctx, args, "stops after what runs now", drain)
 }
 
-// tell leaves requests for the run of an epic that goes on.
+// tell leaves requests for the run of an epic that goes on. A short command that has the epic is none, and can only be
+// interrupted.
 func (a *app) tell(ctx context.Context, args []string, what string, events ...epic.Event) error {
 	p, _, err := workspace.LoadEpic(ctx, a.App, args)
 	if err != nil {
 		return err
 	}
-	if !p.Held {
+	isInterrupt := func(e epic.Event) bool { _, is := e.Fact.(epic.InterruptStarted); return is }
+	if !p.Driven() && !(p.Held && slices.ContainsFunc(events, isInterrupt)) {
 		return &cli.Error{Code: "NO_RUN", What: fmt.Sprintf("no run of %s is going on", p.State.Epic), Exit: cli.ExitNotFound, Fix: []string{"orch status " + cli.Quote(p.State.Epic)}}
 	}
 	for _, e := range events {

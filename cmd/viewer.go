@@ -38,7 +38,7 @@ func (a *app) attended() bool {
 // answers that are kept, and asks nobody.
 func (a *app) start(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) error {
 	in := make(chan os.Signal, 4)
-	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(in, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(in)
 	a.App.TakeSignals() // from here on they are the driver's
 	d, err := drive.Start(w)
@@ -74,7 +74,7 @@ func (a *app) sayEnd(d *drive.Driver, epicID epic.TaskID, run int) error {
 		return out.Say(a.App)
 	}
 	code, sig := d.Exit()
-	if run == 0 && (sig == "SIGINT" || sig == "SIGTERM") { // a person's: nothing has begun
+	if run == 0 && (sig == "SIGINT" || sig == "SIGTERM" || sig == "" && code == 128+int(syscall.SIGQUIT)) { // a person's: nothing has begun
 		return cli.ExitWith(code)
 	}
 	how := sig

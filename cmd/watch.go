@@ -196,7 +196,7 @@ func (v *viewer) left(sig os.Signal) error {
 // terminal. back makes the terminal as it was.
 func (a *app) leaving() (leave <-chan os.Signal, back func()) {
 	out := make(chan os.Signal, 4)
-	signal.Notify(out, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(out, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	a.App.TakeSignals()
 	keys, restore := cli.Keys(a.App.Stdin)
 	over := make(chan struct{})

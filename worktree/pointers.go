@@ -84,12 +84,12 @@ func (s *Store) wrongFolder(l linked) (w wrong, ok bool) {
 	if err != nil || info.IsDir() || l.hasAdmin() {
 		return w, false
 	}
-	aside := filepath.Join(s.root, "kept-"+filepath.Base(l.dir))
+	aside := filepath.Join(s.root, KeptPrefix+filepath.Base(l.dir))
 	for n := 2; ; n++ {
 		if _, err := l.trees.Lstat(aside); err != nil {
 			break
 		}
-		aside = filepath.Join(s.root, fmt.Sprintf("kept-%s-%d", filepath.Base(l.dir), n))
+		aside = filepath.Join(s.root, fmt.Sprintf("%s%s-%d", KeptPrefix, filepath.Base(l.dir), n))
 	}
 	what := "was made, and is no folder; it is " + aside + " now"
 	if to, err := os.Readlink(l.dir); err == nil {

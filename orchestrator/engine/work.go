@@ -35,6 +35,7 @@ type Work struct {
 	Changed  bool        `json:"changed,omitempty"`   // the attempt differs from its base
 	Salvaged bool        `json:"salvaged,omitempty"`  // the engine committed what was not
 	Unmerged []string    `json:"unmerged,omitempty"`  // files that were left in conflict
+	Beside   epic.Commit `json:"beside,omitempty"`    // another line of its commits, which is kept and not in Head
 	Files    []string    `json:"files,omitempty"`     // that the attempt changes, the first MaxFiles of them
 	Added    int         `json:"added,omitempty"`     // lines
 	Deleted  int         `json:"deleted,omitempty"`   // lines

@@ -33,8 +33,9 @@ type Offer struct {
 	// all the same, now or after a back-off; else "".
 	Despite reason.Code
 
-	// Settles says that asking brings the epic on though no task is left: nobody has it, and who hands out has the
-	// gate judge the epic branch, takes what was asked for, and tells the tracker.
+	// Settles says that asking brings the epic on though there is no task to hand out yet: nobody has it, and who hands
+	// out has the gate judge the epic branch, takes what was asked for, tells the tracker, and finds or opens again what
+	// only an agent's word has closed there.
 	Settles bool
 }
 
@@ -48,7 +49,7 @@ func (o Offer) Hopeless() bool {
 // OfferTo says what a session would get now that asked for a task. The stop hook and next both go
 // by it, so that no session is sent back to work for which there is none.
 func OfferTo(s State, who Asker, now time.Time) (o Offer) {
-	o.Settles = !who.Held && WorkOf(s, now).Left() == 0 && PromiseOf(s, now).Promise == LoopContinue
+	left, promised := WorkOf(s, now), PromiseOf(s, now).Promise
 	despite := s.Run.Drain
 	if who.Driven || !ofRunsAgents(despite) {
 		despite = ""
@@ -65,6 +66,7 @@ func OfferTo(s State, who Asker, now time.Time) (o Offer) {
 	if o.Code == "" || o.Code == reason.BackOff {
 		o.Despite = despite
 	}
+	o.Settles = !who.Held && promised == LoopContinue && (left.Left() == 0 || left.Ready > 0 && o.Code == reason.NothingReady)
 	return o
 }
 

@@ -91,6 +91,10 @@ func TestForeignCommitOnADoneEpic(t *testing.T) {
 	who.Held = true
 	require.True(t, OfferTo(found, who, noon).Hopeless(), "who has the epic has it judged")
 
+	doubted := idle(t, Node{ID: "e.1", Parent: "e", Status: "closed", ClosedBy: "orch/e"})
+	require.Equal(t, LoopContinue, PromiseOf(doubted, noon).Promise)
+	require.False(t, OfferTo(doubted, Asker{Is: who.Is, Gone: who.Gone, MaxParallel: 1}, noon).Hopeless(), "who hands out opens it again")
+
 	red := done
 	red.Gate, red.Run.Drain, red.Run.DrainWhy = GateRed, reason.BaseRed, "red"
 	require.Equal(t, LoopBlocked, PromiseOf(red, noon).Promise)

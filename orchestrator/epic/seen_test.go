@@ -142,6 +142,9 @@ func TestShortCommandsAreNoRuns(t *testing.T) {
 	require.Zero(t, first.Run.Number)
 	require.Equal(t, "orch/e/here", first.Run.Limits.Actor, "who has claimed what is known")
 	require.True(t, first.Driven())
+	later := noon.Add(time.Hour)
+	second := after(t, first, Event{Fact: none, At: later}, Event{Fact: RunEnded{Promise: LoopContinue}, At: later})
+	require.Zero(t, Summarize(second, later).Took, "no run has begun")
 	require.False(t, NewState().Driven())
 	run := none
 	run.Number, run.Mode = 1, ModeRun

@@ -74,7 +74,7 @@ func Summarize(s State, now time.Time) Summary {
 	o := promiseOf(s, c)
 	var took time.Duration
 	switch {
-	case s.Run.Started.IsZero(): // no run has begun
+	case s.Run.Number == 0: // no run has begun, though a session may have worked
 	case s.Run.Ended.IsZero():
 		took = now.Sub(s.Run.Started)
 	default:

@@ -89,6 +89,7 @@ type AgentEnded struct {
 	Deleted   int      `json:"deleted,omitempty"`   // lines
 	Salvaged  bool     `json:"salvaged,omitempty"`  // orch committed what was not
 	Unmerged  []string `json:"unmerged,omitempty"`  // files that it left in conflict
+	Beside    Commit   `json:"beside,omitempty"`    // another line of its commits, which is kept and not in its work
 	Apart     []string `json:"apart,omitempty"`     // repositories of their own in its worktree that its work goes without, the first few
 	Session   string   `json:"session,omitempty"`   // the client's id of the conversation
 	End       End      `json:"end,omitempty"`       // how its process ended

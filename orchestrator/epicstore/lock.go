@@ -202,6 +202,9 @@ func moved(was, is string) (from, to string) {
 	if filepath.Dir(from) == filepath.Dir(to) {
 		return from, to // it has another name there
 	}
+	if _, err := os.Lstat(filepath.Join(filepath.Dir(is), journal.File)); err == nil {
+		was, is = filepath.Dir(was), filepath.Dir(is) // with all of the epic, whatever has been made in its place since
+	}
 	for from, to = was, is; filepath.Base(from) == filepath.Base(to); from, to = filepath.Dir(from), filepath.Dir(to) {
 		if _, err := os.Lstat(filepath.Dir(from)); err == nil {
 			break // it was moved out of there

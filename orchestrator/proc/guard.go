@@ -59,7 +59,7 @@ func Guard(argv, environ []string) int {
 		line: line, orders: make(chan order), signals: make(chan os.Signal, 16),
 		tick: time.NewTicker(time.Hour),
 	}
-	signal.Notify(g.signals, syscall.SIGCHLD, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(g.signals, syscall.SIGCHLD, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	if err := g.start(argv, environ); err != nil {
 		return guardFailed
 	}

@@ -15,6 +15,9 @@ import (
 // exitPipe is what a shell says of a program whose reader has gone.
 const exitPipe = 128 + int(syscall.SIGPIPE)
 
+// exitQuit is what a shell says of a program that was ended by the key for that, ctrl-\.
+const exitQuit = 128 + int(syscall.SIGQUIT)
+
 // readerGone reports whether an error is that nobody reads the standard output any more, which
 // is no failure of the command.
 func readerGone(err error) bool {
@@ -27,7 +30,7 @@ func readerGone(err error) bool {
 // gone, or that somebody interrupts. What the command does meanwhile fails for want of it, and is
 // neither reported nor waited for. A command that handles signals itself calls [Invocation.TakeSignals].
 func (a *Invocation) EndOnSignal() {
-	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE}
+	all := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE}
 	all = slices.DeleteFunc(all, signal.Ignored)
 	if len(all) == 0 { // Notify without any would take all
 		return
@@ -63,8 +66,11 @@ func (a *Invocation) endBy(sig os.Signal) {
 		close(a.over)
 	}
 	a.End()
-	if sig == syscall.SIGPIPE { // a process that sends it to itself goes on
+	switch sig {
+	case syscall.SIGPIPE: // a process that sends it to itself goes on
 		os.Exit(exitPipe)
+	case syscall.SIGQUIT: // by which the runtime of Go prints all of its stacks
+		os.Exit(exitQuit)
 	}
 	signal.Reset(sig)
 	if s, ok := sig.(syscall.Signal); ok {

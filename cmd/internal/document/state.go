@@ -97,6 +97,15 @@ func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) N
 // LandOf is what became of a task of an epic; next is what to do now.
 func LandOf(s epic.State, p epic.Promise, t *epic.Task, now time.Time, next string) Land {
 	at := t.Last()
-	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: s.StateOf(t, now), Reason: cmp.Or(t.Reason(), at.Failure),
+	return Land{Task: t.ID, Landed: t.State == epic.Landed, Commit: t.Commit, State: s.StateOf(t, now), Reason: WhyNotLanded(t),
 		Feedback: at.Feedback, Files: at.Files, Next: next, Promise: p}
+}
+
+// WhyNotLanded is the code of why a task did not land, "" where that has none: what a person has skipped meanwhile is that,
+// however its attempt has ended.
+func WhyNotLanded(t *epic.Task) reason.Code {
+	if t.State == epic.Skipped {
+		return reason.Skipped
+	}
+	return cmp.Or(t.Reason(), t.Last().Failure)
 }

@@ -96,11 +96,12 @@ func fencedError(fenced *epicstore.FencedError, err error) *cli.Error {
 	goesOn := "orch run " + cli.Quote(fenced.Epic) + "   goes on"
 	switch {
 	case fenced.Was != "":
+		u.Why = "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since"
 		back := "mv " + cli.Quote(fenced.Is) + " " + cli.Quote(fenced.Was)
 		if !fenced.Free {
+			u.Why += "; where another run goes on by now (orch status " + cli.Quote(fenced.Epic) + "), let that end first"
 			back = "mv " + cli.Quote(fenced.Was) + " " + cli.Quote(fenced.Was+".aside") + "; " + back
 		}
-		u.Why = "all that orch knows of the epic is in what was moved; this run has stopped its agents and written nothing since"
 		u.Fix = []string{back + "   puts it back", goesOn + " then"}
 	case fenced.Lost:
 		u.Why = "the journal of the epic is gone; its work is in git, and this run has stopped its agents and written nothing since"

@@ -22,6 +22,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -189,6 +190,9 @@ func sweepOnly(ctx context.Context, a *cli.Invocation, dry bool) error {
 	return nil
 }
 
+// maxShown is how much a person is shown of a path, or of why it stays, in cells; the document has all of it.
+const maxShown = 500
+
 // printReport says what was removed, and what could not be.
 func printReport(a *cli.Invocation, epicID epic.TaskID, dry bool, said []string, kept []document.KeptPath) {
 	if a.JSON {
@@ -196,10 +200,10 @@ func printReport(a *cli.Invocation, epicID epic.TaskID, dry bool, said []string,
 		return
 	}
 	for _, path := range said {
-		fmt.Fprintln(a.Stdout, path)
+		fmt.Fprintln(a.Stdout, text.Clause(path, maxShown))
 	}
 	for _, k := range kept {
-		fmt.Fprintf(a.Stderr, "left as it is: %s: %s\n", k.Path, k.Why)
+		fmt.Fprintf(a.Stderr, "left as it is: %s: %s\n", text.Clause(k.Path, maxShown), text.Clause(k.Why, maxShown))
 	}
 	word := "removed"
 	if dry {

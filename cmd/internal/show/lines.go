@@ -173,22 +173,14 @@ func endLine(e epic.Event, a epic.AgentEnded) (line, bool) {
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, cmp.Or(e.Reason, string(a.End))), true}, true
 	case !a.Done(), e.Code != "":
 		return line{}, false // the next event tells
+	case a.Beside != "":
+		return line{"ended", e.Task, fmt.Sprintf("attempt %d has committed on two lines, and one counts; what the other has is kept: git log %.12s..%.12s", e.Attempt, a.Head, a.Beside), true}, true
 	case !a.Changed:
 		return line{"ended", e.Task, fmt.Sprintf("attempt %d changed nothing", e.Attempt), true}, true
 	case a.Salvaged:
-		return line{"salvaged", e.Task, joinWords("uncommitted work was committed for the agent", e.Reason), e.Reason != ""}, true
-	case e.Reason != "":
-		return line{"ended", e.Task, fmt.Sprintf("attempt %d: %s", e.Attempt, e.Reason), true}, true
+		return line{"salvaged", e.Task, "uncommitted work was committed for the agent", false}, true
 	}
 	return line{}, false
-}
-
-// joinWords puts one clause behind another, where there is one.
-func joinWords(a, b string) string {
-	if b == "" {
-		return a
-	}
-	return a + "; " + b
 }
 
 // loopLine tells how a session iterates.

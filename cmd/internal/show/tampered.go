@@ -17,17 +17,26 @@ const tamperedShown = 10
 // TamperedText says what others changed of the repository, and what orch did about it, with the
 // command that shows or undoes it; "" for nothing.
 func TamperedText(events []epic.Event, s epic.State) string {
-	n := 0
-	var b strings.Builder
+	changes, times, last := []string{}, map[string]int{}, map[string]epic.Event{}
 	for _, e := range events {
 		for _, change := range changesOf(e) {
-			if n++; n <= tamperedShown {
-				fmt.Fprintf(&b, "  ! %s\n      %s\n", text.Clause(change, 1000), text.Clause(whenOf(e), 200))
+			if times[change]++; times[change] == 1 {
+				changes = append(changes, change)
 			}
+			last[change] = e
 		}
 	}
+	n := len(changes)
 	if n == 0 {
 		return ""
+	}
+	var b strings.Builder
+	for _, change := range changes[:min(n, tamperedShown)] {
+		again := ""
+		if m := times[change]; m > 1 {
+			again = fmt.Sprintf(", the last of %d times", m)
+		}
+		fmt.Fprintf(&b, "  ! %s\n      %s%s\n", text.Clause(change, 1000), text.Clause(whenOf(last[change]), 200), again)
 	}
 	body := fmt.Sprintf("\nTampered with (%d)  [%s]\n%s", n, reason.Tampered, b.String())
 	if n > tamperedShown {

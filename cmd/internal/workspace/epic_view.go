@@ -239,6 +239,9 @@ func (w *Workspace) ViewFromIssues(id epic.TaskID, issues []tracker.Issue) *Epic
 	return p
 }
 
+// Driven reports whether a run goes on, rather than a short command or none.
+func (p *EpicView) Driven() bool { return p.Held && p.Holder.Drives() }
+
 // recall takes from the journal where the epic's worktrees are, where the settings that would
 // say so are broken.
 func (p *EpicView) recall() {

@@ -88,9 +88,7 @@ func (t *turn) inspect(ctx context.Context, w *engine.Work) error {
 	if len(h.Ended) > 0 {
 		w.Reason = joinClauses(w.Reason, "put aside, since its work is whole without: "+strings.Join(h.Ended[:min(len(h.Ended), 5)], ", "))
 	}
-	if h.Beside != "" {
-		w.Reason = joinClauses(w.Reason, fmt.Sprintf("it has committed on two lines, and the younger counts; what the other has is kept: git log %.12s..%.12s", h.Head, h.Beside))
-	}
+	w.Beside = h.Beside
 	if len(h.Lost) > 0 {
 		w.Reason = joinClauses(w.Reason, fmt.Sprintf("commit %s of %s cannot be read and is lost (git cat-file -t %s says why); its files count as they are in the worktree",
 			h.Lost[0], shortBranch(t.names.Branch), h.Lost[0]))
