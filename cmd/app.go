@@ -16,6 +16,8 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/probe"
 	"github.com/beadsorch/orch/stophook/session"
 )
 
@@ -37,11 +39,17 @@ type faults func(write func(...epic.Event) error) func(...epic.Event) error
 // exits by itself.
 func Run(ctx context.Context, p Process) int { return run(ctx, p, nil) }
 
-// run is Run with faults. A guard is looked for before anything else, since it is on the
+// run is Run with faults. A guard and a sandbox are looked for before anything else, since they are on the
 // way of every agent's start.
 func run(ctx context.Context, p Process, f faults) int {
 	if len(p.Args) > 2 && p.Args[1] == cli.GuardCommand {
 		return proc.Guard(p.Args[2:], p.Env)
+	}
+	if code, ok := sandbox.Serve(p.Args, p.Env); ok {
+		return code
+	}
+	if code, ok := probe.Serve(p.Args); ok {
+		return code
 	}
 	a := &app{viewer: drive.NewReporter(&p), faults: f}
 	a.App = &cli.Invocation{Process: p}

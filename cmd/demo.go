@@ -12,11 +12,13 @@ import (
 
 	"github.com/beadsorch/orch/beads"
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -115,6 +117,11 @@ func (a demoCmd) demo(ctx context.Context, f demoFlags) error {
 		if err := q.Answer(true); err != nil {
 			return err
 		}
+	}
+	w.Project.Config.Sandbox.Level = config.SandboxAuto
+	if _, err := w.Sandbox(ctx); err != nil {
+		a.app.App.Warn("the demo's agents run without a sandbox: " + text.Head(err.Error()))
+		w.Project.Config.Sandbox.Level = config.SandboxOff
 	}
 	out, err := driver{workspace: w, faults: a.app.faults}.drive(ctx, demoEpic, runFlags{base: "HEAD"}, func(d *orchestrator.Deps) { d.Limits.SurveyEvery = time.Second })
 	if err == nil {

@@ -20,6 +20,7 @@ func TestEachCommandHasADocument(t *testing.T) {
 	none := map[string]string{
 		"orch demo agent":     "is an agent",
 		"orch mcp":            "speaks the Model Context Protocol",
+		"orch sandbox try":    "prints what the command prints",
 		"orch tasks export":   "prints beads' JSONL",
 		"orch session-start":  "answers in the client's words",
 		"orch session-prompt": "answers in the client's words",

@@ -24,12 +24,21 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/probe"
 )
 
-// TestMain lets the test binary be orch, for scripts and for tests that kill it.
+// TestMain lets the test binary be orch, for scripts and for tests that kill it; within a sandbox too, where the folder of
+// orch is not on PATH.
 //
 // Much of what the tests do is to wait for processes: in an ordinary run twice as many as usual go on side by side.
 func TestMain(m *testing.M) {
+	if code, ok := sandbox.Serve(os.Args, os.Environ()); ok {
+		os.Exit(code)
+	}
+	if code, ok := probe.Serve(os.Args); ok {
+		os.Exit(code)
+	}
 	if err := flag.Set("test.parallel", strconv.Itoa(thorough(2, 1, 1)*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
 		panic(err)
 	}

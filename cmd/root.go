@@ -54,7 +54,7 @@ func newRoot(a *app) *cobra.Command {
 		newRetryCmd(a), newSkipCmd(a), newAnswerCmd(a), newPauseCmd(a), newContinueCmd(a), newStopCmd(a), newEpicCmd(a),
 		newNextCmd(a), newLandCmd(a), newVerifyCmd(a),
 		hooks.StopHook(a.App, attempt), hooks.SessionStart(a.App, attempt), hooks.SessionEnd(a.App, attempt), hooks.SessionPrompt(a.App, attempt), hooks.Session(a.App), hooks.Loop(a.App), hooks.Hook(a.App),
-		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.GC(a.App), setup.Purge(a.App), setup.Config(a.App), newVersionCmd(a),
+		tasks.Tasks(a.App), tasks.Task(a.App), show.Stats(a.App), newMCPCmd(a), setup.Doctor(a.App), setup.Sandbox(a.App), setup.GC(a.App), setup.Purge(a.App), setup.Config(a.App), newVersionCmd(a),
 		iterate.Iteration(a.App, hooks.Of), iterate.Checkpoint(a.App, hooks.Of),
 	)
 	root.InitDefaultHelpCmd()

@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
@@ -53,6 +54,8 @@ type runFlags struct {
 	wait               time.Duration
 	withheld           error // why the gate is not asked; nil where it is
 	detach             bool  // return when the epic is held
+	bare               bool  // without a sandbox
+	agents             bool  // are started
 }
 
 func newRunCmd(a *app) *cobra.Command {
@@ -89,6 +92,7 @@ itself.`,
 	c.Flags().DurationVar(&f.duration, "max-duration", 0, "stop, resumable, after this long (workflow.run.max_duration)")
 	c.Flags().BoolVar(&f.redBase, "allow-red-base", false, "go on although the gate is red before any agent has worked")
 	c.Flags().BoolVar(&f.takeOver, "take-over", false, "go on although another clone has claimed the epic: it is gone")
+	c.Flags().BoolVar(&f.bare, "no-sandbox", false, "start agents and the gate without a sandbox (workflow.sandbox.level: off)")
 	c.Flags().BoolVarP(&f.detach, "detach", "d", false, "return when the epic is held; the run goes on")
 	trust.Flag(c, &f.trust)
 	c.Flags().StringArrayVar(&f.allowed, "allow-protected", nil, "let a task change protected paths: `TASK`, or TASK:GLOB for some of them")
@@ -132,6 +136,9 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		return a.refuse(ctx, "", epicID, err)
 	}
 	if w, err = a.putBack(ctx, w, epicID); err == nil {
+		if f.bare {
+			w.Project.Config.Sandbox.Level = config.SandboxOff
+		}
 		err = trust.Start(ctx, w.Project, f.trust, startOf(ctx, w, epicID, f))
 	}
 	if err == nil && a.viewer == nil && (f.detach || a.attended()) {
@@ -206,6 +213,7 @@ type driver struct {
 
 // drive runs an epic of the workspace to the end of a run, and gives how that ended.
 func (w driver) drive(ctx context.Context, epicID epic.TaskID, f runFlags, change func(*orchestrator.Deps)) (out drive.Outcome, err error) {
+	f.agents = true
 	s, err := w.prepare(ctx, epicID, f)
 	if err != nil {
 		return out, err
@@ -331,7 +339,7 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 		}
 	}
 	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
-	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace)})
+	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace), Agents: f.agents})
 	if err != nil {
 		return prepared{}, err
 	}

@@ -60,7 +60,7 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.Workspace.Project.Proc.RunGuarded, validation.Within(p.Workspace.Project.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.Project.GateEnv(), Files: files, Now: a.App.Now})
+	v, err := validation.Judge(ctx, p.Workspace.RunBounded, validation.Within(p.Workspace.Project.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.Project.GateEnv(), Files: files, Now: a.App.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
@@ -28,11 +29,14 @@ type Deps struct {
 	Agents   Agents            // their prompts and limits
 	Settings map[string]string // all that the run goes by, for its journal
 	Limits   epic.Limits       // what Decide goes by
+	Sandbox  string            // what bounds agents and the gate, for the journal
 	Former   string            // the name under which this clone claimed before it had the one of Limits; "" for none
 	Redact   *redact.Redactor  // takes secrets out of all that is kept; nil knows none
 	Now      func() time.Time  // the clock
 	Hurry    func()            // has short commands that wait be given up soon; nil for nothing
 
+	// Recover takes back what agents have committed in the sandboxes of a run that was killed; nil for nothing.
+	Recover     func(context.Context) ([]engine.Leftover, error)
 	SessionGone SessionGone // says which sessions are gone; nil: none is
 }
 

@@ -215,10 +215,17 @@ func (o *Orchestrator) startRun(ctx context.Context, opt Options, me epicstore.H
 	if err := fx.checkWritable(); err != nil {
 		return err
 	}
-	leftovers, err := fx.Store.Repair(ctx)
+	var leftovers []engine.Leftover
+	if fx.Recover != nil { // before worktrees are looked at
+		if leftovers, err = fx.Recover(ctx); err != nil {
+			return fmt.Errorf("taking back what a killed run has left in its sandboxes: %w", err)
+		}
+	}
+	mended, err := fx.Store.Repair(ctx)
 	if err != nil {
 		return fmt.Errorf("mending what a killed run left: %w", err)
 	}
+	leftovers = append(leftovers, mended...)
 	strays, err := o.clearStrays(ctx)
 	if err != nil {
 		return err
@@ -271,5 +278,5 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	if mode == epic.ModeLand { // it lands what was handed out although the gate is red
 		limits.AllowRedBase = limits.AllowRedBase || s.Run.Limits.AllowRedBase
 	}
-	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered}}
+	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered, Sandbox: o.fx.Sandbox}}
 }

@@ -79,7 +79,11 @@ func (x *dispatch) stack(s epic.State, l epic.Candidates) land.Stack {
 	for _, id := range l.Tasks {
 		t := s.Task(id)
 		a := t.Last()
-		st.Tasks = append(st.Tasks, land.Task{ID: id, Attempt: a.Number, Title: t.Title, Head: a.Head, Accepted: a.Accepted != "" && a.Accepted == a.Head})
+		bounds := a.Sandbox
+		if a.InSession {
+			bounds = epic.NoSandbox // what its client started is in none of orch's
+		}
+		st.Tasks = append(st.Tasks, land.Task{ID: id, Attempt: a.Number, Sandbox: bounds, Title: t.Title, Head: a.Head, Accepted: a.Accepted != "" && a.Accepted == a.Head})
 	}
 	return st
 }

@@ -131,7 +131,7 @@ func endEvent(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 		return epic.Event{Fact: epic.AttemptHanded{}, Task: task, Attempt: attempt}
 	}
 	f := epic.AgentEnded{
-		End: w.End, Iteration: turn, Session: w.Conversation, RetryAfter: w.RetryAfter, Usage: w.Usage, Fast: w.Fast, Took: w.Took,
+		End: w.End, Iteration: turn, Session: w.Conversation, RetryAfter: w.RetryAfter, Usage: w.Usage, Fast: w.Fast, Took: w.Took, Sandbox: w.Sandbox,
 		Head: w.Head, Base: w.Base, Changed: w.Changed, Salvaged: w.Salvaged, Unmerged: w.Unmerged, Beside: w.Beside, Apart: w.Apart[:min(len(w.Apart), 5)], Files: w.Files, Added: w.Added, Deleted: w.Deleted, Said: w.Text}
 	e := epic.Event{Task: task, Attempt: attempt, Code: codeOf(w.End), Reason: w.Reason}
 	if w.TooLarge != "" {

@@ -37,6 +37,8 @@ type BriefData struct {
 	Notes string
 	// Tracker is the command that shows tasks, like "bd".
 	Tracker string
+	// Bounded says that the agent works in a sandbox.
+	Bounded bool
 	// Landed is what the task's blockers put on the epic branch.
 	Landed []LandedTask
 	// Gate are the commands, or names of rules, that the work has to pass.

@@ -127,7 +127,7 @@ func (l linked) wrongPointers() (all []pointer) {
 			p.what = "was planted"
 		default:
 			text, err := p.in.ReadFile(p.path, maxPointer)
-			if err == nil && string(text) == p.text {
+			if err == nil && (string(text) == p.text || p.path == filepath.Join(l.dir, ".git") && l.pointsAtShadow(string(text))) {
 				continue
 			}
 			p.what = "was changed"
@@ -137,6 +137,13 @@ func (l linked) wrongPointers() (all []pointer) {
 		}
 	}
 	return all
+}
+
+// pointsAtShadow reports whether a .git file leads to a shadow of the git directory, which an agent in a sandbox without mounts has.
+func (l linked) pointsAtShadow(text string) bool {
+	admin, ok := strings.CutPrefix(strings.TrimSuffix(text, "\n"), "gitdir: ")
+	rel, below := strings.CutPrefix(admin, filepath.Join(l.repo.CommonDir(), "orch")+"/")
+	return ok && below && filepath.IsLocal(rel) && filepath.Clean(rel) == rel && strings.HasSuffix(rel, "/shadow/worktrees/"+filepath.Base(l.admin))
 }
 
 func (p pointer) mend() error {

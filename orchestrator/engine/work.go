@@ -24,6 +24,7 @@ type Work struct {
 	Text     string        `json:"text,omitempty"`      // what git shows, for the prompt of the next turn
 	Fast     bool          `json:"fast,omitempty"`      // it ended within seconds, and badly
 	Took     time.Duration `json:"took,omitempty"`      // from start to end of the process
+	Sandbox  string        `json:"sandbox,omitempty"`   // what bounded it: the name of a level, or epic.NoSandbox; "" it did not run
 
 	Conversation string        `json:"conversation,omitempty"` // by which it can be resumed; "" it cannot
 	RetryAfter   time.Duration `json:"retry_after,omitempty"`  // how long the API wants to be left alone; 0 unknown

@@ -40,8 +40,12 @@ type Attempt struct {
 	Rounds        []iteration.Entry       `json:"rounds,omitempty"`     // what its agent's rules said after each turn
 	Gate          []iteration.RuleOutcome `json:"gate,omitempty"`       // what the gate said last of its work, alone or in a green stack
 	Loop          SessionLoop             `json:"loop,omitzero"`        // the newest of its session, whose history is in Rounds
+	Sandbox       string                  `json:"sandbox,omitempty"`    // what bounded its agents; [NoSandbox] where one was not, "" not known
 	Usage                                 // of its agents
 }
+
+// NoSandbox says that nothing of orch's bounded an agent.
+const NoSandbox = "off"
 
 // Usage is what agents used.
 type Usage struct {

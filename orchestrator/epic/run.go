@@ -65,6 +65,7 @@ type Run struct {
 	Promise    string        `json:"promise,omitempty"`    // how it ended
 
 	Settings map[string]string `json:"settings,omitempty"` // all that it goes by, by key
+	Sandbox  string            `json:"sandbox,omitempty"`  // what bounds its agents and the gate; [NoSandbox] nothing, "" not known
 }
 
 // Mode says what a run is for.
@@ -94,6 +95,7 @@ type RunStarted struct {
 	Limits   Limits            `json:"limits"`                         // the settings that Decide reads
 	Settings map[string]string `json:"settings,omitempty"`             // all settings, by key
 	Guarded  string            `json:"guarded,omitempty" text:"plain"` // how the repository was, as a digest
+	Sandbox  string            `json:"sandbox,omitempty"`              // what bounds agents and the gate; [NoSandbox] nothing, "" in older journals
 }
 
 func (f RunStarted) check(s State, e Event) error {
@@ -111,7 +113,7 @@ func (f RunStarted) check(s State, e Event) error {
 
 func (f RunStarted) apply(s State, e Event) State {
 	s.before = s.settles(f, e.At)
-	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Holder: f.Holder, Limits: f.Limits, Settings: f.Settings, Started: e.At}
+	s.Epic, s.Run = f.Epic, Run{Number: f.Number, Mode: f.Mode, Holder: f.Holder, Limits: f.Limits, Settings: f.Settings, Sandbox: f.Sandbox, Started: e.At}
 	if f.Tip != "" {
 		if s.Tip = f.Tip; s.taken.To != f.Tip {
 			s.taken = TipMove{}

@@ -95,6 +95,7 @@ type AgentEnded struct {
 	End       End      `json:"end,omitempty"`       // how its process ended
 	Signal    string   `json:"signal,omitempty"`    // from its promise
 	Fast      bool     `json:"fast,omitempty"`      // ended within seconds, and badly
+	Sandbox   string   `json:"sandbox,omitempty"`   // what bounded it; [NoSandbox] nothing, "" in older journals
 
 	Usage
 	Took       time.Duration `json:"took,omitempty"`        // from start to end
@@ -172,6 +173,9 @@ func (f AgentEnded) note(t *Task, e Event) {
 		a.Head = f.Head
 	}
 	a.Why, a.Apart = e.Reason, f.Apart
+	if f.Sandbox != "" && a.Sandbox != NoSandbox {
+		a.Sandbox = f.Sandbox
+	}
 	if f.Session != "" && f.Session != a.Session {
 		a.Session, a.SessionTokens = f.Session, 0
 	}

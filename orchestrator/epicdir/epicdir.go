@@ -39,5 +39,10 @@ func Output(attempt string, turn int) string {
 	return filepath.Join(attempt, fmt.Sprintf("output-%d.log", turn))
 }
 
+// Home is where the home of a task's agents is, which they have in a sandbox and keep over its attempts.
+func Home[ID ~string](dir string, task ID) string {
+	return filepath.Join(dir, "homes", slug.Of(string(task)))
+}
+
 // Gate is what the gate printed last of an attempt's work, in the folder of the attempt.
 func Gate(attempt string) string { return filepath.Join(attempt, "gate.log") }

@@ -120,7 +120,9 @@ func (r *remover) removeAttempts(t *epic.Task) {
 	if r.Task != "" && t.ID != r.Task {
 		return
 	}
+	home := true // is of all attempts, with what they said
 	for _, a := range t.Attempts {
+		home = home && !a.Open() && (r.Before.IsZero() || a.Ended.IsZero() || a.Ended.Before(r.Before))
 		switch {
 		case a.Open():
 			if r.Before.IsZero() || a.Started.Before(r.Before) {
@@ -129,6 +131,9 @@ func (r *remover) removeAttempts(t *epic.Task) {
 		case r.Before.IsZero() || a.Ended.IsZero() || a.Ended.Before(r.Before):
 			r.remove(filepath.Join("attempts", slug.Of(string(t.ID)), strconv.Itoa(a.Number)), &r.done.Attempts)
 		}
+	}
+	if home {
+		r.remove(filepath.Join("homes", slug.Of(string(t.ID))), &r.done.Others)
 	}
 }
 

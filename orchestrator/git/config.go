@@ -327,6 +327,7 @@ func (r *Repo) configure(ctx context.Context, top string) error {
 	bare := isTrue(lastValue(all, "core.bare"))
 	r.workTree = mainWorkTree(r.commonDir, top, lastValue(all, "core.worktree"), bare)
 	r.env = append(r.env, identityEnv(all)...)
+	r.settings = all
 	r.freeze(all, bare)
 	return nil
 }

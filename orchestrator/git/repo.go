@@ -31,6 +31,7 @@ type Repo struct {
 	drivers   []Driver
 	partial   bool // a clone that has left objects at its remote
 	private   *privateDir
+	settings  []setting // as they were when it was opened
 }
 
 // oldest is the first git that has merge-tree --write-tree.

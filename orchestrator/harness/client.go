@@ -26,8 +26,28 @@ type Client struct {
 	Protect []string
 	// Resumes says that it can go on with a conversation whose [Outcome.Session] it told.
 	Resumes bool
+	// Needs is what it needs of the person's home within a sandbox.
+	Needs Needs
 	// New is the adapter.
 	New func(Options) Harness
+}
+
+// Needs is what a client finds of the person's home within a sandbox, beside toolchains; paths are below the home.
+type Needs struct {
+	// Share are folders that the client reads and writes, with the person and other agents: its login is there, and refreshes in place.
+	Share []string
+	// Moved is the variable by which the person has the first of these elsewhere; "" for none.
+	Moved string
+	// Fixed are files and folders in these that it runs or obeys: they can be read, and none can be added.
+	Fixed []string
+	// Own are folders in these that each task has to itself: conversations.
+	Own []string
+	// Seed are files that the task's home begins with a copy of.
+	Seed []string
+	// Read are other files and folders that it reads.
+	Read []string
+	// Env are variables that are set, "NAME=value"; the value $TMPDIR is the folder for temporary files.
+	Env []string
 }
 
 // Options is how a client is started. The zero value starts it as it comes; a client passes over
@@ -41,4 +61,6 @@ type Options struct {
 	Model string
 	// Tools are those that need no permission, in the client's own words.
 	Tools []string
+	// Bounded says that it runs in a sandbox, so that one of its own is left out: within another it does not work.
+	Bounded bool
 }

@@ -21,6 +21,8 @@ type Message struct {
 	Attempt int
 	// Title becomes the subject; empty means the task's id.
 	Title string
+	// Sandbox is what bounded the agents; "" says nothing.
+	Sandbox string
 	// Body is free text below the subject; it may be empty.
 	Body string
 }
@@ -85,8 +87,12 @@ func (m Message) text() string {
 	if body := strings.TrimSpace(strings.ReplaceAll(m.Body, "\x00", "")); body != "" {
 		message += body + "\n\n"
 	}
-	return message + fmt.Sprintf("%s: %s\n%s: %s\n%s: %s\n", trailerEpic, url.PathEscape(m.Epic),
+	message += fmt.Sprintf("%s: %s\n%s: %s\n%s: %s\n", trailerEpic, url.PathEscape(m.Epic),
 		trailerTask, url.PathEscape(m.Task), trailerAttempt, m.key())
+	if m.Sandbox != "" {
+		message += fmt.Sprintf("%s: %s\n", trailerSandbox, text.OneLine(m.Sandbox))
+	}
+	return message
 }
 
 // key is the value of the Orch-Attempt trailer.

@@ -32,6 +32,8 @@ type Options struct {
 	Checkouts Checkouts
 	// Run runs the commands of the gate.
 	Run command.Runner
+	// Bounded says that Run puts them into a sandbox.
+	Bounded bool
 	// Env is the whole environment of a command of the gate.
 	Env []string
 	// Gate is what has to hold before work lands.
@@ -98,6 +100,9 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 	if j.Why = v.Why(); !v.Passed {
 		j.Feedback = v.Feedback()
 	}
+	if hint := validation.BoundsHint(j.Why + j.Feedback); l.Bounded && !v.Passed && len(s.Tasks) == 0 && hint != "" { // no work of an agent's is in it
+		j.Why += "; " + hint
+	}
 	j.Log = l.keepVerdict(s, j.Built, v)
 	return j, nil
 }
@@ -107,7 +112,7 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 func (l *Lander) build(ctx context.Context, s Stack, j *Judgement) (top git.Commit, err error) {
 	top = s.Tip
 	for _, t := range s.Tasks {
-		c, err := Build(ctx, l.Repo, top, t.Head, Message{Epic: string(l.Epic), Task: string(t.ID), Attempt: t.Attempt, Title: t.Title})
+		c, err := Build(ctx, l.Repo, top, t.Head, Message{Epic: string(l.Epic), Task: string(t.ID), Attempt: t.Attempt, Title: t.Title, Sandbox: t.Sandbox})
 		var conflict *ConflictError
 		switch {
 		case errors.As(err, &conflict) && top == s.Tip:

@@ -13,6 +13,7 @@ const (
 	trailerEpic    = "Orch-Epic"
 	trailerTask    = "Orch-Task"
 	trailerAttempt = "Orch-Attempt"
+	trailerSandbox = "Orch-Sandbox"
 )
 
 // LandedAll maps "<task>/<attempt>", with the task's id as the tracker has it, to the

@@ -30,6 +30,8 @@ type Task struct {
 	Title string `json:"title,omitempty"`
 	// Head is the work.
 	Head git.Commit `json:"head"`
+	// Sandbox is what bounded its agents; "" where that is not known.
+	Sandbox string `json:"sandbox,omitempty"`
 	// Accepted says that a person has accepted its changes of protected paths.
 	Accepted bool `json:"accepted,omitempty"`
 }

@@ -51,6 +51,7 @@ func Codes() []reason.Row {
 		{"NOT_CLOSED", "a task is closed when its work has landed, not by hand", "orch land TASK", usage},
 		{"NO_AGENT", "the agent's client is not on PATH, or the task names an agent that is not set up", "install the client, or workflow.agent and workflow.agents in project.yaml", ready},
 		{"NO_STATE", "there is no safe folder outside of the repository for what you trust", "set XDG_STATE_HOME to a folder of yours that nobody else can write", ready},
+		{"NO_SANDBOX", "this machine has no sandbox, or not the level of it that was asked for", "orch doctor --sandbox", ready},
 		{"NO_SESSION", "the command is for a client's session, and this is none", "type /run-tasks EPIC in the client, or name it: --session ID", usage},
 		{"NOT_BOUND", "the session is bound to no epic here", "orch session list", missing},
 		{"NO_HOOK", "orch has no hooks for that client", "orch help init names the clients", usage},

@@ -43,6 +43,8 @@ type Config struct {
 	Worktree Worktree
 	// Tracker is workflow.tracker.
 	Tracker Tracker
+	// Sandbox is workflow.sandbox, which only the person can say.
+	Sandbox Sandbox
 	// Secrets is workflow.secrets: names of variables whose values are secret although their names
 	// do not look so; a * at the end stands for any rest. The values themselves never stand in a file.
 	Secrets []string
@@ -157,6 +159,26 @@ type Tracker struct {
 	Kind string
 }
 
+// The words for a level of the sandbox, beside the names of the levels.
+const (
+	SandboxAuto = "auto" // the strongest that the machine has
+	SandboxOff  = "off"  // none
+)
+
+// Sandbox is the bounds of what orch starts on an agent's behalf. Paths that begin with ~/ are in the home.
+type Sandbox struct {
+	// Level is [SandboxAuto], [SandboxOff] or the name of a level.
+	Level string
+	// Read are more files and folders that can be read.
+	Read []string
+	// Write are more files and folders that can be written.
+	Write []string
+	// Share are folders of caches that can be read as they are, and written for the attempt alone.
+	Share []string
+	// Env names more variables that are let through.
+	Env []string
+}
+
 // defaults is what holds where nobody says otherwise.
 func defaults() Config {
 	return Config{
@@ -174,6 +196,7 @@ func defaults() Config {
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: TrackerAuto},
+		Sandbox: Sandbox{Level: SandboxOff},
 	}
 }
 
@@ -271,6 +294,9 @@ func (from Sources) Load() (Config, Origins, error) {
 	if err := s.onlyAdds(c.Protect[mine:]); err != nil {
 		return Config{}, nil, err
 	}
+	if err := s.onlyPersons("sandbox"); err != nil {
+		return Config{}, nil, err
+	}
 	if err := s.readEnv(from.Env); err != nil {
 		return Config{}, nil, err
 	}
@@ -280,6 +306,16 @@ func (from Sources) Load() (Config, Origins, error) {
 	}
 	c.keepKnown(named)
 	return c, s.origins(), nil
+}
+
+// onlyPersons refuses what the repository says of a section that is the person's own.
+func (s settings) onlyPersons(section string) error {
+	for key, one := range s.named(section).within.values() {
+		if one.repo {
+			return one.fault("workflow."+section+"."+key, "is not for a repository to say", "say it in your own file: orch config explain "+section+"."+key)
+		}
+	}
+	return nil
 }
 
 // onlyAdds holds the repository to protecting more than others do, never less.

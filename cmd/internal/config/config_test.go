@@ -72,7 +72,9 @@ func TestFull(t *testing.T) {
 	want.Secrets = []string{"BUILD_NUMBER_SEED", "CORP_*"}
 	require.Equal(t, want, c)
 	for _, o := range origins {
-		require.Regexp(t, `^project\.yaml:\d+$`, o.From, o.Key)
+		if !strings.HasPrefix(o.Key, "sandbox.") { // which is not for the repository to say
+			require.Regexp(t, `^project\.yaml:\d+$`, o.From, o.Key)
+		}
 	}
 }
 
@@ -87,6 +89,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
 		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
+		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
 	for key, value := range values {
@@ -107,6 +110,21 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 	require.Equal(t, []validation.Rule{{Name: "lint", Type: "command", Command: "make lint"}}, c.Gate)
 	require.Equal(t, 2, c.Agents["qa"].MaxIterations)
 	require.Equal(t, []string{"ci/**", "tools/*.py"}, c.Protect)
+}
+
+// What bounds agents is not for a repository to say, whether it says more or less.
+func TestSandboxIsThePersons(t *testing.T) {
+	t.Parallel()
+	own := config.File{Path: "/own", Text: []byte("workflow: {sandbox: {level: off, read: [/models]}}")}
+	c, _, err := config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {run: {attempts: 2}}")}}.Load()
+	require.NoError(t, err)
+	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}}, c.Sandbox)
+	for _, said := range []string{"{level: off}", "{read: [/models]}", "{level: auto}"} {
+		_, _, err = config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
+		var e *config.Error
+		require.ErrorAs(t, err, &e)
+		require.Contains(t, err.Error(), "is not for a repository to say")
+	}
 }
 
 // A person's own settings are below the repository's, but for what is only added up.
@@ -419,7 +437,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 34)
+		require.Len(t, origins, 39)
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
@@ -61,7 +62,23 @@ func schema(c *Config, kinds Kinds) settings {
 		{name: "worktree", within: settings{word("dir", &c.Worktree.Dir)}},
 		{name: "tracker", within: settings{word("kind", &c.Tracker.Kind, kinds.trackers()...)}},
 		list("secrets", &c.Secrets),
+		{name: "sandbox", within: settings{
+			word("level", &c.Sandbox.Level, sandboxLevels()...),
+			list("read", &c.Sandbox.Read),
+			list("write", &c.Sandbox.Write),
+			list("share", &c.Sandbox.Share),
+			list("env", &c.Sandbox.Env),
+		}},
 	}
+}
+
+// sandboxLevels are the words for the level of the sandbox.
+func sandboxLevels() []string {
+	words := []string{SandboxAuto, SandboxOff}
+	for _, l := range sandbox.Levels() {
+		words = append(words, string(l))
+	}
+	return words
 }
 
 // noKey is for mappings whose keys are not settings of their own.

@@ -138,6 +138,9 @@ type RunRow struct {
 	Iterations int `json:"iterations"`
 	// Elapsed is how long it has taken until now or its end, in milliseconds.
 	Elapsed int64 `json:"elapsed_ms"`
+	// Sandbox is what bounds its agents and the gate: bubblewrap, namespaces, landlock, or off; absent where
+	// that is not known.
+	Sandbox string `json:"sandbox,omitempty"`
 }
 
 // TaskRow is a task as it is shown.

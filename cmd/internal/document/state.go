@@ -65,7 +65,7 @@ func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Tas
 	st := standingOf(sum)
 	d := Status{Epic: s.Epic, AsOf: now.UTC(), Counts: st.counts, Tasks: []TaskRow{}, ETA: epic.ETA(s, now).Milliseconds(), Branch: slug.EpicBranch(string(s.Epic)), Tip: s.Tip,
 		Run: RunRow{Number: s.Run.Number, State: RunState(s, false), Promise: st.promise, Paused: s.Run.Paused && s.Run.Ended.IsZero(), Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
-			Elapsed: sum.Took.Milliseconds()}}
+			Elapsed: sum.Took.Milliseconds(), Sandbox: s.Run.Sandbox}}
 	for _, t := range s.Tasks {
 		if t.Epic || t.External || t.Deleted {
 			continue

@@ -129,7 +129,7 @@ func (t turns) Evaluate(ctx context.Context, turn engine.Turn) (iteration.Hook, 
 // carry the marker of the workspace, and are asked when a person has confirmed them.
 func evaluator(w *workspace.Workspace) registry.Evaluator {
 	return registry.Evaluator{
-		Store: registry.Store{Path: filepath.Join(w.Project.Home, "hooks.json")}, Run: w.Project.Proc.RunGuarded, Dir: LoopDir(w.Project.Invocation), Env: w.Project.GateEnv(), Now: w.Now,
+		Store: registry.Store{Path: filepath.Join(w.Project.Home, "hooks.json")}, Run: w.RunBounded, Dir: LoopDir(w.Project.Invocation), Env: w.Project.GateEnv(), Now: w.Now,
 		Trusted: func(ctx context.Context, hooks []registry.Hook) error { return trusted(ctx, w, hooks) },
 	}
 }

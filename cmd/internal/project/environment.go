@@ -36,7 +36,7 @@ func (p *Project) SystemEnv(more ...string) []string { return systemEnv(p.Invoca
 // AgentEnv is the whole environment of an agent: what the system and its tools need, a git
 // identity, and what the settings let through.
 func (p *Project) AgentEnv(ctx context.Context) []string {
-	names := slices.Concat([]string{"TERM"}, gitNames(), toolNames(), p.Config.Agent.Env)
+	names := slices.Concat([]string{"TERM"}, gitNames(), toolNames(), p.Config.Agent.Env, p.Config.Sandbox.Env)
 	if c, ok := all.Client(p.Config.Agent.Harness); ok {
 		names = append(names, c.Env...)
 	}
@@ -62,5 +62,5 @@ func (p *Project) GateEnv() []string { return GateEnv(p.Invocation.Process, p.Co
 
 // GateEnv is what GateEnv of a project is, where there may be no repository.
 func GateEnv(p cli.Process, c config.Config) []string {
-	return systemEnv(p, append(toolNames(), c.Agent.Env...)...)
+	return systemEnv(p, slices.Concat(toolNames(), c.Agent.Env, c.Sandbox.Env)...)
 }

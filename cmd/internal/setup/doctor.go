@@ -38,18 +38,27 @@ type doctor struct{ workspace *workspace.Workspace }
 
 // Doctor is the command orch doctor.
 func Doctor(a *cli.Invocation) *cobra.Command {
-	var fix bool
+	var fix, sandboxed bool
 	c := &cobra.Command{
 		Use:   "doctor",
 		Short: "git, tracker, agent and leftovers, each with its fix",
 		Long: `Doctor looks at all that orch needs, and at what killed runs left. With --fix it
 mends orch's own files: a damaged journal is kept beside itself and cut to what is
 sound, one of another epic is moved aside; the next run finds by git and the tracker
-what is missing then. It says what it did, and leaves an epic alone that a run holds.`,
+what is missing then. It says what it did, and leaves an epic alone that a run holds.
+With --sandbox it looks at nothing but the sandbox: which levels this machine has, and
+what each of them stops. It tries all of it, on files of its own.`,
 		Args: cli.AtMost(0, "no argument"),
-		RunE: func(c *cobra.Command, _ []string) error { return diagnose(c.Context(), a, fix) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if sandboxed {
+				return report(a, wideWords, checkSandbox(c.Context(), a))
+			}
+			return diagnose(c.Context(), a, fix)
+		},
 	}
 	c.Flags().BoolVar(&fix, "fix", false, "mend damaged journals, old scratch files, entries of worktrees that were moved, and attempts that no journal knows; what is changed is kept before")
+	c.Flags().BoolVar(&sandboxed, "sandbox", false, "try what a sandbox stops on this machine, and nothing else")
+	c.MarkFlagsMutuallyExclusive("fix", "sandbox")
 	return c
 }
 
@@ -71,7 +80,17 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 	findings = append(findings, w.checkGit(ctx), inner, w.checkAgent(ctx), w.checkGate())
 	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(append(findings, w.checkScratch()...), w.checkModes()...)
-	findings = append(append(findings, w.checkLeftovers(ctx, issues)...), w.checkForgotten(ctx, issues)...)
+	return report(a, usualWords, append(append(findings, w.checkLeftovers(ctx, issues)...), w.checkForgotten(ctx, issues)...))
+}
+
+// usualWords and wideWords are the columns for what was looked at.
+const (
+	usualWords = 10
+	wideWords  = 15
+)
+
+// report prints what was found, after words of that width. It fails with [cli.ExitNotReady] where something is wrong.
+func report(a *cli.Invocation, width int, findings []finding) error {
 	bad, rows := 0, []document.Finding{}
 	for _, f := range findings {
 		if rows = append(rows, document.Finding(f)); !f.OK {
@@ -86,9 +105,9 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 			if !f.OK {
 				mark = "✗"
 			}
-			fmt.Fprintf(a.Stdout, " %s %-10s %s\n", mark, f.What, f.Says)
+			fmt.Fprintf(a.Stdout, " %s %-*s %s\n", mark, width, f.What, f.Says)
 			if f.Fix != "" {
-				fmt.Fprintf(a.Stdout, "              fix: %s\n", f.Fix)
+				fmt.Fprintf(a.Stdout, "    %-*sfix: %s\n", width, "", f.Fix)
 			}
 		}
 		fmt.Fprintf(a.Stdout, "%d %s\n", bad, cli.Plural(bad, "problem", "problems"))

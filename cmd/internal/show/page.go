@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/reason"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
@@ -35,6 +36,7 @@ func (p page) text(now time.Time, all bool) string {
 	}
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	b.WriteString(branchText(p.branch, s, now))
+	b.WriteString(sandboxText(s.Run))
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
 	b.WriteString(p.restoredText())
@@ -53,6 +55,26 @@ func (p page) text(now time.Time, all bool) string {
 	p.requestsText(&b)
 	fmt.Fprintf(&b, "\n%s\n", p.foot(epic.Summarize(s, now), all))
 	return b.String()
+}
+
+// sandboxText says what bounds the agents of a run, and how much it lacks.
+func sandboxText(r epic.Run) string {
+	switch r.Sandbox {
+	case "":
+		return "" // not known
+	case epic.NoSandbox:
+		return "no sandbox: agents and the gate do what you may  (orch config explain sandbox.level)\n"
+	}
+	lacks, all := 0, sandbox.Promises()
+	for _, p := range all {
+		if !p.Stopped(sandbox.Level(r.Sandbox), sandbox.ABI()) {
+			lacks++
+		}
+	}
+	if lacks == 0 {
+		return "sandbox: " + r.Sandbox + "\n"
+	}
+	return fmt.Sprintf("sandbox: %s, which does not stop %d of %d  (orch doctor --sandbox)\n", r.Sandbox, lacks, len(all))
 }
 
 // restoredText says which tasks the tracker has, or had when the newest run began, as they were before they landed.

@@ -1,10 +1,12 @@
 package workspace
 
 import (
+	"runtime"
 	"slices"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
@@ -79,5 +81,6 @@ func (w *Workspace) harness(of engine.Client) (harness.Harness, error) {
 		return nil, &cli.Error{Code: "NO_AGENT", What: c.Name + " is not on PATH", Exit: cli.ExitNotReady, Why: "workflow.agent.harness is " + c.Name,
 			Fix: []string{"install " + c.Title + ", or name another agent in project.yaml: workflow.agent: {harness: command, command: [...]}"}}
 	}
-	return c.New(harness.Options{Program: program, Mode: of.PermissionMode, Model: of.Model, Tools: of.AllowedTools}), nil
+	bounded := w.Project.Config.Sandbox.Level != config.SandboxOff && runtime.GOOS == "linux"
+	return c.New(harness.Options{Program: program, Mode: of.PermissionMode, Model: of.Model, Tools: of.AllowedTools, Bounded: bounded}), nil
 }

@@ -9,12 +9,14 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/engine/local"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -62,6 +64,7 @@ type Permits struct {
 	Withheld  error                    // why the gate may not run; nil where it may
 	Protected map[epic.TaskID][]string // globs of protected paths that a task may change
 	Hooks     engine.Hooks             // of tasks; nil for none
+	Agents    bool                     // are started, so that their sandbox has to be there
 }
 
 // Deps is all that an Orchestrator of the epic works with. It fails as Store does, when orch's
@@ -80,14 +83,24 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		return orchestrator.Deps{}, err
 	}
 	dir := w.EpicDir(epicID)
+	box, err := w.Sandbox(ctx)
+	level, judging := epic.NoSandbox, command.Runner(here.Proc.RunGuarded)
+	switch {
+	case err != nil && p.Agents:
+		return orchestrator.Deps{}, err
+	case err != nil:
+		judging = func(context.Context, command.Cmd) (command.Result, error) { return command.Result{ExitCode: -1}, err }
+	case box != nil:
+		level, judging = box.Level(), box.Run
+	}
 	return orchestrator.Deps{
 		Epic: epicID, Dir: dir, Tracker: t, Repo: here.Repo, Store: store, Marker: here.Marker(),
 		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: here.Repo, Bench: store, Proc: here.Proc, Harness: w.harness, Env: here.AgentEnv(ctx), RuleEnv: here.GateEnv(),
-			Hooks: p.Hooks, Redact: here.Invocation.Redact, Now: w.Now,
+			Hooks: p.Hooks, Sandbox: box, Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Lander: land.NewLander(land.Options{
-			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: here.Repo, Checkouts: store, Run: here.Proc.RunGuarded, Env: here.GateEnv(),
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: here.Repo, Checkouts: store, Run: judging, Bounded: box != nil, Env: here.GateEnv(),
 			Gate: here.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), here.Config.Protect...), AllowProtected: p.Protected,
 			Redact: here.Invocation.Redact, Now: w.Now,
 		}),
@@ -95,6 +108,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 			Client: w.client(), Roles: w.roles(), Gate: here.Config.Gate, Tasks: w.TasksCommand(),
 			Limits: engine.Limits{Time: here.Config.Limits.TaskTime, NoProgress: here.Config.Limits.NoProgress, Files: here.Config.Limits.Files},
 		},
+		Sandbox: level, Recover: func(ctx context.Context) ([]engine.Leftover, error) { return cell.RecoverAll(ctx, here.Repo, dir) },
 		Settings: here.Origins.Values(), Limits: w.limits(epicID, me), Former: actor(epicID, me.Former), SessionGone: w.SessionGone(epicID),
 		Redact: here.Invocation.Redact, Now: w.Now, Hurry: here.Proc.Hurry,
 	}, nil

@@ -21,7 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
-// Options is what an Engine is made of; all of it has to be set but Hooks and Redact.
+// Options is what an Engine is made of; all of it has to be set but Hooks, Sandbox and Redact.
 type Options struct {
 	// Dir is the epic's folder, for briefs and logs.
 	Dir string
@@ -39,6 +39,8 @@ type Options struct {
 	RuleEnv []string
 	// Hooks decide on turns; nil for none.
 	Hooks engine.Hooks
+	// Sandbox bounds agents and rules; nil for none.
+	Sandbox engine.Sandbox
 	// Redact takes secrets out of all that is kept; nil knows none.
 	Redact *redact.Redactor
 	// Now is the clock.
@@ -71,7 +73,7 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 	}
 	w, err := t.run(ctx, spec, env)
 	if err != nil {
-		return notStarted("starting the agent", err)
+		return notStarted("starting the agent", errors.Join(err, t.leave(ctx, &w)))
 	}
 	if err := t.harvest(ctx, &w); err != nil {
 		return w, err
@@ -105,13 +107,17 @@ func (e *Engine) Collect(ctx context.Context, j engine.Job) (engine.Work, error)
 	}
 	defer t.files.Close()
 	w := engine.Work{End: epic.EndedItself}
+	t.cell = abandoned{e, t.dir}
 	return w, t.harvest(ctx, &w)
 }
 
 // Discard removes the worktree and the branch of an attempt, once all of its work and head are
 // reachable. It fails with an [*engine.UnsavedError], or as git does.
 func (e *Engine) Discard(ctx context.Context, id engine.AttemptID, head epic.Commit) error {
-	err := e.Bench.Remove(ctx, string(id.Task), id.Number, head)
+	if _, err := (abandoned{e, epicdir.Attempt(e.Dir, id.Task, id.Number)}).Leave(ctx); err != nil {
+		return err
+	}
+	err := errors.Join(e.Bench.Remove(ctx, string(id.Task), id.Number, head), e.removeHome(id.Task))
 	return errors.Join(err, checkpoint.Prune(checkpoint.Dir(epicdir.Attempt(e.Dir, id.Task, id.Number))))
 }
 

@@ -14,7 +14,11 @@ import (
 // of it reachable. An interrupted agent's work is inspected too.
 func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 	ctx = context.WithoutCancel(ctx)
-	if err := t.inspect(ctx, w); err != nil {
+	err := t.leave(ctx, w)
+	if err == nil {
+		err = t.inspect(ctx, w)
+	}
+	if err != nil {
 		w.Reason = "looking at its work: " + err.Error()
 		w.End = epic.EndedCrash
 		blameMachine(w, "looking at its work", err)

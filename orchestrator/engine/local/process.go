@@ -3,6 +3,7 @@ package local
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/text"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/templates"
 )
 
@@ -32,6 +34,7 @@ type turn struct {
 	dir      string       // of the attempt, for briefs and logs
 	names    engine.Names
 	progress func(engine.Progress)
+	cell     left   // that the agent ran in; nil for none
 	setAside string // what of earlier attempts is where, in a clause; "" nothing
 }
 
@@ -66,6 +69,9 @@ func (t *turn) prepare() (harness.Spec, []string, error) {
 	if t.Previous > 0 {
 		data.Previous = t.e.Bench.Name(string(t.Task), t.Previous).Attic
 	}
+	if t.e.Sandbox != nil && !t.HandOver {
+		data.Bounded, data.Tracker = true, "" // which is out of its reach
+	}
 	brief, err := templates.Brief(data)
 	if err != nil {
 		return harness.Spec{}, nil, err
@@ -97,11 +103,15 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	if err != nil {
 		return w, err
 	}
+	cmd, err := t.enter(ctx, command.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin}, spec.BriefPath)
+	if err != nil {
+		return w, fmt.Errorf("making its sandbox: %w", err)
+	}
 	reader := h.Reader()
 	report := t.activityReporter(reader)
 	began, log := t.e.Now(), epicdir.Output(t.dir, t.Turn)
 	p, err := t.e.Proc.Start(ctx, proc.Spec{
-		Cmd:     command.Cmd{Dir: spec.Dir, Argv: launch.Argv, Env: append(env, launch.Env...), Stdin: launch.Stdin},
+		Cmd:     cmd,
 		Log:     log,
 		Filter:  func(w io.Writer) io.WriteCloser { return t.e.Redact.Writer(w) },
 		Files:   t.files,
@@ -119,8 +129,11 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	w = t.classify(exit, out)
 	if w.End == epic.EndedCrash {
 		w.Reason = withLastOutput(t.files, w.Reason, log)
+		if t.e.Sandbox != nil {
+			w.Reason = joinClauses(w.Reason, validation.BoundsHint(w.Reason))
+		}
 	}
-	w.Took, w.Survivors = t.e.Now().Sub(began), exit.Survivors
+	w.Took, w.Survivors, w.Sandbox = t.e.Now().Sub(began), exit.Survivors, t.e.level()
 	w.Fast = w.End == epic.EndedCrash && w.Took < fastExit || exit.Code == 126 || exit.Code == 127
 	t.progress(engine.Progress{Stage: engine.Exited, End: w.End})
 	return w, nil

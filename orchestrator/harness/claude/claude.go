@@ -25,8 +25,20 @@ func Client() harness.Client {
 		},
 		Protect: []string{".claude/**"},
 		Resumes: true,
+		Needs: harness.Needs{
+			Share: []string{".claude"}, Moved: "CLAUDE_CONFIG_DIR",
+			Fixed: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/commands", ".claude/agents", ".claude/skills", ".claude/plugins",
+				".claude/hooks", ".claude/output-styles", ".claude/statusline.sh"},
+			Own:  []string{".claude/projects", ".claude/sessions", ".claude/session-env", ".claude/shell-snapshots", ".claude/backups", ".claude/todos", ".claude/file-history", ".claude/debug"},
+			Seed: []string{".claude.json"}, Read: []string{".local/share/claude"},
+			Env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
+		},
 		New: func(o harness.Options) harness.Harness {
-			return New(Options{Binary: o.Program, PermissionMode: o.Mode, Model: o.Model, AllowedTools: o.Tools})
+			own := ""
+			if o.Bounded {
+				own = `{"sandbox":{"enabled":false}}`
+			}
+			return New(Options{Binary: o.Program, PermissionMode: o.Mode, Model: o.Model, AllowedTools: o.Tools, SettingsJSON: own})
 		},
 	}
 }

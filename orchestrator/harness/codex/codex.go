@@ -18,6 +18,11 @@ func Client() harness.Client {
 		Modes: []string{"read-only", "workspace-write", "danger-full-access"}, Mode: "workspace-write",
 		Files:   []string{".codex/**", ".agents/**"},
 		Resumes: true, New: New,
+		Needs: harness.Needs{
+			Share: []string{".codex"}, Moved: "CODEX_HOME",
+			Fixed: []string{".codex/config.toml", ".codex/hooks.json", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/rules", ".codex/prompts", ".codex/skills", ".codex/plugins"},
+			Own:   []string{".codex/sessions", ".codex/shell_snapshots", ".codex/log", ".codex/.tmp", ".codex/tmp"},
+		},
 	}
 }
 
@@ -40,7 +45,10 @@ func (c codex) Launch(s harness.Spec) (harness.Launch, error) {
 		return harness.Launch{}, err
 	}
 	argv := []string{o.Program, "exec", "--json"}
-	if o.Mode != "" {
+	switch {
+	case o.Bounded && o.Mode != "read-only": // who asks for less than the bounds gets that
+		argv = append(argv, "--dangerously-bypass-approvals-and-sandbox")
+	case o.Mode != "":
 		argv = append(argv, "--sandbox", o.Mode)
 	}
 	if o.Model != "" {

@@ -24,6 +24,12 @@ func Client() harness.Client {
 		},
 		Protect: []string{".github/**", ".vscode/**", ".devcontainer/**"},
 		Resumes: true, New: New,
+		Needs: harness.Needs{
+			Share: []string{".copilot"}, Moved: "COPILOT_HOME",
+			Fixed: []string{".copilot/hooks", ".copilot/agents", ".copilot/mcp-config.json", ".copilot/skills", ".copilot/copilot-instructions.md", ".copilot/installed-plugins"},
+			Own:   []string{".copilot/session-state", ".copilot/logs"},
+			Read:  []string{".cache/copilot/pkg", ".config/gh"},
+		},
 	}
 }
 

@@ -19,6 +19,12 @@ func Client() harness.Client {
 		Tools: []string{"run_shell_command(go)", "run_shell_command(git)"}, Toolless: "yolo",
 		Files:   []string{".gemini/**"},
 		Resumes: true, New: New,
+		Needs: harness.Needs{
+			Share: []string{".gemini"},
+			Fixed: []string{".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/extensions", ".gemini/commands", ".gemini/policies", ".gemini/hooks", ".gemini/skills", ".gemini/.env"},
+			Own:   []string{".gemini/tmp", ".gemini/history"},
+			Env:   []string{"SANDBOX=orch", "GEMINI_SANDBOX=false"},
+		},
 	}
 }
 

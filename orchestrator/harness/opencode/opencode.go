@@ -25,6 +25,11 @@ func Client() harness.Client {
 		Modes:   []string{Auto},
 		Files:   []string{".opencode/**", "opencode.json", "opencode.jsonc"},
 		Resumes: true, New: New,
+		Needs: harness.Needs{
+			Share: []string{".local/share/opencode"}, Own: []string{".local/share/opencode/snapshot", ".local/share/opencode/storage", ".local/share/opencode/log"},
+			Seed: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".config/opencode/config.json", ".config/opencode/AGENTS.md"},
+			Env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
+		},
 	}
 }
 

@@ -1,0 +1,132 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/project"
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
+)
+
+// Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
+// the error NO_SANDBOX where the machine has none.
+func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
+	if w.Project.Config.Sandbox.Level == config.SandboxOff {
+		return nil, nil
+	}
+	if runtime.GOOS != "linux" && w.Project.Config.Sandbox.Level == config.SandboxAuto {
+		return nil, nil // said by its level
+	}
+	place, err := w.boundPlace()
+	if err != nil {
+		return nil, err
+	}
+	box, memory, err := w.chooseBox(ctx, place)
+	if err != nil {
+		return nil, err
+	}
+	return cell.New(cell.Options{
+		Repo: w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Needs: func(client string) harness.Needs {
+			c, _ := all.Client(client)
+			return c.Needs
+		},
+		Failed: func() { _ = memory.Forget() }, // it is tried again all the same when something changes
+	}), nil
+}
+
+// RunBounded runs a command that judges within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
+// as a [command.Runner] does.
+func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Result, error) {
+	box, err := w.Sandbox(ctx)
+	switch {
+	case err != nil:
+		return command.Result{ExitCode: -1}, err
+	case box == nil:
+		return w.Project.Proc.RunGuarded(ctx, c)
+	}
+	return box.Run(ctx, c)
+}
+
+// boundPlace is what is the same for all that runs in a sandbox of this repository.
+func (w *Workspace) boundPlace() (sandbox.Place, error) {
+	a := w.Project.Invocation
+	home := a.Getenv("HOME")
+	if !filepath.IsAbs(home) || filepath.Clean(home) == "/" {
+		return sandbox.Place{}, &cli.Error{Code: "NO_SANDBOX", What: "HOME is not set to a folder: what is to be hidden is not known", Exit: cli.ExitNotReady,
+			Fix: []string{"set HOME", "orch run --no-sandbox"}}
+	}
+	p := sandbox.Place{CommonDir: w.Project.Repo.CommonDir(), Checkout: w.Project.Repo.WorkTree(), Siblings: w.Project.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
+	for _, dir := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
+		if dir != "" {
+			p.Hide = append(p.Hide, filepath.Join(dir, "orch"))
+		}
+	}
+	for said, into := range map[*[]string]*[]string{&w.Project.Config.Sandbox.Read: &p.Read, &w.Project.Config.Sandbox.Write: &p.Write, &w.Project.Config.Sandbox.Share: &p.Caches} {
+		for _, path := range *said {
+			if rest, ok := strings.CutPrefix(path, "~/"); ok {
+				path = filepath.Join(p.Home, rest)
+			}
+			if !filepath.IsAbs(path) {
+				return p, &cli.Error{Code: "SETTINGS", What: fmt.Sprintf("workflow.sandbox names %s, which is no absolute path", path), Exit: cli.ExitUsage, Fix: []string{"begin it with / or ~/"}}
+			}
+			*into = append(*into, filepath.Clean(path))
+		}
+	}
+	return p.Real().WithTools(a.Getenv), nil
+}
+
+// chooseBox takes the level that the settings name, or the strongest that stands. What was proven is remembered beside what the person trusts.
+func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandbox.Box, m sandbox.Memory, err error) {
+	boxes := sandbox.Boxes(w.Project.Invocation.Self, w.Project.Invocation.LookPath("bwrap"))
+	level := w.Project.Config.Sandbox.Level
+	if level != config.SandboxAuto {
+		boxes = slices.DeleteFunc(boxes, func(b sandbox.Box) bool { return string(b.Level) != level })
+	}
+	trial, err := w.Project.Repo.Scratch("trial-")
+	if err != nil {
+		return b, m, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(trial)) }()
+	for at, into := range map[string]*string{"tree": &place.Worktree, "shadow": &place.Shadow, "home": &place.PrivateHome, "tmp": &place.Temp} {
+		*into = filepath.Join(trial, at)
+		if err := os.MkdirAll(filepath.Join(*into, sandbox.Borrowed), 0o700); err != nil {
+			return b, m, err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(place.Worktree, ".git"), nil, 0o600); err != nil {
+		return b, m, err
+	}
+	policy, err := sandbox.New(place)
+	if err != nil {
+		return b, m, &cli.Error{Code: "NO_SANDBOX", What: strings.TrimPrefix(err.Error(), "sandbox: "), Exit: cli.ExitNotReady, Fix: []string{"orch config explain sandbox.read", "orch run --no-sandbox"}}
+	}
+	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		c.Env = append(w.Project.SystemEnv(), c.Env...)
+		return w.Project.Proc.RunGuarded(ctx, c)
+	}
+	if dir := project.PersonDir(w.Project.Invocation.Process, "XDG_STATE_HOME", ".local/state", w.Project.Root, w.Project.Repo.CommonDir()); dir != "" && level == config.SandboxAuto {
+		m.Path = filepath.Join(dir, "orch", "sandbox.json")
+		b, err = m.Choose(ctx, run, boxes, policy)
+	} else {
+		b, _, err = sandbox.Choose(ctx, run, boxes, policy)
+	}
+	if err != nil {
+		return b, m, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
+			Fix: []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}}
+	}
+	return b, m, nil
+}

@@ -1,0 +1,151 @@
+package cmd
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/beadsorch/orch/cmd/internal/document"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/sandboxtest"
+	"github.com/beadsorch/orch/worktree/worktreetest"
+)
+
+// levelsHere are the levels that this machine has; a test of another skips, and says so.
+func levelsHere(t *testing.T) []sandbox.Level {
+	t.Helper()
+	dir, programs := t.TempDir(), bin(t)
+	c := exec.CommandContext(t.Context(), filepath.Join(programs, "orch"), "doctor", "--sandbox", "--json")
+	c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	out, err := c.Output()
+	require.NotNil(t, c.ProcessState, err)
+	var doc document.Doctor
+	require.NoError(t, json.Unmarshal(out, &doc), string(out))
+	var here []sandbox.Level
+	for _, l := range sandbox.Levels() {
+		if slices.ContainsFunc(doc.Findings, func(f document.Finding) bool { return strings.HasPrefix(f.Says, string(l)+" stands") }) {
+			here = append(here, l)
+			continue
+		}
+		t.Run(string(l), func(t *testing.T) { sandboxtest.Skip(t, string(l), "orch doctor --sandbox says why") })
+	}
+	if len(here) == 0 {
+		t.Skip("SKIPPED: this machine has no level of the sandbox")
+	}
+	return here
+}
+
+// TestDoctorSandbox: each promise of each level that this machine has is kept, and of the others is said why not. It needs no
+// repository.
+func TestDoctorSandbox(t *testing.T) {
+	t.Parallel()
+	here := levelsHere(t)
+	dir, programs := t.TempDir(), bin(t)
+	doctor := func(path string) (document.Doctor, int) {
+		c := exec.CommandContext(t.Context(), filepath.Join(programs, "orch"), "doctor", "--sandbox", "--json")
+		c.Dir, c.Env = dir, []string{"PATH=" + programs + string(os.PathListSeparator) + path, "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+		out, err := c.Output()
+		if c.ProcessState == nil {
+			require.NoError(t, err)
+		}
+		var doc document.Doctor
+		require.NoError(t, json.Unmarshal(out, &doc), string(out))
+		return doc, c.ProcessState.ExitCode()
+	}
+	said := func(doc document.Doctor) (text string) {
+		for _, f := range doc.Findings {
+			text += f.What + ": " + f.Says + " (" + f.Fix + ")\n"
+		}
+		return text
+	}
+	doc, code := doctor(os.Getenv("PATH"))
+	require.Zero(t, code, said(doc))
+	require.Zero(t, doc.Problems)
+	for _, p := range sandbox.Promises() {
+		require.True(t, slices.ContainsFunc(doc.Findings, func(f document.Finding) bool { return f.What == string(p.Threat) && f.OK }), p.Threat)
+	}
+
+	doc, code = doctor("/no/such/folder")
+	require.Contains(t, said(doc), "bubblewrap cannot be had: the program bwrap is not installed (install bubblewrap")
+	require.NotContains(t, said(doc), "bubblewrap: stopped")
+	if len(here) > 1 || here[0] != sandbox.Bubblewrap {
+		require.Zero(t, code, said(doc))
+	}
+}
+
+// TestSandboxTry: a command works on what is committed, with git, at each level; afterwards everything is as it was.
+func TestSandboxTry(t *testing.T) {
+	t.Parallel()
+	levels := []string{"auto"}
+	for _, l := range fewLevels(levelsHere(t)) {
+		levels = append(levels, string(l))
+	}
+	for _, level := range levels {
+		t.Run(level, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "", "true")
+			home := filepath.Dir(f.dir)
+			f.write(filepath.Join(home, "secret"), "a secret")
+			f.write(filepath.Join(f.dir, "uncommitted"), "x")
+			before := worktreetest.Snapshot(t, f.dir)
+			script := `set -e; git log -1 --format=%s; test ! -e uncommitted; echo new >new; git add new; git commit -qm two; git log -1 --format=%s; git config a.b c; git tag t
+				if cat "$1" 2>/dev/null; then exit 1; fi; echo x >"$HOME/x"; echo x >"$2" 2>/dev/null || true; echo said >&2; exit 7`
+			out, code := f.run(nil, "orch", "sandbox", "try", "--level", level, "--", "sh", "-c", script, "sh", filepath.Join(home, "secret"), filepath.Join(f.dir, "uncommitted"))
+			require.Equal(t, 7, code, out)
+			require.Contains(t, out, "base\ntwo\n")
+			require.Contains(t, out, "said\n")
+			require.NotContains(t, out, "a secret")
+			require.Equal(t, before, worktreetest.Snapshot(t, f.dir))
+			require.NotContains(t, f.must("git", "worktree", "list"), "trees", "no worktree is left")
+			require.NoFileExists(t, filepath.Join(home, "x"))
+
+			out, code = f.run(nil, "orch", "sandbox", "try", "--level", level, "--show")
+			require.Zero(t, code, out)
+			require.Contains(t, out, "hidden    ")
+			out, code = f.run(nil, "orch", "sandbox", "try", "--read", home, "--", "true")
+			require.Equal(t, 2, code, out)
+			require.Contains(t, out, "is to be hidden")
+		})
+	}
+}
+
+// TestSandboxTryKilled: what a killed one has left ends with it, and the next one removes the rest.
+func TestSandboxTryKilled(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, "", "true")
+	shared, temp := t.TempDir(), t.TempDir()
+	f.env = append(f.env, "TMPDIR="+temp)
+	line := filepath.Join(shared, "line")
+	require.NoError(t, unix.Mkfifo(line, 0o600))
+	c := exec.CommandContext(t.Context(), filepath.Join(f.bin, "orch"), "sandbox", "try", "--write", shared, "--", "sh", "-c", `exec 9>"$1"; echo ready >&9; sleep 1000`, "sh", line)
+	c.Dir, c.Env = f.dir, f.env
+	require.NoError(t, c.Start())
+	held, err := os.OpenFile(line, os.O_RDONLY, 0) // waits for the command
+	require.NoError(t, err)
+	defer held.Close()
+	said := make([]byte, len("ready\n"))
+	_, err = io.ReadFull(held, said)
+	require.NoError(t, err)
+	require.NoError(t, c.Process.Kill())
+	require.Error(t, c.Wait())
+	said, err = io.ReadAll(held) // ends with all that holds the other side
+	require.NoError(t, err)
+	require.Empty(t, said)
+	require.Contains(t, f.must("git", "worktree", "list"), "trees")
+
+	out, code := f.run(nil, "orch", "sandbox", "try", "--", "true")
+	require.Zero(t, code, out)
+	require.NotContains(t, f.must("git", "worktree", "list"), "trees")
+	left, err := filepath.Glob(filepath.Join(temp, "orch-try-*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

@@ -1,0 +1,277 @@
+package cell
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/engine"
+	"github.com/beadsorch/orch/orchestrator/harness"
+	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
+	"github.com/beadsorch/orch/orchestrator/slug"
+)
+
+// cell is one on disk.
+type cell struct {
+	of       *Cells // nil where it is recovered
+	folder   string
+	attempt  string // the folder of the attempt; "" for none
+	worktree string // "" where the checkout is only read
+	view     string // the checkout, where it is read
+	home     string
+	own      string // folders that stand for parts of what is shared
+	needs    harness.Needs
+	shadow   *shadow.Shadow
+	policy   sandbox.Policy
+	guarded  []guarded
+}
+
+// Wrap is [engine.Cell.Wrap].
+func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
+	drop := []string{"GIT_CONFIG_GLOBAL="} // is of the home, which has one of its own
+	set := n.variables()
+	for _, e := range set {
+		name, _, _ := strings.Cut(e, "=")
+		drop = append(drop, name+"=")
+	}
+	if !n.of.Box.Level.Mounts() {
+		drop = append(drop, "GOCACHE=", "GOMODCACHE=") // which cannot be written
+	}
+	c.Env = slices.DeleteFunc(slices.Clone(c.Env), func(e string) bool {
+		return slices.ContainsFunc(drop, func(name string) bool { return strings.HasPrefix(e, name) && e != name+os.DevNull })
+	})
+	c.Env = append(c.Env, set...)
+	if modules := n.modules(); modules != "" {
+		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
+	}
+	return n.of.Box.Wrap(c, n.policy)
+}
+
+// variables are those that are set for the client.
+func (n *cell) variables() (env []string) {
+	home, temp := n.of.Place.Home, tempAt
+	if !n.of.Box.Level.Mounts() {
+		home, temp = n.home, filepath.Join(n.folder, tempFolder)
+	}
+	for _, e := range n.needs.Env {
+		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
+	}
+	if n.needs.Moved != "" && n.of.Getenv(n.needs.Moved) != "" {
+		if _, there := n.shared(n.needs.Share[0]); !there { // the client makes one, which is the task's own
+			env = append(env, n.needs.Moved+"="+filepath.Join(home, n.needs.Share[0]))
+		}
+	}
+	return env
+}
+
+// modules is where Go finds the modules that the person has, where they are not layered; "" nowhere.
+func (n *cell) modules() string {
+	if n.of.Box.Level.Mounts() {
+		return ""
+	}
+	at := filepath.Join(cmp.Or(n.of.Getenv("GOMODCACHE"), filepath.Join(n.of.Place.Home, "go", "pkg", "mod")), "cache", "download")
+	if _, err := os.Stat(at); err != nil {
+		return ""
+	}
+	return at
+}
+
+// Leave is [engine.Cell.Leave].
+func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
+	err = n.pointBack()
+	returned, returning := n.shadow.Return(ctx, 0)
+	left.Dropped = returned.Dropped
+	var refused *shadow.RefusedError
+	if errors.As(returning, &refused) {
+		kept, keeping := n.keep()
+		left.Refused = refused.Error() + "; it is kept in " + kept
+		returning = keeping
+	}
+	planted, moving := n.moveAside()
+	left.Planted = planted
+	if err = errors.Join(err, returning, moving); err != nil {
+		return left, err
+	}
+	return left, removeAll(n.folder)
+}
+
+// drop removes the cell, with what was done in it.
+func (n *cell) drop(context.Context) error {
+	var err error
+	if n.shadow != nil {
+		err = n.pointBack()
+	}
+	return errors.Join(err, removeAll(n.folder))
+}
+
+// pointBack has the worktree use the real repository again.
+func (n *cell) pointBack() error {
+	if n.worktree == "" || n.of != nil && n.of.Box.Level.Mounts() {
+		return nil
+	}
+	if _, err := os.Lstat(n.worktree); errors.Is(err, fs.ErrNotExist) {
+		return nil // whoever looks at the work says so
+	}
+	return n.shadow.PointBack(n.worktree)
+}
+
+// keep moves a shadow that was refused to where nothing removes it.
+func (n *cell) keep() (at string, err error) {
+	above, err := private.OpenAbove(n.attempt, 1)
+	if err != nil {
+		return n.shadow.Dir, err
+	}
+	defer above.Close()
+	for i := 1; ; i++ {
+		at = filepath.Join(n.attempt, fmt.Sprintf("refused-%d", i))
+		if _, err := above.Lstat(at); errors.Is(err, fs.ErrNotExist) {
+			return at, above.Rename(n.shadow.Dir, at)
+		}
+	}
+}
+
+// guarded is a path in what is shared with the person at which nothing is that a client would run, or a link, and nothing may be mounted.
+type guarded struct {
+	Path string `json:"path"`
+	Link string `json:"link,omitempty"` // where it leads
+}
+
+// link is where a link leads; "" for what is none.
+func link(path string) string {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return ""
+	}
+	return to
+}
+
+// guardFile, in the folder of a cell, has what is guarded, for who takes back what a killed process has left.
+const guardFile = "guarded.json"
+
+const maxGuard = 1 << 20
+
+func (n *cell) remember() error {
+	if len(n.guarded) == 0 {
+		return nil
+	}
+	content, err := json.Marshal(n.guarded)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(n.folder, guardFile), content, 0o600)
+}
+
+// moveAside moves what a client would run, and was not there before, out of what is shared with the person.
+func (n *cell) moveAside() (planted []string, err error) {
+	if content, err := private.ReadFile(filepath.Join(n.folder, guardFile), maxGuard); err == nil {
+		if err := json.Unmarshal(content, &n.guarded); err != nil {
+			return nil, err
+		}
+	}
+	for _, g := range n.guarded {
+		now, missing := os.Lstat(g.Path)
+		switch {
+		case missing != nil && g.Link == "", missing == nil && g.Link != "" && now.Mode()&fs.ModeSymlink != 0 && link(g.Path) == g.Link:
+			continue
+		case missing == nil:
+			planted = append(planted, g.Path)
+			for i := 1; ; i++ {
+				to := filepath.Join(n.attempt, fmt.Sprintf("planted-%d-%s", i, filepath.Base(g.Path)))
+				if _, free := os.Lstat(to); free != nil {
+					err = errors.Join(err, os.Rename(g.Path, to))
+					break
+				}
+			}
+		}
+		if g.Link != "" && err == nil {
+			err = os.Symlink(g.Link, g.Path)
+		}
+	}
+	return planted, err
+}
+
+// bounds makes the policy of the cell.
+func (n *cell) bounds(read []string) (sandbox.Policy, error) {
+	p := n.of.Place
+	p.Worktree, p.View, p.CommonDir, p.Shadow = n.worktree, n.view, n.of.Repo.CommonDir(), n.shadow.Dir
+	p.PrivateHome, p.Temp, p.TempAt = n.home, filepath.Join(n.folder, tempFolder), tempAt
+	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
+	p.Write = slices.Clone(p.Write)
+	for _, rel := range n.needs.Read {
+		p.Read = append(p.Read, filepath.Join(p.Home, rel))
+	}
+	maps := map[string]string{} // what of the home is another folder
+	for _, rel := range n.needs.Share {
+		if path, ok := n.shared(rel); ok {
+			p.Write = append(p.Write, path)
+		}
+	}
+	for _, rel := range n.needs.Fixed {
+		if path, ok := n.shared(rel); ok {
+			p.Read = append(p.Read, path)
+		} else if _, ok := n.shared(filepath.Dir(rel)); ok {
+			n.guarded = append(n.guarded, guarded{Path: path, Link: link(path)})
+		}
+	}
+	for _, rel := range n.needs.Own {
+		if path, ok := n.shared(filepath.Dir(rel)); ok && n.of.Box.Level.Mounts() {
+			own := filepath.Join(n.own, slug.Of(rel))
+			if err := makeFolders(own); err != nil {
+				return sandbox.Policy{}, err
+			}
+			maps[filepath.Join(path, filepath.Base(rel))] = own
+		}
+	}
+	p = p.Real()
+	p.Mapped = maps
+	if err := n.remember(); err != nil {
+		return sandbox.Policy{}, err
+	}
+	return sandbox.New(p)
+}
+
+// shared is where something is that a client needs of the person's home; ok says that it is there. A link to what is shared is followed; one
+// in it may be an agent's.
+func (n *cell) shared(rel string) (path string, ok bool) {
+	for i, share := range n.needs.Share {
+		rest, within := strings.CutPrefix(rel+"/", share+"/")
+		if !within {
+			continue
+		}
+		at := filepath.Join(n.of.Place.Home, share)
+		if moved := n.of.Getenv(n.needs.Moved); i == 0 && n.needs.Moved != "" && filepath.IsAbs(moved) {
+			at = moved
+		}
+		real, err := filepath.EvalSymlinks(at)
+		if err != nil {
+			return at, false
+		}
+		return filepath.Join(real, rest), plain(real, rest)
+	}
+	return "", false
+}
+
+// plain reports whether something is at a path below a folder, and no part of the path is a link.
+func plain(folder, rest string) bool {
+	path := folder
+	if rest = strings.Trim(rest, "/"); rest == "" {
+		return true
+	}
+	for step := range strings.SplitSeq(rest, "/") {
+		path = filepath.Join(path, step)
+		if info, err := os.Lstat(path); err != nil || info.Mode()&fs.ModeSymlink != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,81 @@
+package cell
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
+)
+
+// maxSeed bounds a file that a home begins with a copy of, in bytes.
+const maxSeed = 16 << 20
+
+// furnish has the home hold what every home does: a git identity, a PATH for shells that a client starts as if somebody had logged in,
+// and what the client needs. What is there already is the task's, but for the first two.
+func (n *cell) furnish(ctx context.Context) error {
+	home, err := private.OpenAbove(n.home, 1)
+	if err != nil {
+		return err
+	}
+	defer home.Close()
+	path := "export PATH='" + strings.ReplaceAll(n.path(), "'", `'\''`) + "'\n"
+	for name, content := range map[string]string{".gitconfig": n.gitConfig(ctx), ".profile": path, ".bash_profile": path, ".zshenv": path} {
+		if err := home.WriteFile(filepath.Join(n.home, name), []byte(content)); err != nil {
+			return err
+		}
+	}
+	for _, rel := range n.needs.Seed {
+		at := filepath.Join(n.home, rel)
+		if _, err := home.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		content, err := private.ReadFile(filepath.Join(n.of.Place.Home, rel), maxSeed)
+		if err != nil {
+			continue // the client makes its own
+		}
+		if err := home.WriteFile(at, content); err != nil {
+			return err
+		}
+	}
+	if n.of.Box.Level.Mounts() {
+		return nil
+	}
+	for _, rel := range n.needs.Share {
+		at := filepath.Join(n.home, rel)
+		to, there := n.shared(rel)
+		if _, err := home.Lstat(at); !there || !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := errors.Join(home.MkdirAll(filepath.Dir(at)), home.Symlink(to, at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// path is PATH as a command within the bounds has it.
+func (n *cell) path() string {
+	path := n.of.Getenv("PATH")
+	if n.of.Box.Level.Mounts() {
+		return filepath.Dir(sandbox.ProgramAt) + string(os.PathListSeparator) + path
+	}
+	return path
+}
+
+// gitConfig is the configuration for repositories that a command makes: who the person is.
+func (n *cell) gitConfig(ctx context.Context) string {
+	var b strings.Builder
+	b.WriteString("[user]\n")
+	for _, key := range []string{"name", "email"} {
+		if value, err := n.of.Repo.Out(ctx, "config", "user."+key); err == nil {
+			b.WriteString("\t" + key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(value) + "\"\n")
+		}
+	}
+	b.WriteString("[core]\n\teditor = true\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n")
+	return b.String()
+}
