@@ -2,14 +2,11 @@ package orchestrator
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"path/filepath"
 	"slices"
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
-	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/reason"
 )
 
@@ -35,28 +32,16 @@ func (x *dispatch) checkWritable() error {
 }
 
 // endAtOnce adds to events that tell of a fault of the machine that it does not pass by itself, where a folder is why that
-// stays closed until somebody opens it.
-func (x *dispatch) endAtOnce(ctx context.Context, events []epic.Event) []epic.Event {
-	if !slices.ContainsFunc(events, ofMachine) {
+// stays closed until somebody opens it, or that is a link to elsewhere. What stands in the way of a reference may be an
+// agent's, and is put aside when that ends.
+func (x *dispatch) endAtOnce(events []epic.Event) []epic.Event {
+	if x.Repo == nil || !slices.ContainsFunc(events, ofMachine) {
 		return events
 	}
-	if err := cmp.Or(x.checkWritable(), x.checkFree(ctx)); err != nil {
+	if err := cmp.Or(x.checkWritable(), x.Store.CheckFolder()); err != nil {
 		return append(events, epic.Event{Fact: epic.MachineFailed{Lasting: true}, Code: reason.Machine, Reason: err.Error()})
 	}
 	return events
-}
-
-// checkFree fails where something of others stands where orch makes its references and worktrees.
-func (x *dispatch) checkFree(ctx context.Context) error {
-	if x.Repo == nil {
-		return nil
-	}
-	var inWay *git.InTheWayError
-	err := x.Store.CheckRefs(context.WithoutCancel(ctx), true)
-	if !errors.As(err, &inWay) {
-		err = nil // it is looked for in the way of others only
-	}
-	return cmp.Or(err, x.Store.CheckFolder())
 }
 
 // ofMachine reports whether an event tells of a fault of the machine, or may.

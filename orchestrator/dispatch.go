@@ -70,14 +70,14 @@ type tips interface {
 // Execute does what d asks for. The context's end gives it up.
 func (x *dispatch) Execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event {
 	if !startsOthers(d.Act) {
-		return x.endAtOnce(ctx, x.execute(ctx, s, d, tell))
+		return x.endAtOnce(x.execute(ctx, s, d, tell))
 	}
 	gate := d.Act == epic.Gate || d.Act == epic.CheckBase
 	x.countGate(gate, 1)
 	events := x.execute(ctx, s, d, tell)
 	found := x.inspect(ctx, d, tell)
 	x.countGate(gate, -1)
-	return x.endAtOnce(ctx, append(found, events...))
+	return x.endAtOnce(append(found, events...))
 }
 
 func (x *dispatch) execute(ctx context.Context, s epic.State, d epic.Decision, tell func(epic.Event) bool) []epic.Event {

@@ -50,6 +50,9 @@ func restrictFiles(p Policy) error {
 	for _, path := range devices() {
 		rules = append(rules, writeRule(path)...)
 	}
+	for _, path := range p.Named {
+		rules = append(rules, readRule(path)...)
+	}
 	rules = append(rules, writeRule(p.PrivateHome)...)
 	for _, b := range p.Bounds {
 		switch b.Kind {

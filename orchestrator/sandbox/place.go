@@ -82,8 +82,10 @@ type Policy struct {
 	// Dir is where the command begins.
 	Dir string `json:"dir"`
 	// Bounds are the paths, each after those that it is below. What is not named can be read, but not where the
-	// level has no mounts: there it is only what is of the system.
+	// level has no mounts: there it is only what is of the system, and Named.
 	Bounds []Bound `json:"bounds"`
+	// Named are the paths that the place names to be read, and in which nothing is hidden.
+	Named []string `json:"named,omitempty"`
 	// Home is the command's home where the level has mounts, PrivateHome elsewhere.
 	Home string `json:"home"`
 	// PrivateHome is a folder that is writable.
@@ -155,7 +157,10 @@ func New(p Place) (Policy, error) {
 	all = append(all, Bound{Readable, ProgramAt, p.Program}, Bound{Readable, p.Program, p.Program},
 		Bound{Writable, p.CommonDir, p.Shadow},
 		Bound{Readable, filepath.Join(p.CommonDir, Borrowed), filepath.Join(p.CommonDir, "objects")})
-	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
+	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
+		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
+	})
+	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.

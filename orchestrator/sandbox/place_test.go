@@ -118,6 +118,16 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestNamed: what is named to be read is so also where nothing else can be, unless something in it is hidden.
+func TestNamed(t *testing.T) {
+	t.Parallel()
+	place := usual()
+	place.Read, place.Caches = []string{"/data/models", "/var"}, []string{"/data/cache"}
+	policy, err := sandbox.New(place)
+	require.NoError(t, err)
+	require.Equal(t, []string{"/data/models", "/data/cache"}, policy.Named)
+}
+
 // TestNewRefuses what would open what is to be hidden.
 func TestNewRefuses(t *testing.T) {
 	t.Parallel()
