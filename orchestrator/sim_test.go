@@ -380,13 +380,13 @@ func redAtEnd(rounds []iteration.Entry) (n int) {
 	return n
 }
 
-// seeds is how many random worlds are tried; 60, or 200 under ORCH_TEST_STRICT; ORCH_SIM_SEEDS asks for more.
+// seeds is how many random worlds are tried; 40, or 200 under ORCH_TEST_STRICT; ORCH_SIM_SEEDS asks for more.
 func seeds() int {
 	if n, err := strconv.Atoi(os.Getenv("ORCH_SIM_SEEDS")); err == nil {
 		return n
 	}
 	if testing.Short() || os.Getenv("ORCH_TEST_STRICT") == "" {
-		return 60
+		return 40
 	}
 	return 200
 }

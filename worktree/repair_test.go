@@ -291,7 +291,7 @@ func TestRepairAfterKills(t *testing.T) {
 	w := newWorld(t)
 	base := w.Commit("a", "1", "b/c", "2", "d", "3")
 	rounds := 25
-	if testing.Short() {
+	if testing.Short() || os.Getenv("ORCH_TEST_STRICT") == "" {
 		rounds = 11
 	}
 	kept := 0

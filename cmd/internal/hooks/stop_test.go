@@ -103,7 +103,7 @@ func TestUnboundSessionsAreNeverBlocked(t *testing.T) {
 	s := newSessions(t)
 	events := 20_000
 	switch {
-	case testing.Short():
+	case testing.Short(), os.Getenv("ORCH_TEST_STRICT") == "":
 		events = 5_000
 	case os.Getenv("ORCH_TEST_LONG") != "":
 		events = 100_000
