@@ -49,6 +49,18 @@ func (d *Dir) RemoveAll(name string) (err error) {
 	return errors.Join(err, at.Close())
 }
 
+// RemoveAll removes a folder with all that a command has left in it, folders without permissions too; one that is not there is removed.
+func RemoveAll(path string) error {
+	above, err := OpenAbove(path, 1)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(above.RemoveAll(path), above.Close())
+}
+
 func removeAll(at *os.Root, name, path string) error {
 	if err := Mounted(path); err != nil {
 		return err

@@ -24,15 +24,7 @@ import (
 )
 
 // TestMain lets the test binary be a guard, and a sandbox.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "guard" {
-		os.Exit(proc.Guard(os.Args[2:], os.Environ()))
-	}
-	if code, ok := sandbox.Serve(os.Args, os.Environ()); ok {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m) }
 
 // here is a place in a folder of the test's own, with the least that has to be there.
 func here(t *testing.T) sandbox.Place {

@@ -40,7 +40,7 @@ func checkSandbox(ctx context.Context, a *cli.Invocation) []finding {
 	if len(levels) == 0 {
 		return append([]finding{{"sandbox", false, "no level can be had on this machine", "see each level"}}, findings...)
 	}
-	taken := fmt.Sprintf("%s is the strongest that can be had; agents and the gate run in it, unless sandbox.level says otherwise", levels[0].level)
+	taken := fmt.Sprintf("%s is the strongest that can be had; with sandbox.level auto agents and the gate run in it", levels[0].level)
 	findings = append([]finding{{"sandbox", true, taken, ""}}, findings...)
 	for _, p := range sandbox.Promises() {
 		findings = append(findings, checkPromise(p, levels))

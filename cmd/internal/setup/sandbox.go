@@ -38,7 +38,7 @@ func Sandbox(a *cli.Invocation) *cobra.Command {
 runs the command in it within a sandbox, prints what it prints, ends as it does, and removes all of
 it, with what was committed there. The command sees the system, that worktree, git as it is here,
 toolchains and caches of the home, and else an empty home. --show says what it would see, and runs nothing.
-Agents and the gate of orch run run so; this is to see what works there.`,
+Agents and the gate of orch run run so where sandbox.level says it; this is to see what works there.`,
 		Example: "  orch sandbox try -- go test ./...\n  orch sandbox try --no-network --read ~/models -- make test",
 		RunE:    func(c *cobra.Command, args []string) error { return t.run(c.Context(), a, args) },
 	}
@@ -96,7 +96,7 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 	if err := alive.Lock(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, alive.Close(), removeAll(top)) }()
+	defer func() { err = errors.Join(err, alive.Close(), private.RemoveAll(top)) }()
 	store, err := tryStore(p, top)
 	if err != nil {
 		return err
@@ -129,18 +129,9 @@ func sweepTries(ctx context.Context, p *project.Project) error {
 		if opening == nil {
 			opening = store.Close(ctx)
 		}
-		err = errors.Join(err, opening, alive.Close(), removeAll(top))
+		err = errors.Join(err, opening, alive.Close(), private.RemoveAll(top))
 	}
 	return err
-}
-
-// removeAll removes a folder with all that a command has left in it, folders without permissions too.
-func removeAll(path string) error {
-	above, err := private.OpenAbove(path, 1)
-	if err != nil {
-		return err
-	}
-	return errors.Join(above.RemoveAll(path), above.Close())
 }
 
 // boxes are the levels that may be taken.
@@ -218,12 +209,7 @@ func (t try) policy(p *project.Project, o tryout, worktree string, s *shadow.Sha
 	}
 	place := sandbox.Place{Worktree: worktree, CommonDir: p.Repo.CommonDir(), Shadow: s.Dir, Checkout: p.Repo.WorkTree(), Siblings: filepath.Dir(worktree), Home: home,
 		PrivateHome: filepath.Join(o.top, "home"), Temp: filepath.Join(o.top, "tmp"), Program: a.Self, Read: append([]string{}, s.Alternates...), Network: !t.offline,
-		Hide: []string{p.Worktrees()}}
-	for _, dir := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
-		if dir != "" {
-			place.Hide = append(place.Hide, filepath.Join(dir, "orch"))
-		}
-	}
+		Hide: append(workspace.PersonsFolders(a), p.Worktrees())}
 	for _, folder := range []string{place.PrivateHome, place.Temp} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
 			return sandbox.Policy{}, err
@@ -245,27 +231,13 @@ func (t try) policy(p *project.Project, o tryout, worktree string, s *shadow.Sha
 	return policy, nil
 }
 
-// choose takes a level. What was proven is remembered beside what the person trusts.
+// choose takes a level.
 func (t try) choose(ctx context.Context, p *project.Project, boxes []sandbox.Box, policy sandbox.Policy) (b sandbox.Box, err error) {
-	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
-		c.Env = append(p.SystemEnv(), c.Env...)
-		return p.Proc.RunGuarded(ctx, c)
-	}
-	if m, ok := memory(p); ok && t.level == "auto" {
-		b, err = m.Choose(ctx, run, boxes, policy)
-	} else {
-		b, _, err = sandbox.Choose(ctx, run, boxes, policy)
-	}
+	b, err = workspace.ChooseBox(ctx, p, boxes, policy, t.level == "auto")
 	if err != nil {
 		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Exit: cli.ExitNotReady, Fix: []string{"orch doctor --sandbox"}}
 	}
 	return b, nil
-}
-
-// memory is where is kept which level was proven; ok is false where the person has no folder for that.
-func memory(p *project.Project) (m sandbox.Memory, ok bool) {
-	dir := project.PersonDir(p.Invocation.Process, "XDG_STATE_HOME", ".local/state", p.Root, p.Repo.CommonDir())
-	return sandbox.Memory{Path: filepath.Join(dir, "orch", "sandbox.json")}, dir != ""
 }
 
 // start runs the command, and ends as it does.
@@ -285,8 +257,8 @@ func (t try) start(ctx context.Context, p *project.Project, box sandbox.Box, pol
 	if _, err := p.Invocation.Stderr.Write(res.Stderr); err != nil {
 		return err
 	}
-	if m, ok := memory(p); ok && res.ExitCode == sandbox.Failed {
-		if err := m.Forget(); err != nil {
+	if res.ExitCode == sandbox.Failed {
+		if err := workspace.SandboxMemory(p).Forget(); err != nil {
 			return err
 		}
 	}

@@ -378,7 +378,7 @@ func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []n
 		}
 		epicID, why := cli.Quote(s.Epic), "have its work on the epic branch here; then orch run "+cli.Quote(s.Epic)
 		of, here := s.LandedBy(t)
-		branch := "epic/" + slug.Of(string(of))
+		branch := slug.EpicBranch(string(of))
 		if here {
 			return append([]next{{fmt.Sprintf("orch epic merge %s %s", epicID, branch), why}}, ways...)
 		}

@@ -34,7 +34,7 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	box, memory, err := w.chooseBox(ctx, place)
+	box, err := w.chooseBox(ctx, place)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 			c, _ := all.Client(client)
 			return c.Needs
 		},
-		Failed: func() { _ = memory.Forget() }, // it is tried again all the same when something changes
+		Failed: func() { _ = SandboxMemory(w.Project).Forget() }, // it is tried again all the same when something changes
 	}), nil
 }
 
@@ -70,11 +70,7 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 			Fix: []string{"set HOME", "orch run --no-sandbox"}}
 	}
 	p := sandbox.Place{CommonDir: w.Project.Repo.CommonDir(), Checkout: w.Project.Repo.WorkTree(), Siblings: w.Project.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
-	for _, dir := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
-		if dir != "" {
-			p.Hide = append(p.Hide, filepath.Join(dir, "orch"))
-		}
-	}
+	p.Hide = PersonsFolders(a)
 	for said, into := range map[*[]string]*[]string{&w.Project.Config.Sandbox.Read: &p.Read, &w.Project.Config.Sandbox.Write: &p.Write, &w.Project.Config.Sandbox.Share: &p.Caches} {
 		for _, path := range *said {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
@@ -89,8 +85,8 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 	return p.Real().WithTools(a.Getenv), nil
 }
 
-// chooseBox takes the level that the settings name, or the strongest that stands. What was proven is remembered beside what the person trusts.
-func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandbox.Box, m sandbox.Memory, err error) {
+// chooseBox takes the level that the settings name, or the strongest that stands.
+func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandbox.Box, err error) {
 	boxes := sandbox.Boxes(w.Project.Invocation.Self, w.Project.Invocation.LookPath("bwrap"))
 	level := w.Project.Config.Sandbox.Level
 	if level != config.SandboxAuto {
@@ -98,35 +94,58 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	}
 	trial, err := w.Project.Repo.Scratch("trial-")
 	if err != nil {
-		return b, m, err
+		return b, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(trial)) }()
 	for at, into := range map[string]*string{"tree": &place.Worktree, "shadow": &place.Shadow, "home": &place.PrivateHome, "tmp": &place.Temp} {
 		*into = filepath.Join(trial, at)
 		if err := os.MkdirAll(filepath.Join(*into, sandbox.Borrowed), 0o700); err != nil {
-			return b, m, err
+			return b, err
 		}
 	}
 	if err := os.WriteFile(filepath.Join(place.Worktree, ".git"), nil, 0o600); err != nil {
-		return b, m, err
+		return b, err
 	}
 	policy, err := sandbox.New(place)
 	if err != nil {
-		return b, m, &cli.Error{Code: "NO_SANDBOX", What: strings.TrimPrefix(err.Error(), "sandbox: "), Exit: cli.ExitNotReady, Fix: []string{"orch config explain sandbox.read", "orch run --no-sandbox"}}
+		return b, &cli.Error{Code: "NO_SANDBOX", What: strings.TrimPrefix(err.Error(), "sandbox: "), Exit: cli.ExitNotReady, Fix: []string{"orch config explain sandbox.read", "orch run --no-sandbox"}}
 	}
-	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
-		c.Env = append(w.Project.SystemEnv(), c.Env...)
-		return w.Project.Proc.RunGuarded(ctx, c)
-	}
-	if dir := project.PersonDir(w.Project.Invocation.Process, "XDG_STATE_HOME", ".local/state", w.Project.Root, w.Project.Repo.CommonDir()); dir != "" && level == config.SandboxAuto {
-		m.Path = filepath.Join(dir, "orch", "sandbox.json")
-		b, err = m.Choose(ctx, run, boxes, policy)
-	} else {
-		b, _, err = sandbox.Choose(ctx, run, boxes, policy)
-	}
+	b, err = ChooseBox(ctx, w.Project, boxes, policy, level == config.SandboxAuto)
 	if err != nil {
-		return b, m, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
+		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
 			Fix: []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}}
 	}
-	return b, m, nil
+	return b, nil
+}
+
+// PersonsFolders are those outside of the repository in which orch keeps what is the person's alone.
+func PersonsFolders(a *cli.Invocation) (folders []string) {
+	for _, dir := range []string{project.PersonDir(a.Process, "XDG_STATE_HOME", ".local/state"), project.PersonDir(a.Process, "XDG_CONFIG_HOME", ".config")} {
+		if dir != "" {
+			folders = append(folders, filepath.Join(dir, "orch"))
+		}
+	}
+	return folders
+}
+
+// SandboxMemory is where is kept which level was proven, beside what the person trusts; without a path where there is no such folder.
+func SandboxMemory(p *project.Project) sandbox.Memory {
+	dir := project.PersonDir(p.Invocation.Process, "XDG_STATE_HOME", ".local/state", p.Root, p.Repo.CommonDir())
+	if dir == "" {
+		return sandbox.Memory{}
+	}
+	return sandbox.Memory{Path: filepath.Join(dir, "orch", "sandbox.json")}
+}
+
+// ChooseBox gives the first of boxes that stands; with remembered, one that was proven before is not tried again. It fails where none does.
+func ChooseBox(ctx context.Context, p *project.Project, boxes []sandbox.Box, policy sandbox.Policy, remembered bool) (sandbox.Box, error) {
+	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		c.Env = append(p.SystemEnv(), c.Env...)
+		return p.Proc.RunGuarded(ctx, c)
+	}
+	if m := SandboxMemory(p); remembered && m.Path != "" {
+		return m.Choose(ctx, run, boxes, policy)
+	}
+	b, _, err := sandbox.Choose(ctx, run, boxes, policy)
+	return b, err
 }

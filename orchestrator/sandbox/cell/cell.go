@@ -52,7 +52,7 @@ func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
 	})
 	c.Env = append(c.Env, set...)
 	if modules := n.modules(); modules != "" {
-		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
+		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "direct"))
 	}
 	return n.of.Box.Wrap(c, n.policy)
 }
@@ -102,16 +102,16 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 	if err = errors.Join(err, returning, moving); err != nil {
 		return left, err
 	}
-	return left, removeAll(n.folder)
+	return left, private.RemoveAll(n.folder)
 }
 
 // drop removes the cell, with what was done in it.
-func (n *cell) drop(context.Context) error {
+func (n *cell) drop() error {
 	var err error
 	if n.shadow != nil {
 		err = n.pointBack()
 	}
-	return errors.Join(err, removeAll(n.folder))
+	return errors.Join(err, private.RemoveAll(n.folder))
 }
 
 // pointBack has the worktree use the real repository again.

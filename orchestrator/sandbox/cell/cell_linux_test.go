@@ -20,15 +20,7 @@ import (
 )
 
 // TestMain lets the test binary be a guard, and a sandbox.
-func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "guard" {
-		os.Exit(proc.Guard(os.Args[2:], os.Environ()))
-	}
-	if code, ok := sandbox.Serve(os.Args, os.Environ()); ok {
-		os.Exit(code)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { sandboxtest.Main(m) }
 
 const branch = "refs/heads/orch/e/t/1"
 

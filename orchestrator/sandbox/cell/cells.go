@@ -91,7 +91,7 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 		err = n.shadow.Point(s.Dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, removeAll(folder))
+		return nil, errors.Join(err, private.RemoveAll(folder))
 	}
 	return n, nil
 }
@@ -102,9 +102,8 @@ func (c *Cells) Run(ctx context.Context, cmd command.Cmd) (res command.Result, e
 	if err != nil {
 		return command.Result{ExitCode: -1}, err
 	}
-	cleanup := context.WithoutCancel(ctx)
 	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder)}
-	defer func() { err = errors.Join(err, n.drop(cleanup)) }()
+	defer func() { err = errors.Join(err, n.drop()) }()
 	if err := makeFolders(n.home, filepath.Join(folder, tempFolder)); err != nil {
 		return command.Result{ExitCode: -1}, err
 	}
@@ -163,13 +162,13 @@ func Recover(ctx context.Context, repo *git.Repo, folder string) (engine.Left, e
 	}
 	s, err := shadow.Open(repo, filepath.Join(at, shadowFolder))
 	if errors.Is(err, fs.ErrNotExist) { // nobody has begun to work in it
-		return engine.Left{}, removeAll(at)
+		return engine.Left{}, private.RemoveAll(at)
 	}
 	if err != nil {
 		return engine.Left{}, err
 	}
 	if _, err := os.Lstat(s.Dir); errors.Is(err, fs.ErrNotExist) { // it was taken back, and being removed
-		return engine.Left{}, removeAll(at)
+		return engine.Left{}, private.RemoveAll(at)
 	}
 	n := &cell{folder: at, attempt: folder, worktree: s.Worktree(), shadow: s}
 	return n.Leave(ctx)
@@ -207,16 +206,4 @@ func makeFolders(folders ...string) error {
 		}
 	}
 	return nil
-}
-
-// removeAll removes a folder with all that a command has left in it, folders without permissions too.
-func removeAll(path string) error {
-	above, err := private.OpenAbove(path, 1)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		return err
-	}
-	return errors.Join(above.RemoveAll(path), above.Close())
 }

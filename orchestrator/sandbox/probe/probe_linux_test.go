@@ -23,19 +23,12 @@ import (
 
 // TestMain lets the test binary be what is started: a guard, a sandbox, the attacker, and a whole probe.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 2 && os.Args[1] == "guard" {
-		os.Exit(proc.Guard(os.Args[2:], os.Environ()))
-	}
-	if code, ok := sandbox.Serve(os.Args, os.Environ()); ok {
-		os.Exit(code)
-	}
-	if code, ok := Serve(os.Args); ok {
-		os.Exit(code)
-	}
-	if len(os.Args) == 4 && os.Args[1] == "whole-probe" {
-		os.Exit(wholeProbe(sandbox.Level(os.Args[2]), os.Args[3]))
-	}
-	os.Exit(m.Run())
+	sandboxtest.Main(m, Serve, func(args []string) (int, bool) {
+		if len(args) != 4 || args[1] != "whole-probe" {
+			return 0, false
+		}
+		return wholeProbe(sandbox.Level(args[2]), args[3]), true
+	})
 }
 
 // none is no sandbox at all.
