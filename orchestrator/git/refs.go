@@ -154,8 +154,10 @@ func (r *Repo) UpdateRefs(ctx context.Context, changes []RefChange, verify ...Re
 		return fmt.Errorf("making the folder of the reflogs: %w", err)
 	}
 	update := Call{Args: []string{"update-ref", "-m", "orch", "--no-deref", "--stdin", "-z"}, Stdin: script.Bytes()}
+	names := append(namesOf(changes), namesOf(verify)...)
+	r.unlock(names)
 	_, err := r.Do(ctx, update)
-	if err != nil && r.unlock(append(namesOf(changes), namesOf(verify)...)) {
+	if err != nil && r.unlock(names) {
 		_, err = r.Do(ctx, update)
 	}
 	var exit *command.ExitError
@@ -195,21 +197,39 @@ func namesOf[T named](all []T) (names []string) {
 const (
 	// ownRefs begins the names of references that only orch writes.
 	ownRefs = "refs/orch/"
-	// staleLock is how old a lock on one of them is that no git of orch's can still have.
+	// epicBranches begins the names of the branches that orch lands on, and that a person may move.
+	epicBranches = "refs/heads/epic/"
+	// staleLock is how old a lock on one of orch's references is that no git of orch's can still have.
 	staleLock = 15 * time.Second
+	// deadLock is how old a lock is that no git at all still has.
+	deadLock = time.Minute
 )
 
 // unlock removes locks that a git which was killed, or whose folders were taken away under it, has
-// left on orch's own references, and reports whether there was one.
+// left on orch's own references and on the branches of epics, and reports whether there was one.
 func (r *Repo) unlock(names []string) (removed bool) {
 	for _, name := range names {
 		path := filepath.Join(r.commonDir, filepath.FromSlash(name)+".lock")
-		info, err := os.Lstat(path)
-		if strings.HasPrefix(name, ownRefs) && err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > staleLock {
+		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && r.left(name, time.Since(info.ModTime())) {
 			removed = os.Remove(path) == nil || removed
 		}
 	}
 	return removed
+}
+
+// left reports whether a lock of this age on a reference has been left behind: whoever made one on
+// the branch of an epic may be a person's git, which is looked for.
+func (r *Repo) left(name string, age time.Duration) bool {
+	switch {
+	case strings.HasPrefix(name, ownRefs):
+		return age > staleLock
+	case !strings.HasPrefix(name, epicBranches) || age <= staleLock:
+		return false
+	case age > deadLock:
+		return true
+	}
+	running, known, err := Running(r.commonDir, r.workTree)
+	return err == nil && known && len(running) == 0
 }
 
 // moved says how a reference differs from what a change rests on. It asks the reference,

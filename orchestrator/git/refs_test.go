@@ -1,8 +1,10 @@
 package git_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -249,24 +251,46 @@ func TestErrorsNameWhatTheyAreAbout(t *testing.T) {
 	require.NoError(t, os.RemoveAll(w.Dir))
 }
 
-// TestStaleLock: a lock that a killed git has left on a reference of orch's own does not stand in
-// the way for ever; one on a person's is theirs.
+// TestStaleLock: a lock that a git which was killed, or lost its folders, has left on a reference of
+// orch's own or on the branch of an epic does not stand in the way for ever; one on a person's is theirs,
+// and so is one on the branch of an epic while a git works in the repository.
 func TestStaleLock(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	r, c := w.Open(), w.Commit("file", "1")
-	lock := func(name string) string {
+	lock := func(name string, age time.Duration) string {
 		path := filepath.Join(r.CommonDir(), filepath.FromSlash(name)+".lock")
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, nil, 0o600))
-		old := time.Now().Add(-time.Minute)
+		old := time.Now().Add(-age)
 		require.NoError(t, os.Chtimes(path, old, old))
 		return path
 	}
-	own := lock("refs/orch/e/lease")
-	require.NoError(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/orch/e/lease", New: c}}))
-	require.NoFileExists(t, own)
-	theirs := lock("refs/heads/theirs")
-	require.Error(t, r.UpdateRefs(t.Context(), []git.RefChange{{Name: "refs/heads/theirs", New: c}}))
+	update := func(name string) error {
+		return r.UpdateRefs(t.Context(), []git.RefChange{{Name: name, New: c}})
+	}
+	for name, age := range map[string]time.Duration{
+		"refs/orch/e/lease":   20 * time.Second,
+		"refs/heads/epic/e-1": 20 * time.Second, // with no git at work
+		"refs/heads/epic/e-2": 2 * time.Minute,
+	} {
+		left := lock(name, age)
+		require.NoError(t, update(name), name)
+		require.NoFileExists(t, left)
+	}
+	reader, writer, err := os.Pipe()
+	require.NoError(t, err)
+	busy := exec.CommandContext(t.Context(), "git", "cat-file", "--batch")
+	busy.Dir, busy.Stdin = r.WorkTree(), reader
+	require.NoError(t, busy.Start())
+	theirs, held := lock("refs/heads/theirs", 2*time.Minute), lock("refs/heads/epic/e-3", 20*time.Second)
+	refused := make(chan error)
+	for _, name := range []string{"refs/heads/theirs", "refs/heads/epic/e-3"} { // each waits for its lock
+		go func() { refused <- update(name) }()
+	}
+	require.Error(t, <-refused)
+	require.Error(t, <-refused)
+	require.NoError(t, errors.Join(writer.Close(), reader.Close(), busy.Wait()))
 	require.FileExists(t, theirs)
+	require.FileExists(t, held)
 }
