@@ -14,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 )
 
@@ -76,7 +77,7 @@ func Make(ctx context.Context, o Options) (s *Shadow, err error) {
 	var packed strings.Builder
 	packed.WriteString("# pack-refs with: sorted \n")
 	for _, r := range refs {
-		if !strings.HasPrefix(r.Name, "refs/orch/") { // of orch's own; nobody's work
+		if !strings.HasPrefix(r.Name, refname.Own) { // of orch's own; nobody's work
 			s.refs[r.Name] = r.Commit
 			fmt.Fprintf(&packed, "%s %s\n", r.Commit, r.Name)
 		}
