@@ -76,18 +76,12 @@ func (s spec) enter() error {
 		return err
 	}
 	if s.Level.Mounts() {
-		for n, b := range s.Policy.layers() { // of bubblewrap, which has mounted the rest
-			if err := b.mountLayer("/", filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
+		for _, b := range s.Policy.layers() { // of bubblewrap, which has mounted the rest
+			if err := b.mountLayer("/", s.Policy.TempAt); err != nil {
 				return err
 			}
 		}
-		if err := dropCapabilities(nil); err != nil {
-			return err
-		}
-		if err := restrictScope(); err != nil {
-			return err
-		}
-		return restrictCalls(filterOptions{others: true})
+		return s.boundRest()
 	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err
@@ -96,6 +90,17 @@ func (s spec) enter() error {
 		return err
 	}
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
+}
+
+// boundRest puts this thread within the bounds that are left where all is mounted.
+func (s spec) boundRest() error {
+	if err := dropCapabilities(nil); err != nil {
+		return err
+	}
+	if err := restrictScope(); err != nil {
+		return err
+	}
+	return restrictCalls(filterOptions{others: true})
 }
 
 // truncates is the version of landlock that refuses truncate(2) too.
@@ -201,7 +206,12 @@ func become(argv, env []string) (code int) {
 	if err != nil {
 		return say(notFound, err)
 	}
-	err = fmt.Errorf("%s: %w", program, syscall.Exec(program, argv, env))
+	return notStarted(program, syscall.Exec(program, argv, env))
+}
+
+// notStarted says why a program does not start, as a shell would.
+func notStarted(program string, err error) (code int) {
+	err = fmt.Errorf("%s: %w", program, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return say(notFound, err)
 	}
