@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +27,7 @@ type turns struct {
 	cells *cell.Cells
 	stay  engine.Stay
 	env   []string
-	run   command.Runner
+	proc  *proc.System
 }
 
 // newTurns makes turns at a level.
@@ -52,11 +51,11 @@ func newTurns(b *testing.B, l sandbox.Level) turns {
 	worktree := filepath.Join(top, "trees", "agent-t")
 	w.Git("worktree", "add", "-q", "-b", "orch/e/t/1", worktree)
 	getenv := func(name string) string { return map[string]string{"PATH": os.Getenv("PATH")}[name] }
-	t := turns{run: proc.New(proc.Options{Guard: []string{self, cli.GuardCommand}}).RunGuarded, env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}}
+	t := turns{proc: proc.New(proc.Options{Guard: []string{self, cli.GuardCommand}}), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}}
 	bwrap, _ := exec.LookPath("bwrap")
 	boxes := sandbox.Boxes(self, bwrap)
 	t.cells = cell.New(cell.Options{
-		Repo: w.Open(), Box: boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })], Run: t.run, Getenv: getenv,
+		Repo: w.Open(), Box: boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })], Run: t.proc.RunGuarded, Getenv: getenv,
 		Place: sandbox.Place{CommonDir: filepath.Join(w.Dir, ".git"), Checkout: w.Dir, Siblings: filepath.Dir(worktree), Home: home, Program: self, Network: true}.Real().WithTools(getenv),
 		Needs: func(string) harness.Needs {
 			c, _ := all.Client("claude")
@@ -73,73 +72,68 @@ func newTurns(b *testing.B, l sandbox.Level) turns {
 	return t
 }
 
-// command says when it has begun, in nanoseconds.
 func (t turns) command() command.Cmd {
-	return command.Cmd{Dir: t.stay.Dir, Argv: []string{"true"}, Env: t.env}
+	return command.Cmd{Dir: t.stay.Dir, Argv: []string{"echo"}, Env: t.env}
 }
 
 // steps are the times of one turn.
-type steps struct{ enter, run, leave time.Duration }
+type steps struct {
+	enter, begin, end, leave time.Duration // before the command is started, until it says something, until it is gone, and after that
+}
 
-func (s steps) start() time.Duration { return s.enter + s.run }
+func (s steps) start() time.Duration { return s.enter + s.begin }
+func (s steps) all() time.Duration   { return s.start() + s.end + s.leave }
 
-// bare is a turn without a sandbox.
-func (t turns) bare(ctx context.Context, b *testing.B) (s steps) {
+// run runs the command and gives when it began and when it was gone.
+func (t turns) run(b *testing.B, c command.Cmd) (s steps) {
 	b.Helper()
-	began := time.Now()
-	_, err := t.run(ctx, t.command())
-	s.run = time.Since(began)
+	started := time.Now()
+	said := make(chan time.Time, 1)
+	p, err := t.proc.Start(b.Context(), proc.Spec{Cmd: c, Output: func([]byte) { said <- time.Now() }})
 	require.NoError(b, err)
-	return s
+	require.Zero(b, p.Wait().Code)
+	ended, began := time.Now(), <-said
+	return steps{begin: began.Sub(started), end: ended.Sub(began)}
 }
 
 // bounded is a turn in a sandbox.
-func (t turns) bounded(ctx context.Context, b *testing.B) (s steps) {
+func (t turns) bounded(b *testing.B) (s steps) {
 	b.Helper()
 	began := time.Now()
-	c, err := t.cells.Enter(ctx, t.stay)
+	c, err := t.cells.Enter(b.Context(), t.stay)
 	require.NoError(b, err)
 	cmd, err := c.Wrap(t.command())
 	require.NoError(b, err)
-	s.enter = time.Since(began)
+	enter := time.Since(began)
+	s = t.run(b, cmd)
 	began = time.Now()
-	_, err = t.run(ctx, cmd)
-	s.run = time.Since(began)
+	_, err = c.Leave(b.Context())
 	require.NoError(b, err)
-	began = time.Now()
-	_, err = c.Leave(ctx)
-	s.leave = time.Since(began)
-	require.NoError(b, err)
+	s.enter, s.leave = enter, time.Since(began)
 	return s
 }
 
-// BenchmarkSandboxStart prints what a sandbox adds to the start of a command that does nothing, by the median of pairs: what is made for it
-// first, the start itself with the command's end, and what is taken back after it.
+// BenchmarkSandboxStart prints what a sandbox adds to a turn of an agent that does nothing, by the median of pairs of one with and one without: to
+// its start, of which a part is before any process, to its end, and altogether.
 func BenchmarkSandboxStart(b *testing.B) {
 	for _, l := range sandbox.Levels() {
 		b.Run(string(l), func(b *testing.B) {
 			t := newTurns(b, l)
-			var enter, run, leave, added, ratio []float64
+			times := map[string][]float64{}
+			add := func(name string, d time.Duration) { times[name] = append(times[name], float64(d.Microseconds())/1000) }
 			for b.Loop() {
-				without, with := t.bare(b.Context(), b), t.bounded(b.Context(), b)
-				enter = append(enter, ms(with.enter))
-				run = append(run, ms(with.run-without.run))
-				leave = append(leave, ms(with.leave))
-				added = append(added, ms(with.start()-without.start()))
-				ratio = append(ratio, with.start().Seconds()/without.start().Seconds())
+				without, with := t.run(b, t.command()), t.bounded(b)
+				add("ms-start", with.start()-without.start())
+				add("ms-enter", with.enter)
+				add("ms-end", with.end+with.leave-without.end)
+				add("ms-leave", with.leave)
+				add("ms-all", with.all()-without.all())
+				add("ms-bare", without.all())
 			}
-			b.ReportMetric(median(added), "ms-added")
-			b.ReportMetric(median(ratio), "x-bare")
-			b.ReportMetric(median(enter), "ms-enter")
-			b.ReportMetric(median(run), "ms-bounds")
-			b.ReportMetric(median(leave), "ms-leave")
+			for name, all := range times {
+				slices.Sort(all)
+				b.ReportMetric(all[len(all)/2], name)
+			}
 		})
 	}
-}
-
-func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
-
-func median(all []float64) float64 {
-	slices.Sort(all)
-	return all[len(all)/2]
 }

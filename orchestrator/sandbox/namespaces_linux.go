@@ -49,7 +49,7 @@ func (s spec) runNamespaces(argv, env []string) (code int, err error) {
 		},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
 	return waitFor(pid)
 }
@@ -76,14 +76,14 @@ func waitFor(pid int) (code int, err error) {
 // read or changed there, since the other threads are not within all of the bounds.
 func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if os.Getpid() != 1 {
-		return 0, errors.New("namespaces: not the first process of any")
+		return 0, errors.New("not the first process of any namespace")
 	}
 	defaultSignals()
 	if err := s.layOut(); err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
-	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), os.Chdir(s.Policy.Dir), closeFiles(), s.boundRest()); err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), os.Chdir(s.Policy.Dir), closeFiles(), s.boundRest(), dropAllCapabilities()); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
 	if len(argv) == 0 {
 		fmt.Print(Standing)
@@ -96,9 +96,6 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
 		return notStarted(program, err), nil
-	}
-	if err := dropAllCapabilities(); err != nil {
-		return 0, err
 	}
 	return waitFor(pid)
 }

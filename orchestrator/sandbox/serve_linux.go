@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -76,11 +77,6 @@ func (s spec) enter() error {
 		return err
 	}
 	if s.Level.Mounts() {
-		for _, b := range s.Policy.layers() { // of bubblewrap, which has mounted the rest
-			if err := b.mountLayer("/", s.Policy.TempAt); err != nil {
-				return err
-			}
-		}
 		return s.boundRest()
 	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
@@ -113,16 +109,24 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := listFile(bwrapArgs(s.Policy, there))
+	self, err := unix.Open("/proc/self/exe", unix.O_PATH, 0) // also where another is at its path by now
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Bounds: s.Policy.layers()}})
+	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
+	if takesRights(there) {
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level}
+	}
+	list, err := listFile(arguments)
+	if err != nil {
+		return err
+	}
+	inside, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}
 	signal.Ignore(heldSignals()...)
-	argv := append([]string{"bwrap", "--args", fmt.Sprint(list), "--", ProgramAt, initWord, string(inside), "--"}, args[4:]...)
+	argv := slices.Concat([]string{"bwrap", "--args", fmt.Sprint(list), "--"}, within, []string{string(inside), "--"}, args[4:])
 	return fmt.Errorf("starting %s: %w", s.Bwrap, syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program), argv, env))
 }
 
