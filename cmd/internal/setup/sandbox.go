@@ -167,7 +167,7 @@ func (t try) in(ctx context.Context, p *project.Project, o tryout) (err error) {
 	if err != nil {
 		return err
 	}
-	s, err := shadow.Make(ctx, shadow.Options{Repo: p.Repo, Admin: at.GitDir, Mounted: true})
+	s, err := shadow.Make(shadow.Options{Repo: p.Repo, Admin: at.GitDir, Mounted: true})
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (t try) in(ctx context.Context, p *project.Project, o tryout) (err error) {
 		return err
 	}
 	if !box.Level.Mounts() {
-		other, err := shadow.Make(ctx, shadow.Options{Repo: p.Repo, Admin: at.GitDir})
+		other, err := shadow.Make(shadow.Options{Repo: p.Repo, Admin: at.GitDir})
 		if err != nil {
 			return err
 		}
