@@ -14,8 +14,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/reason"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
-	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -380,7 +380,7 @@ func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []n
 		}
 		epicID, why := cli.Quote(s.Epic), "have its work on the epic branch here; then orch run "+cli.Quote(s.Epic)
 		of, here := s.LandedBy(t)
-		branch := slug.EpicBranch(string(of))
+		branch := refname.Of(string(of)).ShortBranch()
 		if here {
 			return append([]next{{fmt.Sprintf("orch epic merge %s %s", epicID, branch), why}}, ways...)
 		}
@@ -483,7 +483,7 @@ func Summary(s epic.State, sum epic.Summary) string {
 	if s.Run.CostUSD > 0 {
 		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
 	}
-	branch := slug.EpicBranch(string(s.Epic))
+	branch := refname.Of(string(s.Epic)).ShortBranch()
 	ways := explain.Ways(s, sum)
 	for i, way := range ways {
 		word := "next"
