@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -35,6 +36,7 @@ type cell struct {
 	place    sandbox.Place // that the policy was made of
 	policy   sandbox.Policy
 	guarded  []guarded
+	images   map[string]image // of what the client runs or obeys, where that can be written
 }
 
 // Wrap is [engine.Cell.Wrap].
@@ -186,19 +188,33 @@ func (n *cell) moveAside() (planted []string, err error) {
 			continue
 		case missing == nil:
 			planted = append(planted, g.Path)
-			for i := 1; ; i++ {
-				to := filepath.Join(n.attempt, fmt.Sprintf("planted-%d-%s", i, filepath.Base(g.Path)))
-				if _, free := os.Lstat(to); free != nil {
-					err = errors.Join(err, os.Rename(g.Path, to))
-					break
-				}
-			}
+			err = errors.Join(err, n.moveOut(g.Path))
 		}
 		if g.Link != "" && err == nil {
 			err = os.Symlink(g.Link, g.Path)
 		}
 	}
-	return planted, err
+	changed, putting := n.putBackFixed()
+	return append(planted, changed...), errors.Join(err, putting)
+}
+
+// moveOut moves what is at a path to the attempt's folder; beside itself, under a name that no client knows, where that is of another file system.
+func (n *cell) moveOut(path string) error {
+	for i := 1; ; i++ {
+		name := fmt.Sprintf("planted-%d-%s", i, filepath.Base(path))
+		to := filepath.Join(n.attempt, name)
+		if _, free := os.Lstat(to); free == nil {
+			continue
+		}
+		err := os.Rename(path, to)
+		if beside := filepath.Join(filepath.Dir(path), name); errors.Is(err, syscall.EXDEV) {
+			if _, free := os.Lstat(beside); free == nil {
+				continue
+			}
+			err = os.Rename(path, beside)
+		}
+		return err
+	}
 }
 
 // bounds makes the policy of the cell.

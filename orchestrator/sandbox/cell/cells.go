@@ -38,10 +38,14 @@ type Options struct {
 }
 
 // Cells makes cells. It implements [engine.Sandbox].
-type Cells struct{ Options }
+type Cells struct {
+	Options
+
+	fixed fixed
+}
 
 // New checks nothing and makes nothing.
-func New(o Options) *Cells { return &Cells{o} }
+func New(o Options) *Cells { return &Cells{Options: o} }
 
 // Level is what keeps the bounds.
 func (c *Cells) Level() string { return string(c.Box.Level) }
@@ -90,11 +94,15 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	if err == nil {
 		err = n.writeRecord()
 	}
+	if err == nil {
+		err = n.holdFixed()
+	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)
 	}
 	if err != nil {
-		return nil, errors.Join(err, private.RemoveAll(folder))
+		_, putting := n.putBackFixed()
+		return nil, errors.Join(err, putting, private.RemoveAll(folder))
 	}
 	return n, nil
 }
