@@ -33,7 +33,7 @@ type SandboxCell struct {
 	Paths []SandboxPath `json:"paths"`
 	// Dropped are references that an agent made beside its branch, which were not taken back.
 	Dropped []string `json:"dropped"`
-	// Planted are files that a client would run or obey for everybody, which were moved aside.
+	// Planted are files that were moved aside: what a client would run or obey for everybody, and a repository in the place of the worktree's own.
 	Planted []string `json:"planted"`
 	// Refused is why commits were not taken back, and where they are kept; absent where they were.
 	Refused string `json:"refused,omitempty"`

@@ -244,7 +244,7 @@ func printCell(out io.Writer, c document.SandboxCell) {
 		fmt.Fprintf(out, "  %-10s %s, which is not its branch\n", "dropped", name)
 	}
 	for _, path := range c.Planted {
-		fmt.Fprintf(out, "  %-10s %s, since the client would run or obey it for everybody\n", "moved", path)
+		fmt.Fprintf(out, "  %-10s %s, which is kept in the attempt's folder\n", "moved", path)
 	}
 	if c.Refused != "" {
 		fmt.Fprintf(out, "  %-10s %s\n", "refused", c.Refused)

@@ -91,7 +91,8 @@ func (n *cell) modules() string {
 
 // Leave is [engine.Cell.Leave].
 func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
-	err = n.pointBack()
+	replaced, err := n.replacedPointer()
+	err = errors.Join(err, n.pointBack())
 	returned, returning := n.shadow.Return(ctx, 0)
 	left.Dropped = returned.Dropped
 	var refused *shadow.RefusedError
@@ -101,7 +102,7 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 		returning = keeping
 	}
 	planted, moving := n.moveAside()
-	left.Planted = planted
+	left.Planted = append(replaced, planted...)
 	if err = errors.Join(err, returning, moving, n.recordLeft(left)); err != nil {
 		return left, err
 	}
@@ -115,6 +116,16 @@ func (n *cell) drop() error {
 		err = n.pointBack()
 	}
 	return errors.Join(err, private.RemoveAll(n.folder))
+}
+
+// replacedPointer moves a repository that is in the place of the worktree's pointer file to the attempt's folder, and gives its path; it
+// may hold work.
+func (n *cell) replacedPointer() (moved []string, err error) {
+	pointer := filepath.Join(n.worktree, ".git")
+	if info, missing := os.Lstat(pointer); n.worktree == "" || n.attempt == "" || missing != nil || !info.IsDir() {
+		return nil, nil
+	}
+	return []string{pointer}, n.moveOut(pointer)
 }
 
 // pointBack has the worktree use the real repository again.

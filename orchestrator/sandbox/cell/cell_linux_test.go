@@ -253,3 +253,21 @@ func TestRun(t *testing.T) {
 		require.Empty(t, left)
 	})
 }
+
+// TestPointerReplaced: a repository that an agent makes in the place of the pointer to it is kept aside, and a turn after it works.
+func TestPointerReplaced(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		pointer := w.content(filepath.Join(w.stay.Dir, ".git"))
+		_, left := w.turn(`echo two >file; rm -f .git 2>/dev/null && git init -q . && git add -A && git commit -qm elsewhere; exit 0`)
+		require.Equal(t, pointer, w.content(filepath.Join(w.stay.Dir, ".git")))
+		if !w.cells.Box.Level.Mounts() {
+			require.Equal(t, []string{filepath.Join(w.stay.Dir, ".git")}, left.Planted)
+			kept, err := filepath.Glob(filepath.Join(w.stay.Folder, "planted-*", "HEAD"))
+			require.NoError(t, err)
+			require.Len(t, kept, 1)
+		}
+		out, _ := w.turn("git status --porcelain; git commit -qam three && git log -1 --format=%s")
+		require.Equal(t, " M file\nthree\n", out)
+	})
+}
