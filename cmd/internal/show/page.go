@@ -37,6 +37,9 @@ func (p page) text(now time.Time, all bool) string {
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	b.WriteString(branchText(p.branch, s, now))
 	b.WriteString(sandboxText(s.Run))
+	if slices.ContainsFunc(s.Tasks, func(t *epic.Task) bool { return t.Last().InSession && !t.Done() }) {
+		b.WriteString("in a session: what its client starts is in no sandbox of orch's\n")
+	}
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
 	b.WriteString(p.restoredText())
