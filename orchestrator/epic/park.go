@@ -62,6 +62,8 @@ func (s State) mustParkWaiting(t *Task) (reason.Code, string) {
 		return reason.Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
 	case unseen && a.Failure == reason.Protected:
 		return reason.Protected, a.Why
+	case unseen && a.Failure == reason.WorkRefused:
+		return reason.WorkRefused, a.Why
 	case unseen && guards(a.Failure):
 		return a.Failure, cmp.Or(a.Why, a.Failure.Means())
 	case a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":

@@ -371,6 +371,8 @@ func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []n
 	case reason.TooLarge:
 		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"},
 			{"orch retry " + id, "try again, after raising the limit it names in project.yaml"}, skip}
+	case reason.WorkRefused:
+		return []next{{"orch sandbox explain " + id, "what was refused, and where it is kept"}, {"orch diff " + id, "what its worktree had"}, retry, skip}
 	case reason.LandedElsewhere:
 		ways := []next{{"orch retry " + id, "do it again here; the tracker has it open then"}, {"orch skip " + id + " --close", "count it as done without its work"}}
 		if t.LandedIn == "" {

@@ -87,6 +87,9 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	if err == nil {
 		n.policy, err = n.bounds(slices.Concat(n.programs(s.Command), named(s.Env), s.Read))
 	}
+	if err == nil {
+		err = n.writeRecord()
+	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)
 	}
@@ -137,10 +140,15 @@ func (c *Cells) Run(ctx context.Context, cmd command.Cmd) (res command.Result, e
 	if err != nil {
 		return command.Result{ExitCode: -1}, err
 	}
-	res, err = c.Options.Run(ctx, wrapped)
+	return c.run(ctx, wrapped, cmd.Argv)
+}
+
+// run runs a wrapped command; argv is what was asked for.
+func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
+	res, err := c.Options.Run(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
-		exit.Argv = cmd.Argv // what was asked for
+		exit.Argv = argv
 	}
 	if res.ExitCode == sandbox.Failed && c.Failed != nil {
 		c.Failed()
