@@ -315,3 +315,19 @@ func TestBoundedRefused(t *testing.T) {
 		f.nothingBounded()
 	})
 }
+
+// TestBoundedHint: an agent that changed nothing, and a gate that was red, name in their reason the path that was refused, and the setting.
+func TestBoundedHint(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, `cd "$ORCH_WORKTREE"; if [ "$ORCH_TASK" = e-1.2 ]; then echo x >work; git add -A; git commit -qm work; exit; fi; echo x >/usr/planted; exit 0`,
+		"! test -f work || touch /usr/built")
+	f.env = append(f.env, "ORCH_SANDBOX_LEVEL=auto")
+	f.task("one")
+	f.task("two")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code, out)
+	status := f.must("orch", "status", f.epic)
+	require.Regexp(t, `NO_CHANGE.*/usr/planted: (Read-only file system \(sandbox\.write|Permission denied \(sandbox\.read or sandbox\.write) opens it`, status)
+	require.Regexp(t, `GATE_FAILED.*/usr/built: (Read-only|Permission denied)`, status)
+}

@@ -166,7 +166,11 @@ func attemptsUsed(t *Task) string {
 	case reason.MergeConflict:
 		return fmt.Sprintf("conflict in %s %s", FirstOf(a.Files), tries)
 	case reason.NoChange:
-		return "the agent ended without changing anything, " + tries
+		why := "the agent ended without changing anything, " + tries
+		if a.Why != "" {
+			why += ": " + text.FirstLine(a.Why, "")
+		}
+		return why
 	case reason.GateFailed:
 		return fmt.Sprintf("gate red %s: %s", tries, text.FirstLine(a.Why, "no output"))
 	}

@@ -46,7 +46,19 @@ var named = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`'(/[^'\\]+)'|"(/[^"\\]+)"|(?:^|[\s(=:‘“])(/[^\s:'"\\,;()<>|’”]+)`)
 })
 
+// RefusalHint says in a clause which paths output says were refused, and what may open them in a sandbox; "" for none. It is a hint: see
+// [Refusals].
+func RefusalHint(output string, within ...string) string {
+	all := Refusals(output, within...)
+	var clauses []string
+	for _, r := range all[:min(len(all), maxHinted)] {
+		clauses = append(clauses, r.String())
+	}
+	return strings.Join(clauses, "; ")
+}
+
 const (
+	maxHinted      = 2
 	maxRefusals    = 5
 	maxRefusedLine = 4 << 10 // a longer one is no message of a program
 )

@@ -79,7 +79,7 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 	if err != nil {
 		return err
 	}
-	shown, err := t.sketch(ctx, w, cells, args)
+	shown, err := t.sketch(w, cells, args)
 	if err != nil {
 		return err
 	}
@@ -164,12 +164,12 @@ func (t try) cells(ctx context.Context, w *workspace.Workspace) (*cell.Cells, er
 }
 
 // sketch is what the command would see.
-func (t try) sketch(ctx context.Context, w *workspace.Workspace, cells *cell.Cells, args []string) (r cell.Record, err error) {
+func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r cell.Record, err error) {
 	dir := filepath.Join(w.Project.Worktrees(), "try")
 	if t.as == "gate" {
-		r, err = cells.Gate(ctx, dir)
+		r, err = cells.Gate(dir)
 	} else {
-		r, err = cells.Agent(ctx, w.Project.Config.Agent.Harness, args[:min(1, len(args))], dir)
+		r, err = cells.Agent(w.Project.Config.Agent.Harness, args[:min(1, len(args))], dir)
 	}
 	if err != nil && len(t.read)+len(t.write) > 0 {
 		return r, cli.Usage("%s", strings.TrimPrefix(err.Error(), "sandbox: "))

@@ -83,11 +83,11 @@ func explainCells(ctx context.Context, a *cli.Invocation, args []string, attempt
 	if c, ok := all.Client(settings.Harness); ok {
 		argv = []string{cmp.Or(a.LookPath(c.Name), c.Name)}
 	}
-	agent, err := cells.Agent(ctx, settings.Harness, argv, filepath.Join(w.Project.Worktrees(), "EPIC", "agent-TASK-1"))
+	agent, err := cells.Agent(settings.Harness, argv, filepath.Join(w.Project.Worktrees(), "EPIC", "agent-TASK-1"))
 	if err != nil {
 		return document.Sandbox{}, err
 	}
-	gate, err := cells.Gate(ctx, filepath.Join(w.Project.Worktrees(), "EPIC", "verify"))
+	gate, err := cells.Gate(filepath.Join(w.Project.Worktrees(), "EPIC", "verify"))
 	return document.Sandbox{Cells: []document.SandboxCell{cellOf("agent", agent), cellOf("gate", gate)}}, err
 }
 

@@ -24,6 +24,9 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 		blameMachine(w, "looking at its work", err)
 		return fmt.Errorf("looking at its work: %w", err)
 	}
+	if w.End != epic.EndedStopped && (w.End != epic.EndedItself || !w.Changed) {
+		w.Reason = joinClauses(w.Reason, t.refusalHint())
+	}
 	if w.Gone != "" {
 		t.sayGone(w)
 	}

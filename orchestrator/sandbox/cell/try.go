@@ -13,20 +13,20 @@ import (
 )
 
 // Agent is what a turn of an agent of that client would be in, started with argv in a worktree at dir. Nothing of it is there afterwards.
-func (c *Cells) Agent(ctx context.Context, client string, argv []string, dir string) (Record, error) {
+func (c *Cells) Agent(client string, argv []string, dir string) (Record, error) {
 	n := &cell{of: c, worktree: dir}
 	if c.Needs != nil {
 		n.needs = c.Needs(client)
 	}
-	return c.sketch(ctx, n, argv)
+	return c.sketch(n, argv)
 }
 
 // Gate is what a command that judges would be in, in a worktree at dir. Nothing of it is there afterwards.
-func (c *Cells) Gate(ctx context.Context, dir string) (Record, error) {
-	return c.sketch(ctx, &cell{of: c, worktree: dir}, nil)
+func (c *Cells) Gate(dir string) (Record, error) {
+	return c.sketch(&cell{of: c, worktree: dir}, nil)
 }
 
-func (c *Cells) sketch(ctx context.Context, n *cell, argv []string) (r Record, err error) {
+func (c *Cells) sketch(n *cell, argv []string) (r Record, err error) {
 	if n.folder, err = c.Repo.Scratch("cell-"); err != nil {
 		return r, err
 	}
