@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,10 +117,8 @@ func (s spec) layOut() error {
 			return err
 		}
 	}
-	for n, b := range s.Policy.layers() {
-		if err := b.mountLayer(newRoot, filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
-			return err
-		}
+	if err := s.Policy.mountLayers(newRoot); err != nil {
+		return err
 	}
 	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("letting go of the system: %w", err)
@@ -257,26 +257,56 @@ func (b Bound) mount() error {
 	return bind(b.From, b.At, unix.MOUNT_ATTR_RDONLY)
 }
 
-// mountLayer has what is written at a bound be in the folder above, which is made, over what is there, both below root. Where the system has no such
-// mounts, as below another of them, an empty folder is there: a cache costs time then, and nothing else.
-func (b Bound) mountLayer(root, above string) error {
-	at, above := filepath.Join(root, b.At), filepath.Join(root, above)
-	if !there(at) {
+// mountLayers puts a layer over each cache, below root, where bounds are laid out.
+func (p Policy) mountLayers(root string) error {
+	for _, b := range p.layers() {
+		l := layer{at: filepath.Join(root, b.At), above: filepath.Join(root, p.TempAt, b.layerName())}
+		if p.Fetched {
+			l.before = filepath.Join(root, FetchedAt, b.layerName(), upperFolder)
+		}
+		if err := l.mount(); err != nil {
+			return fmt.Errorf("a layer over %s: %w", b.At, err)
+		}
+	}
+	return nil
+}
+
+// layerName is the name of the folder in which is what is written at a bound.
+func (b Bound) layerName() string {
+	sum := sha256.Sum256([]byte(b.At))
+	return ".layer-" + hex.EncodeToString(sum[:8])
+}
+
+// upperFolder is the folder of a layer in which is what was written.
+const upperFolder = "upper"
+
+// layer is a cache: what is written at a path is in the folder above, which is made, and not in what is there. before is what a
+// command before has written, which is there too; "" nothing.
+type layer struct{ at, above, before string }
+
+// mount lays it. Where the system has no such mounts, as below another of them, only what was written before is there, and what is written
+// is beside it: a cache costs time then, and nothing else.
+func (l layer) mount() error {
+	if !there(l.at) {
 		return nil
 	}
-	upper, work := filepath.Join(above, "upper"), filepath.Join(above, "work")
+	upper, work := filepath.Join(l.above, upperFolder), filepath.Join(l.above, "work")
 	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
 		return err
 	}
+	lower := l.at
+	if l.before != "" && there(l.before) {
+		lower = l.before + ":" + l.at
+	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	if !strings.ContainsAny(at+above, `:,\`) && // which the system takes for more than a name
-		unix.Mount("overlay", at, "overlay", flags, "lowerdir="+at+",upperdir="+upper+",workdir="+work+",userxattr") == nil {
+	if !strings.ContainsAny(l.at+l.above+l.before, `:,\`) && // which the system takes for more than a name
+		unix.Mount("overlay", l.at, "overlay", flags, "lowerdir="+lower+",upperdir="+upper+",workdir="+work+",userxattr") == nil {
 		return nil
 	}
-	if err := unix.Mount("tmpfs", at, "tmpfs", flags, "mode=0755"); err != nil {
-		return fmt.Errorf("a layer over %s: %w", b.At, err)
+	if lower != l.at {
+		upper = l.before
 	}
-	return nil
+	return unix.Mount(upper, l.at, "", unix.MS_BIND, "")
 }
 
 // makePoint makes what something is mounted on, where nothing is.

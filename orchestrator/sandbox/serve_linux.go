@@ -76,10 +76,8 @@ func (s spec) enter() error {
 		return err
 	}
 	if s.Level.Mounts() {
-		for n, b := range s.Policy.layers() { // of bubblewrap, which has mounted the rest
-			if err := b.mountLayer("/", filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
-				return err
-			}
+		if err := s.Policy.mountLayers("/"); err != nil { // those of bubblewrap, which has mounted the rest
+			return err
 		}
 		if err := dropCapabilities(nil); err != nil {
 			return err
@@ -112,7 +110,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Bounds: s.Policy.layers()}})
+	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Fetched: s.Policy.Fetched, Bounds: s.Policy.layers()}})
 	if err != nil {
 		return err
 	}
