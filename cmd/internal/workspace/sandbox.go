@@ -57,17 +57,24 @@ func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) {
 	}), nil
 }
 
-// RunBounded runs a command that judges within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
+// RunBounded runs a command within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
 // as a [command.Runner] does.
 func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Result, error) {
-	box, err := w.Sandbox(ctx)
-	switch {
-	case err != nil:
-		return command.Result{ExitCode: -1}, err
-	case box == nil:
-		return w.Project.Proc.RunGuarded(ctx, c)
+	return w.InRoom(engine.Room{})(ctx, c)
+}
+
+// InRoom gives what runs commands that share a room, as [Workspace.RunBounded] does.
+func (w *Workspace) InRoom(r engine.Room) command.Runner {
+	return func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		box, err := w.Sandbox(ctx)
+		switch {
+		case err != nil:
+			return command.Result{ExitCode: -1}, err
+		case box == nil:
+			return w.Project.Proc.RunGuarded(ctx, c)
+		}
+		return box.In(r)(ctx, c)
 	}
-	return box.Run(ctx, c)
 }
 
 // boundPlace is what is the same for all that runs in a sandbox of this repository.

@@ -30,6 +30,9 @@ type cell struct {
 	view     string // the checkout, where it is read
 	home     string
 	own      string // folders that stand for parts of what is shared
+	temp     string
+	fetched  string // what a setup has written to caches; "" nothing
+	network  bool
 	needs    harness.Needs
 	shadow   *shadow.Shadow
 	place    sandbox.Place // that the policy was made of
@@ -62,7 +65,7 @@ func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
 func (n *cell) variables() (env []string) {
 	home, temp := n.of.Place.Home, tempAt
 	if !n.of.Box.Level.Mounts() {
-		home, temp = n.home, filepath.Join(n.folder, tempFolder)
+		home, temp = n.home, n.temp
 	}
 	for _, e := range n.needs.Env {
 		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
@@ -205,7 +208,7 @@ func (n *cell) moveAside() (planted []string, err error) {
 func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	p := n.of.Place
 	p.Worktree, p.View, p.CommonDir, p.Shadow = n.worktree, n.view, n.of.Repo.CommonDir(), n.shadow.Dir
-	p.PrivateHome, p.Temp, p.TempAt = n.home, filepath.Join(n.folder, tempFolder), tempAt
+	p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Network = n.home, n.temp, tempAt, n.fetched, n.network
 	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
 	p.Write = slices.Clone(p.Write)
 	p = p.Ask("named by what is started", read...).Ask("objects that the repository borrows", n.shadow.Alternates...)
