@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -23,7 +25,10 @@ import (
 
 // Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
 // the error NO_SANDBOX where the machine has none.
-func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
+func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) { return w.sandbox(ctx, nil) }
+
+// sandbox is Sandbox, with who listens to agents from within.
+func (w *Workspace) sandbox(ctx context.Context, serve func(cell.Visit) (func() error, error)) (engine.Sandbox, error) {
 	if w.Project.Config.Sandbox.Level == config.SandboxOff {
 		return nil, nil
 	}
@@ -44,6 +49,7 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 			c, _ := all.Client(client)
 			return c.Needs
 		},
+		Serve:  serve,
 		Failed: func() { _ = SandboxMemory(w.Project).Forget() }, // it is tried again all the same when something changes
 	}), nil
 }
@@ -51,6 +57,13 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 // RunBounded runs a command that judges within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
 // as a [command.Runner] does.
 func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Result, error) {
+	if told := w.Project.Invocation.Getenv(inside.BoundsVariable); told != "" { // an agent asks, from the sandbox of its attempt
+		var bounds inside.Bounds
+		if err := json.Unmarshal([]byte(told), &bounds); err != nil {
+			return command.Result{ExitCode: -1}, err
+		}
+		return w.Project.Proc.RunGuarded(ctx, bounds.Wrap(c))
+	}
 	box, err := w.Sandbox(ctx)
 	switch {
 	case err != nil:
