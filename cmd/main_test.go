@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -39,6 +40,9 @@ func TestMain(m *testing.M) {
 	}
 	if code, ok := probe.Serve(os.Args); ok {
 		os.Exit(code)
+	}
+	if filepath.Base(os.Args[0]) == inside.BD { // which it is within a sandbox
+		asOrch()
 	}
 	if err := flag.Set("test.parallel", strconv.Itoa(thorough(2, 1, 1)*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
 		panic(err)
