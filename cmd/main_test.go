@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -39,6 +41,9 @@ func TestMain(m *testing.M) {
 	if code, ok := probe.Serve(os.Args); ok {
 		os.Exit(code)
 	}
+	if filepath.Base(os.Args[0]) == inside.BD { // which it is within a sandbox
+		asOrch()
+	}
 	if err := flag.Set("test.parallel", strconv.Itoa(thorough(2, 1, 1)*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
 		panic(err)
 	}
@@ -46,6 +51,7 @@ func TestMain(m *testing.M) {
 }
 
 func asOrch() {
+	debug.SetGCPercent(400) // what it holds because it is a test binary too is not to be collected in each of thousands of short commands
 	proc.KeepOwnerBits()
 	proc.KeepName()
 	err := proc.Conceal(cli.MarkName)

@@ -119,7 +119,7 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 	if err != nil {
 		return err
 	}
-	return t.start(ctx, p, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
+	return t.start(ctx, w, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
 		Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}, args)
 }
 
@@ -167,7 +167,7 @@ func (t try) cells(ctx context.Context, w *workspace.Workspace) (*cell.Cells, er
 func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r cell.Record, err error) {
 	dir := filepath.Join(w.Project.Worktrees(), "try")
 	if t.as == "gate" {
-		r, err = cells.Gate(dir)
+		r, err = cells.Gate(dir, w.GateNetwork())
 	} else {
 		r, err = cells.Agent(w.Project.Config.Agent.Harness, args[:min(1, len(args))], dir)
 	}
@@ -178,12 +178,13 @@ func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r
 }
 
 // start runs the command, and ends as it does.
-func (t try) start(ctx context.Context, p *project.Project, cells *cell.Cells, s engine.Stay, argv []string) error {
+func (t try) start(ctx context.Context, w *workspace.Workspace, cells *cell.Cells, s engine.Stay, argv []string) error {
+	p := w.Project
 	var res command.Result
 	var planted []string
 	var err error
 	if t.as == "gate" {
-		res, err = cells.Run(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
+		res, err = cells.In(engine.Room{Network: w.GateNetwork()})(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
 	} else {
 		res, planted, err = cells.Try(ctx, s, command.Cmd{Dir: s.Dir, Argv: argv, Env: s.Env})
 	}

@@ -87,7 +87,7 @@ func explainCells(ctx context.Context, a *cli.Invocation, args []string, attempt
 	if err != nil {
 		return document.Sandbox{}, err
 	}
-	gate, err := cells.Gate(filepath.Join(w.Project.Worktrees(), "EPIC", "verify"))
+	gate, err := cells.Gate(filepath.Join(w.Project.Worktrees(), "EPIC", "verify"), w.GateNetwork())
 	return document.Sandbox{Cells: []document.SandboxCell{cellOf("agent", agent), cellOf("gate", gate)}}, err
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Agent is what a turn of an agent of that client would be in, started with argv in a worktree at dir. Nothing of it is there afterwards.
 func (c *Cells) Agent(client string, argv []string, dir string) (Record, error) {
-	n := &cell{of: c, worktree: dir}
+	n := &cell{of: c, worktree: dir, network: c.network(engine.AsAgents)}
 	if c.Needs != nil {
 		n.needs = c.Needs(client)
 	}
@@ -22,8 +22,8 @@ func (c *Cells) Agent(client string, argv []string, dir string) (Record, error) 
 }
 
 // Gate is what a command that judges would be in, in a worktree at dir. Nothing of it is there afterwards.
-func (c *Cells) Gate(dir string) (Record, error) {
-	return c.sketch(&cell{of: c, worktree: dir}, nil)
+func (c *Cells) Gate(dir string, network engine.Network) (Record, error) {
+	return c.sketch(&cell{of: c, worktree: dir, network: c.network(network)}, nil)
 }
 
 func (c *Cells) sketch(n *cell, argv []string) (r Record, err error) {
@@ -31,8 +31,8 @@ func (c *Cells) sketch(n *cell, argv []string) (r Record, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, private.RemoveAll(n.folder)) }()
-	n.home, n.own = filepath.Join(n.folder, homeFolder), filepath.Join(n.folder, ownFolder)
-	if err := makeFolders(n.home, n.own, filepath.Join(n.folder, tempFolder)); err != nil {
+	n.home, n.own, n.temp = filepath.Join(n.folder, homeFolder), filepath.Join(n.folder, ownFolder), filepath.Join(n.folder, tempFolder)
+	if err := makeFolders(n.home, n.own, n.temp); err != nil {
 		return r, err
 	}
 	if n.shadow, err = shadow.Make(shadow.Options{Repo: c.Repo, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(n.folder, shadowFolder)}); err != nil {
