@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -251,6 +252,20 @@ func TestRun(t *testing.T) {
 		left, err := filepath.Glob(filepath.Join(w.Dir, ".git/orch/tmp/cell-*"))
 		require.NoError(t, err)
 		require.Empty(t, left)
+	})
+}
+
+// TestIndexTime: an index has its time on its way in and out, by which git knows whether a file may have changed since.
+func TestIndexTime(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		index, past := filepath.Join(w.Dir, ".git/worktrees/agent-t/index"), time.Unix(1_000_000_000, 0)
+		require.NoError(t, os.Chtimes(index, past, past))
+		out, _ := w.turn(`i=$(git rev-parse --git-path index); date -r "$i" +%s; echo x >new; git add new; touch -d @1000000500 "$i"`)
+		require.Equal(t, "1000000000\n", out)
+		info, err := os.Stat(index)
+		require.NoError(t, err)
+		require.Equal(t, int64(1_000_000_500), info.ModTime().Unix())
 	})
 }
 
