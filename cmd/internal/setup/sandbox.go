@@ -88,6 +88,20 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 		return nil
 	}
 	p := w.Project
+	return inTryout(ctx, p, func(top string, checkout func() (string, error)) error {
+		dir, err := checkout()
+		if err != nil {
+			return err
+		}
+		return t.start(ctx, w, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
+			Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}, args)
+	})
+}
+
+// inTryout makes a folder in which something is tried, and removes it with the worktree in it. checkout makes that, of the commit that is
+// checked out here; made again, it is as new.
+func inTryout(ctx context.Context, p *project.Project, do func(top string, checkout func() (string, error)) error) (err error) {
+	a := p.Invocation
 	head, err := p.Repo.Resolve(ctx, "HEAD")
 	if at, where := p.Repo.CheckoutAt(a.Dir); where == nil {
 		head, err = p.Repo.Head(ctx, at.GitDir)
@@ -115,12 +129,7 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
-	dir, err := store.Checkout(ctx, head)
-	if err != nil {
-		return err
-	}
-	return t.start(ctx, w, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
-		Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}, args)
+	return do(top, func() (string, error) { return store.Checkout(ctx, head) })
 }
 
 // cells makes the bounds: those of the settings, with what the flags add.
