@@ -196,7 +196,7 @@ func defaults() Config {
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: TrackerAuto},
-		Sandbox: Sandbox{Level: SandboxOff},
+		Sandbox: Sandbox{Level: SandboxAuto},
 	}
 }
 
