@@ -149,8 +149,12 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	}
 	b, err = ChooseBox(ctx, w.Project, boxes, policy, level == config.SandboxAuto)
 	if err != nil {
-		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
-			Fix: []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}}
+		fix := []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}
+		var none *sandbox.NoneError
+		if errors.As(err, &none) && none.Help() != "" {
+			fix = append([]string{none.Help()}, fix...)
+		}
+		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady, Fix: fix}
 	}
 	return b, nil
 }
