@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/beadsorch/orch/worktree/worktreetest"
 )
@@ -23,12 +24,17 @@ import (
 // agents that are programs.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	memory := os.Getenv(memoryName)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
+		WorkdirRoot:         memory,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("ORCH_TEST_UPDATE") != "",
 		Setup: func(e *testscript.Env) error {
+			if memory != "" { // testscript leaves it there
+				e.Defer(func() { assert.NoError(t, removeAll(e.WorkDir)) })
+			}
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
 			e.Setenv("LANG", "C.UTF-8")
