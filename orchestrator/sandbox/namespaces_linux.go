@@ -49,7 +49,7 @@ func (s spec) runNamespaces(argv, env []string) (code int, err error) {
 		},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
 	return waitFor(pid)
 }
@@ -71,27 +71,31 @@ func waitFor(pid int) (code int, err error) {
 	}
 }
 
-// runFirst is the work of the first process: it lays out the file system, starts the program once more within it, and ends
-// with the command, by which all others that are left there end.
+// runFirst is the work of the first process: it lays out the file system, starts the command within the bounds, and ends
+// with it, by which all others that are left there end. What it starts has the rights of this thread; of itself nothing can be
+// read or changed there, since the other threads are not within all of the bounds.
 func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if os.Getpid() != 1 {
-		return 0, errors.New("namespaces: not the first process of any")
+		return 0, errors.New("not the first process of any namespace")
 	}
+	defaultSignals()
 	if err := s.layOut(); err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
-	told, err := json.Marshal(spec{Level: s.Level})
+	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), os.Chdir(s.Policy.Dir), closeFiles(), s.boundRest(), dropAllCapabilities()); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
+	}
+	if len(argv) == 0 {
+		fmt.Print(Standing)
+		return 0, nil
+	}
+	program, err := find(argv[0], env)
 	if err != nil {
-		return 0, err
+		return say(notFound, err), nil
 	}
-	pid, err := syscall.ForkExec(ProgramAt, append([]string{ProgramAt, initWord, string(told), "--"}, argv...), &syscall.ProcAttr{
-		Dir: s.Policy.Dir, Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
-	}
-	if err := dropAllCapabilities(); err != nil {
-		return 0, err
+		return notStarted(program, err), nil
 	}
 	return waitFor(pid)
 }
@@ -115,8 +119,8 @@ func (s spec) layOut() error {
 			return err
 		}
 	}
-	for n, b := range s.Policy.layers() {
-		if err := b.mountLayer(newRoot, filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
+	for _, b := range s.Policy.layers() {
+		if err := b.mountLayer(newRoot, s.Policy.TempAt); err != nil {
 			return err
 		}
 	}
@@ -257,21 +261,29 @@ func (b Bound) mount() error {
 	return bind(b.From, b.At, unix.MOUNT_ATTR_RDONLY)
 }
 
-// mountLayer has what is written at a bound be in the folder above, which is made, over what is there, both below root. Where the system has no such
+// mountLayer has what is written at a bound be in a new folder in temp, over what is there, both below root. Where the system has no such
 // mounts, as below another of them, an empty folder is there: a cache costs time then, and nothing else.
-func (b Bound) mountLayer(root, above string) error {
-	at, above := filepath.Join(root, b.At), filepath.Join(root, above)
+func (b Bound) mountLayer(root, temp string) error {
+	at := filepath.Join(root, b.At)
 	if !there(at) {
 		return nil
+	}
+	above, err := os.MkdirTemp(filepath.Join(root, temp), ".layer-")
+	if err != nil {
+		return fmt.Errorf("a layer over %s: %w", b.At, err)
 	}
 	upper, work := filepath.Join(above, "upper"), filepath.Join(above, "work")
 	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
 		return err
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	if !strings.ContainsAny(at+above, `:,\`) && // which the system takes for more than a name
-		unix.Mount("overlay", at, "overlay", flags, "lowerdir="+at+",upperdir="+upper+",workdir="+work+",userxattr") == nil {
-		return nil
+	if !strings.ContainsAny(at+above, `:,\`) { // which the system takes for more than a name
+		options := "lowerdir=" + at + ",upperdir=" + upper + ",workdir=" + work + ",userxattr"
+		for _, more := range []string{",volatile", ""} { // it is thrown away: nothing of it needs to be on the disk when it is left
+			if unix.Mount("overlay", at, "overlay", flags, options+more) == nil {
+				return nil
+			}
+		}
 	}
 	if err := unix.Mount("tmpfs", at, "tmpfs", flags, "mode=0755"); err != nil {
 		return fmt.Errorf("a layer over %s: %w", b.At, err)
