@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", strconv.Itoa(thorough(2, 1, 1)*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"orch": asOrch})
+	testscript.Main(inMemory{m}, map[string]func(){"orch": asOrch})
 }
 
 func asOrch() {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
 
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/worktree/worktreetest"
@@ -27,12 +28,17 @@ func TestScripts(t *testing.T) {
 	t.Parallel()
 	level := levelOfDefault(t)
 	t.Logf("the scripts run without a sandbox, those of default* at the default: %s", cmp.Or(level, "this machine has no level"))
+	memory := os.Getenv(memoryName)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
+		WorkdirRoot:         memory,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("ORCH_TEST_UPDATE") != "",
 		Setup: func(e *testscript.Env) error {
+			if memory != "" { // testscript leaves it there
+				e.Defer(func() { assert.NoError(t, removeAll(e.WorkDir)) })
+			}
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
 			if off := strings.Split(unbounded(), "="); !strings.HasPrefix(filepath.Base(e.WorkDir), "script-default") {
