@@ -80,7 +80,7 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if err := s.layOut(); err != nil {
 		return 0, fmt.Errorf("namespaces: %w", err)
 	}
-	told, err := json.Marshal(spec{Level: s.Level})
+	told, err := json.Marshal(spec{Level: s.Level, Policy: Policy{Home: s.Policy.Home, Links: s.Policy.Links}})
 	if err != nil {
 		return 0, err
 	}

@@ -43,6 +43,8 @@ type Place struct {
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
+	// Links are what the command finds in its home as links to what it can read: see [Place.WithTools].
+	Links []Link
 	// Hide are more folders that are hidden.
 	Hide []string
 	// Network says that the command may use the network as it is. Without it there is none but its own
@@ -93,6 +95,8 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Links are made in the home.
+	Links []Link `json:"links,omitempty"`
 	// Network says that the network is as it is outside.
 	Network bool `json:"network"`
 }
@@ -160,7 +164,7 @@ func New(p Place) (Policy, error) {
 	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
 		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
 	})
-	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
+	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Links: p.Links, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.

@@ -84,6 +84,7 @@ func (s spec) enter() error {
 		if err := dropCapabilities(nil); err != nil {
 			return err
 		}
+		s.Policy.link(s.Policy.Home, true)
 		if err := restrictScope(); err != nil {
 			return err
 		}
@@ -95,6 +96,7 @@ func (s spec) enter() error {
 	if err := restrictFiles(s.Policy); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.PrivateHome, false)
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
 }
 
@@ -112,7 +114,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Bounds: s.Policy.layers()}})
+	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Bounds: s.Policy.layers(), Home: s.Policy.Home, Links: s.Policy.Links}})
 	if err != nil {
 		return err
 	}
