@@ -12,8 +12,7 @@ func bwrapArgs(p Policy, there func(string) bool) []string {
 	if !p.Network {
 		args = append(args, "--unshare-net")
 	}
-	args = append(args, "--die-with-parent", "--new-session", "--hostname", "orch",
-		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+	args = append(args, "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 	for _, b := range p.Bounds {
 		switch {
 		case b.Kind == Hidden && there(b.At):
