@@ -37,9 +37,11 @@ type Place struct {
 	Read []string
 	// Write are more files and folders that the command may write.
 	Write []string
-	// Mapped are folders that the command finds at a path, and may write, by the path: what they are is outside of what it can write
-	// otherwise. Only where there are mounts.
+	// Mapped are files and folders that the command finds at a path, and may write, by the path: what they are is outside of what it can
+	// write otherwise. Only where there are mounts.
 	Mapped map[string]string
+	// Shown are files and folders that the command finds at a path, and may read, by the path. Only where there are mounts.
+	Shown map[string]string
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
@@ -152,6 +154,9 @@ func New(p Place) (Policy, error) {
 	}
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
+	}
+	for at, from := range p.Shown {
+		all = append(all, Bound{Readable, at, from})
 	}
 	if p.View != "" {
 		all = append(all, Bound{Readable, p.View, p.View})

@@ -71,7 +71,9 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	}
 	needs := harness.Needs{}
 	if c.Needs != nil {
-		needs = c.Needs(s.Client)
+		needs = c.Needs(s.Client).Keyed(func(name string) bool {
+			return slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" })
+		})
 	}
 	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs}
 	at, err := c.Repo.CheckoutAt(s.Dir)
