@@ -56,7 +56,7 @@ type Needs struct {
 	Seed []string
 	// Read are other files and folders that it reads.
 	Read []string
-	// Env are variables that are set, "NAME=value"; the value $TMPDIR is the folder for temporary files.
+	// Env are variables that are set, "NAME=value"; in a value $TMPDIR is the folder for temporary files, and $HOME the task's home.
 	Env []string
 }
 

@@ -64,7 +64,7 @@ func (n *cell) variables() (env []string) {
 		home, temp = n.home, filepath.Join(n.folder, tempFolder)
 	}
 	for _, e := range n.needs.Env {
-		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
+		env = append(env, strings.NewReplacer("$TMPDIR", temp, "$HOME", home).Replace(e))
 	}
 	if n.needs.Moved != "" && n.of.Getenv(n.needs.Moved) != "" {
 		first := n.needs.Folders()[0]

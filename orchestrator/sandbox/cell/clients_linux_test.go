@@ -47,7 +47,7 @@ func (w *world) furnished(needs harness.Needs) {
 	w.T.Helper()
 	for _, rel := range slices.Concat(needs.Fixed, needs.Own, needs.Login, needs.Seed) {
 		path := w.at(rel)
-		if !strings.Contains(filepath.Base(rel), ".") || rel == ".agents" {
+		if !strings.Contains(filepath.Base(rel), ".") || rel == ".agents" || slices.Contains(needs.Own, rel) {
 			path = filepath.Join(path, "of-the-person")
 		}
 		require.NoError(w.T, os.MkdirAll(filepath.Dir(path), 0o700))
