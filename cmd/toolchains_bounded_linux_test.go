@@ -113,13 +113,18 @@ func (f *fixture) without(names ...string) {
 	})
 }
 
+// numerals are the words for tasks.
+func numerals() []string {
+	return []string{"one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"}
+}
+
 // testsAndCommits is a model whose agents run a command in their shell, edit a file and commit it.
 func testsAndCommits(command string) func(modeltest.Request) modeltest.Reply {
 	return func(r modeltest.Request) modeltest.Reply {
 		if r.Turn() > 0 {
 			return modeltest.Reply{Text: "<promise>COMPLETE</promise>"}
 		}
-		for _, task := range []string{"one", "two", "three"} {
+		for _, task := range numerals() {
 			if strings.Contains(r.All(), "task "+task) {
 				return modeltest.Reply{Bash: command + " && echo right > " + task + ".txt && git add -A && git commit -qm work"}
 			}
