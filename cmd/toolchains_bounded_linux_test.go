@@ -133,8 +133,28 @@ func testsAndCommits(command string) func(modeltest.Request) modeltest.Reply {
 	}
 }
 
+// ownSandbox has the person's settings of a client switch on a sandbox of the client's own.
+func (f *fixture) ownSandbox(client string) {
+	f.t.Helper()
+	switch client {
+	case "claude":
+		f.write(filepath.Join(f.home(), ".claude/settings.json"), `{"sandbox": {"enabled": true, "failIfUnavailable": true, "allowUnsandboxedCommands": false}}`)
+	case "codex":
+		config := filepath.Join(f.home(), ".codex/config.toml")
+		text, err := os.ReadFile(config)
+		require.NoError(f.t, err)
+		f.write(config, "sandbox_mode = \"read-only\"\napproval_policy = \"on-request\"\n"+string(text))
+	case "gemini":
+		settings := filepath.Join(f.home(), ".gemini/settings.json")
+		text, err := os.ReadFile(settings)
+		require.NoError(f.t, err)
+		f.write(settings, strings.Replace(string(text), "{", `{"tools": {"sandbox": "docker"}, `, 1))
+		f.env = append(f.env, "GEMINI_SANDBOX=docker")
+	}
+}
+
 // TestToolchainsBounded: agents of each real client, several at once with one login folder, run the tests of projects with toolchains in the
-// home of the person, edit and commit; so does the gate.
+// home of the person, edit and commit, also where the person has switched on a sandbox of the client's own; so does the gate.
 func TestToolchainsBounded(t *testing.T) {
 	t.Parallel()
 	levels := levelsHere(t)
@@ -162,6 +182,7 @@ func TestToolchainsBounded(t *testing.T) {
 				}
 				f, _ := clientFixture(t, name, agent, testsAndCommits(command))
 				f.bounds(l, tools)
+				f.ownSandbox(name)
 				if name == "claude" {
 					f.settings(`command: "! grep -Hn wrong *.txt"`, fmt.Sprintf("command: %q", gate))
 				}
