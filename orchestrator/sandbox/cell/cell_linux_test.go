@@ -19,8 +19,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary be a guard, and a sandbox.
-func TestMain(m *testing.M) { sandboxtest.Main(m) }
+// TestMain lets the test binary be a guard, a sandbox, and a client that renews its login.
+func TestMain(m *testing.M) { sandboxtest.Main(m, renew) }
 
 const branch = "refs/heads/orch/e/t/1"
 
