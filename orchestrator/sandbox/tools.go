@@ -65,21 +65,25 @@ func (p Place) WithTools(getenv func(string) string) Place {
 		if to, ok := p.tool(filepath.Join(p.Home, folder)); ok {
 			p.Read = append(p.Read, to)
 			p.Links = append(p.Links, Link{At: folder, To: to})
+			p = p.Ask("a toolchain", to)
 		}
 	}
 	for _, folder := range caches() {
 		if to, ok := p.tool(filepath.Join(p.Home, folder)); ok {
 			p.Caches = append(p.Caches, to)
 			p.Links = append(p.Links, Link{At: folder, To: to, Written: !slices.Contains(legible(), folder)})
+			p = p.Ask("a cache of a toolchain", to)
 		}
 	}
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
 		if p.opens(dir) {
 			p.Read = append(p.Read, dir)
+			p = p.Ask("a folder of PATH", dir)
 		}
 	}
-	p.Read = append(p.Read, p.named(located(), getenv)...)
-	p.Caches = append(p.Caches, p.named(moved(), getenv)...)
+	tools, caches := p.named(located(), getenv), p.named(moved(), getenv)
+	p.Read, p.Caches = append(p.Read, tools...), append(p.Caches, caches...)
+	p = p.Ask("a toolchain that a variable names", tools...).Ask("a cache that a variable names", caches...)
 	return p
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/orchestrator/command"
+	"github.com/beadsorch/orch/orchestrator/engine"
 )
 
 // TestCaches: what an agent writes into a cache is its own: the person's stays, and neither the next turn nor the gate sees it. Where there are
@@ -56,12 +57,12 @@ func TestCaches(t *testing.T) {
 			out, _ = w.turn(look)
 			seen(out)
 		}
-		res, err := w.cells.Run(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", look}, Env: w.Env})
+		res, err := w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", look}, Env: w.Env})
 		require.NoError(t, err, string(res.Stderr))
 		seen(string(res.Stdout))
-		_, err = w.cells.Run(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", poison}, Env: w.Env})
+		_, err = w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", poison}, Env: w.Env})
 		require.NoError(t, err)
-		res, err = w.cells.Run(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", look}, Env: w.Env})
+		res, err = w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", look}, Env: w.Env})
 		require.NoError(t, err, string(res.Stderr))
 		seen(string(res.Stdout))
 		require.Equal(t, before, w.everything())
