@@ -141,3 +141,35 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	}))
 	return found
 }
+
+// TestClaudeLoginBounded: the real Claude Code with a login in its folder, and no key in the environment: it is logged in, goes on with its conversation
+// after a red gate, and what it runs and obeys, its conversations and the login are the person's as they were.
+func TestClaudeLoginBounded(t *testing.T) {
+	t.Parallel()
+	l := levelsHere(t)[0]
+	f, model := clientFixture(t, "claude", unattended()["claude"], wrongThenRight)
+	f.env = append(f.env, "ORCH_SANDBOX_LEVEL="+string(l))
+	f.without("ANTHROPIC_API_KEY", "CLAUDE_CONFIG_DIR")
+	f.write(filepath.Join(f.home(), ".claude/.credentials.json"), fmt.Sprintf(`{"claudeAiOauth": {"accessToken": "scripted", "refreshToken": "refresh", "expiresAt": %d, "scopes": ["user:inference", "user:profile"], "subscriptionType": "max"}}`, time.Now().Add(12*time.Hour).UnixMilli()))
+	for _, path := range []string{"CLAUDE.md", "agents/one.md", "commands/one.md", "skills/one/SKILL.md", "plugins/one", "projects/one/memory/of-the-person", "todos/one.json"} {
+		f.write(filepath.Join(f.home(), ".claude", path), "the person's")
+	}
+	f.write(filepath.Join(f.home(), ".claude/settings.json"), "{}")
+	f.write(filepath.Join(f.home(), ".claude.json"), `{"hasCompletedOnboarding": true}`)
+	before := filesOf(t, f.home())
+	f.task("task one")
+	f.task("task two")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	logs, _ := f.run(nil, "orch", "logs", "e-1.1")
+	require.Zero(t, code, "%s\n%s", out, logs)
+	requireResumed(t, model)
+	after := filesOf(t, f.home())
+	for path, content := range before {
+		require.Equal(t, content, after[path], path)
+	}
+	for path := range after {
+		require.True(t, before[path] != "" || !l.Mounts(), path)
+	}
+	require.NotContains(t, out+f.must("orch", "events", f.epic), "moved aside")
+	f.nothingBounded()
+}

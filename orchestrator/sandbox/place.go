@@ -46,10 +46,10 @@ type Place struct {
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
-	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
-	Fetched string
 	// Links are what the command finds in its home as links to what it can read: see [Place.WithTools].
 	Links []Link
+	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
+	Fetched string
 	// Hide are more folders that are hidden.
 	Hide []string
 	// Mask are programs that the command cannot start, where they are seen at all. Only where there are mounts.
@@ -107,12 +107,12 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Links are made in the home.
+	Links []Link `json:"links,omitempty"`
 	// Fetched says that what a command before has written to what is layered is at FetchedAt.
 	Fetched bool `json:"fetched,omitempty"`
 	// Service is the folder whose socket may be connected to; "" is none.
 	Service string `json:"service,omitempty"`
-	// Links are made in the home.
-	Links []Link `json:"links,omitempty"`
 	// Network says that the network is as it is outside.
 	Network bool `json:"network"`
 }

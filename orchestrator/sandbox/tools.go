@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -82,16 +81,9 @@ func (p Place) WithTools(getenv func(string) string) Place {
 			p = p.Ask("a folder of PATH", dir)
 		}
 	}
-	for _, variable := range slices.Sorted(maps.Keys(located())) {
-		found := p.named(getenv(variable), located()[variable])
-		p.Read = append(p.Read, found...)
-		p = p.Ask("the toolchain that "+variable+" names", found...)
-	}
-	for _, variable := range slices.Sorted(maps.Keys(moved())) {
-		found := p.named(getenv(variable), moved()[variable])
-		p.Caches = append(p.Caches, found...)
-		p = p.Ask("the cache that "+variable+" names", found...)
-	}
+	tools, caches := p.named(located(), getenv), p.named(moved(), getenv)
+	p.Read, p.Caches = append(p.Read, tools...), append(p.Caches, caches...)
+	p = p.Ask("a toolchain that a variable names", tools...).Ask("a cache that a variable names", caches...)
 	return p
 }
 
@@ -101,13 +93,16 @@ func (p Place) tool(at string) (to string, ok bool) {
 	return to, err == nil && p.opens(to)
 }
 
-// named are the folders in a place that a variable names, which may be open.
-func (p Place) named(at string, folders []string) (paths []string) {
-	for _, folder := range folders {
-		if filepath.IsAbs(at) && p.opens(filepath.Join(at, folder)) {
-			paths = append(paths, filepath.Join(at, folder))
+// named are the folders of places that variables name.
+func (p Place) named(variables map[string][]string, getenv func(string) string) (paths []string) {
+	for variable, folders := range variables {
+		for _, folder := range folders {
+			if at := getenv(variable); filepath.IsAbs(at) && p.opens(filepath.Join(at, folder)) {
+				paths = append(paths, filepath.Join(at, folder))
+			}
 		}
 	}
+	slices.Sort(paths)
 	return paths
 }
 

@@ -357,6 +357,7 @@ func (n *cell) parts(p *sandbox.Place) sandbox.Place {
 			if err != nil || !n.isPrivate(rel) {
 				continue
 			}
+			*p = p.Ask("the client's: its login, or what it runs or obeys", path, filepath.Join(home, rel))
 			if n.of.Box.Level.Mounts() {
 				add.at[filepath.Join(home, rel)] = path
 				continue
