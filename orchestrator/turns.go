@@ -165,6 +165,8 @@ func codeOf(end epic.End) reason.Code {
 		return reason.AgentAuth
 	case epic.EndedMachine:
 		return reason.Machine
+	case epic.EndedSetup:
+		return reason.SetupFailed
 	case epic.EndedItself, epic.EndedStopped:
 		return ""
 	}

@@ -119,7 +119,11 @@ func (s State) gateRed() string {
 	if s.taken.From != "" {
 		return "the gate is red: " + s.taken.String()
 	}
-	return "the gate is red on the epic branch before any agent has touched it"
+	why := "the gate is red on the epic branch before any agent has touched it"
+	if s.red != "" {
+		why += ": " + s.red
+	}
+	return why
 }
 
 // Pending reports whether there is a move at all.

@@ -14,6 +14,7 @@ const (
 	NoProgress    Code = "NO_PROGRESS"
 	AgentCrashed  Code = "AGENT_CRASHED"
 	AgentAuth     Code = "AGENT_AUTH"
+	SetupFailed   Code = "SETUP_FAILED"
 	UsageLimit    Code = "USAGE_LIMIT"
 	Protected     Code = "PROTECTED"
 	TooLarge      Code = "TOO_LARGE"

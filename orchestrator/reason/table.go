@@ -62,6 +62,8 @@ func All() []Row {
 			"orch logs TASK; orch doctor", charges, failure, blocked, anew, ExitNotReady},
 		{AgentAuth, "the agent's client is not logged in",
 			"log in with the client itself, then orch run again", uncharged, neutral, untouched, goesOn, ExitNotReady},
+		{SetupFailed, "a command of workflow.setup, which makes a new worktree ready, did not end well",
+			"mend what the reason names, or workflow.setup, then orch run again: it charges no attempt", uncharged, neutral, untouched, goesOn, ExitNeedsYou},
 		{UsageLimit, "the account's usage limit is reached",
 			"wait for the reset, then orch run again", uncharged, neutral, untouched, goesOn, ExitNeedsYou},
 		{Budget, "the task's agents have used up its budget of tokens or money (limits.task_tokens, limits.task_cost_usd)",

@@ -16,3 +16,16 @@ func BoundsHint(output string) string {
 	}
 	return ""
 }
+
+// NetworkHint is what to look at where output of a command that had no network but its own loopback reads as if it had looked for more; "" where
+// it does not. It is a hint too.
+func NetworkHint(output string) string {
+	output = strings.ToLower(output)
+	for _, words := range []string{"could not resolve", "couldn't resolve", "name resolution", "no such host", "enotfound", "eai_again", "getaddrinfo", "name or service not known",
+		"network is unreachable", "enetunreach", "no route to host", "connection refused", "econnrefused", "failed to establish a new connection", "failed to connect", "couldn't connect", "could not connect", "failed to lookup address", "unable to connect"} {
+		if strings.Contains(output, words) {
+			return "the gate has no network but a loopback of its own: let workflow.setup fetch what it needs, or say sandbox.network.gate: open (orch config explain sandbox.network.gate)"
+		}
+	}
+	return ""
+}

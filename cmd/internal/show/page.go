@@ -154,7 +154,7 @@ func nextText(lines string) string {
 // that the next run meets again.
 func (p page) stopped() bool {
 	switch p.view.State.Run.Drain {
-	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth, reason.AgentCrashed:
+	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth, reason.SetupFailed, reason.AgentCrashed:
 		return !p.view.Held && epic.Count(p.view.State, p.view.Workspace.Now()).Done < epic.Count(p.view.State, p.view.Workspace.Now()).Total
 	}
 	return false

@@ -40,7 +40,7 @@ func (t *turn) runRules(ctx context.Context, files []string, said string) (valid
 	if err != nil {
 		products = "" // then a rule that needs them fails
 	}
-	v, err := validation.Judge(ctx, t.e.judging(), t.Rules, validation.Input{
+	v, err := validation.Judge(ctx, t.judging(), t.Rules, validation.Input{
 		Dir: t.names.Dir, Env: t.e.RuleEnv, Files: files, Output: said, Products: products})
 	if err == nil {
 		err = fault.Of(v.Err())

@@ -29,7 +29,12 @@ type cell struct {
 	worktree string // "" where the checkout is only read
 	view     string // the checkout, where it is read
 	home     string
+	service  string // of its Visit; "" where nobody listens
+	stop     func() error
 	own      string // folders that stand for parts of what is shared
+	temp     string
+	fetched  string // what a setup has written to caches; "" nothing
+	network  bool
 	needs    harness.Needs
 	shadow   *shadow.Shadow
 	place    sandbox.Place // that the policy was made of
@@ -38,9 +43,23 @@ type cell struct {
 }
 
 // Wrap is [engine.Cell.Wrap].
-func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
-	drop := []string{"GIT_CONFIG_GLOBAL="} // is of the home, which has one of its own
-	set := n.variables()
+func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) { return n.wrap(c, n.policy) }
+
+// wrapBeside is Wrap for a command that runs beside the agent, on the same files: it has a folder for temporary files of its own.
+func (n *cell) wrapBeside(c command.Cmd) (command.Cmd, error) {
+	at, err := os.MkdirTemp(n.folder, tempFolder+"-")
+	if err != nil {
+		return c, err
+	}
+	return n.wrap(c, n.policy.WithTemp(at))
+}
+
+func (n *cell) wrap(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
+	drop := []string{"GIT_CONFIG_GLOBAL=", "PATH="} // of the home, which has one of its own; and of what is there
+	set := append(n.variables(), "PATH="+n.withTools(pathOf(c.Env)))
+	if n.service != "" {
+		set = append(set, sandbox.SocketVariable+"="+n.socket())
+	}
 	for _, e := range set {
 		name, _, _ := strings.Cut(e, "=")
 		drop = append(drop, name+"=")
@@ -55,14 +74,44 @@ func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
 	if modules := n.modules(); modules != "" {
 		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "direct"))
 	}
-	return n.of.Box.Wrap(c, n.policy)
+	return n.of.Box.Wrap(c, p)
+}
+
+// socket is where a command finds it.
+func (n *cell) socket() string {
+	if n.of.Box.Level.Mounts() {
+		return filepath.Join(sandbox.ServiceAt, sandbox.SocketName)
+	}
+	return filepath.Join(n.service, sandbox.SocketName)
+}
+
+// withTools is a PATH on which orch is found first, under each of its names.
+func (n *cell) withTools(path string) string {
+	tools := filepath.Dir(sandbox.ProgramAt)
+	if !n.of.Box.Level.Mounts() {
+		tools = filepath.Join(n.folder, toolsFolder)
+	}
+	if path == "" {
+		return tools
+	}
+	return tools + string(os.PathListSeparator) + path
+}
+
+// pathOf is the PATH of an environment.
+func pathOf(env []string) (path string) {
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
 }
 
 // variables are those that are set for the client.
 func (n *cell) variables() (env []string) {
 	home, temp := n.of.Place.Home, tempAt
 	if !n.of.Box.Level.Mounts() {
-		home, temp = n.home, filepath.Join(n.folder, tempFolder)
+		home, temp = n.home, n.temp
 	}
 	for _, e := range n.needs.Env {
 		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
@@ -89,7 +138,7 @@ func (n *cell) modules() string {
 
 // Leave is [engine.Cell.Leave].
 func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
-	err = n.pointBack()
+	err = errors.Join(n.hangUp(), n.pointBack())
 	returned, returning := n.shadow.Return(ctx, 0)
 	left.Dropped = returned.Dropped
 	var refused *shadow.RefusedError
@@ -104,6 +153,16 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 		return left, err
 	}
 	return left, private.RemoveAll(n.folder)
+}
+
+// hangUp ends the service of the turn.
+func (n *cell) hangUp() error {
+	if n.stop == nil {
+		return nil
+	}
+	stop := n.stop
+	n.stop = nil
+	return stop()
 }
 
 // drop removes the cell, with what was done in it.
@@ -205,7 +264,7 @@ func (n *cell) moveAside() (planted []string, err error) {
 func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	p := n.of.Place
 	p.Worktree, p.View, p.CommonDir, p.Shadow = n.worktree, n.view, n.of.Repo.CommonDir(), n.shadow.Dir
-	p.PrivateHome, p.Temp, p.TempAt = n.home, filepath.Join(n.folder, tempFolder), tempAt
+	p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Network = n.home, n.temp, tempAt, n.fetched, n.network
 	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
 	p.Write = slices.Clone(p.Write)
 	p = p.Ask("named by what is started", read...).Ask("objects that the repository borrows", n.shadow.Alternates...)
@@ -237,6 +296,11 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 			maps[filepath.Join(path, filepath.Base(rel))] = own
 		}
 	}
+	p.Service = n.service
+	if !n.of.Box.Level.Mounts() {
+		p.Read = append(p.Read, filepath.Join(n.folder, toolsFolder))
+	}
+	p.Mask = n.trackers()
 	p = p.Real()
 	p.Mapped = maps
 	if err := n.remember(); err != nil {
