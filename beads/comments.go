@@ -14,9 +14,6 @@ import (
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
-// commentsField is where a record has its comments, as bd exports them.
-const commentsField = "comments"
-
 // comment adds one to an issue.
 func (tx *transaction) comment(i *tracker.Issue, actor, text string) error {
 	if strings.TrimSpace(text) == "" {
@@ -26,7 +23,7 @@ func (tx *transaction) comment(i *tracker.Issue, actor, text string) error {
 	if err != nil {
 		return fmt.Errorf("the comments of %s: %w", i.ID, err)
 	}
-	i.Keep(commentsField, append(all, tracker.CommentRecord{ID: json.RawMessage(strconv.Quote(newUUID())), IssueID: i.ID, Author: actor, Text: text, CreatedAt: tx.now}))
+	i.Keep("comments", append(all, tracker.CommentRecord{ID: json.RawMessage(strconv.Quote(newUUID())), IssueID: i.ID, Author: actor, Text: text, CreatedAt: tx.now}))
 	i.UpdatedAt = tx.now
 	return nil
 }

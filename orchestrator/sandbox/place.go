@@ -38,12 +38,16 @@ type Place struct {
 	Read []string
 	// Write are more files and folders that the command may write.
 	Write []string
-	// Mapped are folders that the command finds at a path, and may write, by the path: what they are is outside of what it can write
-	// otherwise. Only where there are mounts.
+	// Mapped are files and folders that the command finds at a path, and may write, by the path: what they are is outside of what it can
+	// write otherwise. Only where there are mounts.
 	Mapped map[string]string
+	// Shown are files and folders that the command finds at a path, and may read, by the path. Only where there are mounts.
+	Shown map[string]string
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
+	// Links are what the command finds in its home as links to what it can read: see [Place.WithTools].
+	Links []Link
 	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
 	Fetched string
 	// Hide are more folders that are hidden.
@@ -103,6 +107,8 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Links are made in the home.
+	Links []Link `json:"links,omitempty"`
 	// Fetched says that what a command before has written to what is layered is at FetchedAt.
 	Fetched bool `json:"fetched,omitempty"`
 	// Service is the folder whose socket may be connected to; "" is none.
@@ -182,6 +188,9 @@ func New(p Place) (Policy, error) {
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
 	}
+	for at, from := range p.Shown {
+		all = append(all, Bound{Readable, at, from})
+	}
 	if p.View != "" {
 		all = append(all, Bound{Readable, p.View, p.View})
 	} else {
@@ -197,7 +206,7 @@ func New(p Place) (Policy, error) {
 		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
 	})
 	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
-		Service: p.Service, Network: p.Network}, nil
+		Service: p.Service, Links: p.Links, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.

@@ -85,6 +85,7 @@ func (s spec) enter() error {
 	if err := restrictFiles(s.Policy); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.PrivateHome, false)
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
 }
 
@@ -93,6 +94,7 @@ func (s spec) boundRest() error {
 	if err := dropCapabilities(nil); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.Home, true)
 	if err := restrictScope(); err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	}
 	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Home: s.Policy.Home, Links: s.Policy.Links}}
 	}
 	list, err := listFile(arguments)
 	if err != nil {

@@ -27,8 +27,8 @@ type Reading struct {
 	clean func(string) string
 
 	mu     sync.Mutex
-	issues []tracker.Issue // nil where nothing was read, or an agent has changed something since
-	epoch  int             // of what agents have changed
+	issues []tracker.Issue // nil where nothing was read, or something was changed since
+	epoch  int             // how often something was changed
 }
 
 // NewReading is a reading of a tracker of which nothing was read; clean takes secrets out of what agents write.
@@ -64,6 +64,16 @@ func (r *Reading) Issues(ctx context.Context) ([]tracker.Issue, error) {
 	return r.Survey(ctx)
 }
 
+// Apply makes changes; the tracker is read again before an agent is told anything of it.
+func (r *Reading) Apply(ctx context.Context, actor string, changes []tracker.Change) ([]tracker.Outcome, error) {
+	out, err := r.Tracker.Apply(ctx, actor, changes)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.issues = nil
+	r.epoch++
+	return out, err
+}
+
 // ByAgent is the same tracker for an agent, which sees what it has changed.
 func (r *Reading) ByAgent() Asked { return Asked{r} }
 
@@ -81,7 +91,7 @@ func (a Asked) Comments(ctx context.Context, id string) ([]tracker.CommentRecord
 	return nil, fmt.Errorf("%s keeps no comments", a.reading.Name())
 }
 
-// Apply makes changes without the secrets in them; the tracker is read again before anybody asks.
+// Apply makes changes without the secrets in them.
 func (a Asked) Apply(ctx context.Context, actor string, changes []tracker.Change) ([]tracker.Outcome, error) {
 	r := a.reading
 	for n := range changes {
@@ -92,10 +102,5 @@ func (a Asked) Apply(ctx context.Context, actor string, changes []tracker.Change
 			changes[n].Issue = &clean
 		}
 	}
-	out, err := r.Tracker.Apply(ctx, actor, changes)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.issues = nil
-	r.epoch++
-	return out, err
+	return r.Apply(ctx, actor, changes)
 }

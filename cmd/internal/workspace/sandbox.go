@@ -55,7 +55,7 @@ func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() er
 		return nil, err
 	}
 	return cell.New(cell.Options{
-		Repo: w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Repo: w.Project.Repo, Box: box, Place: place, Unbounded: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs
@@ -149,8 +149,12 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	}
 	b, err = ChooseBox(ctx, w.Project, boxes, policy, level == config.SandboxAuto)
 	if err != nil {
-		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
-			Fix: []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}}
+		fix := []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}
+		var none *sandbox.NoneError
+		if errors.As(err, &none) && none.Help() != "" {
+			fix = append([]string{none.Help()}, fix...)
+		}
+		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady, Fix: fix}
 	}
 	return b, nil
 }

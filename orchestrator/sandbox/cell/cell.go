@@ -116,11 +116,12 @@ func (n *cell) variables() (env []string) {
 		home, temp = n.home, n.temp
 	}
 	for _, e := range n.needs.Env {
-		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
+		env = append(env, strings.NewReplacer("$TMPDIR", temp, "$HOME", home).Replace(e))
 	}
 	if n.needs.Moved != "" && n.of.Getenv(n.needs.Moved) != "" {
-		if _, there := n.shared(n.needs.Share[0]); !there { // the client makes one, which is the task's own
-			env = append(env, n.needs.Moved+"="+filepath.Join(home, n.needs.Share[0]))
+		first := n.needs.Folders()[0]
+		if _, there := n.shared(first); !there || slices.Contains(n.needs.Private, first) { // what the client finds is the task's own
+			env = append(env, n.needs.Moved+"="+filepath.Join(home, first))
 		}
 	}
 	return env
@@ -299,7 +300,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 		p.Read = append(p.Read, filepath.Join(p.Home, rel))
 		p = p.Ask("the client reads it", filepath.Join(p.Home, rel))
 	}
-	maps := map[string]string{} // what of the home is another folder
+	private := n.parts(&p)
 	for _, rel := range n.needs.Share {
 		if path, ok := n.shared(rel); ok {
 			p.Write = append(p.Write, path)
@@ -307,6 +308,9 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 		}
 	}
 	for _, rel := range n.needs.Fixed {
+		if n.isPrivate(rel) {
+			continue
+		}
 		if path, ok := n.shared(rel); ok {
 			p.Read = append(p.Read, path)
 			p = p.Ask("the client runs or obeys it", path)
@@ -320,7 +324,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 			if err := makeFolders(own); err != nil {
 				return sandbox.Policy{}, err
 			}
-			maps[filepath.Join(path, filepath.Base(rel))] = own
+			private.Mapped[filepath.Join(path, filepath.Base(rel))] = own
 		}
 	}
 	p.Service = n.service
@@ -329,7 +333,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	}
 	p.Mask = n.trackers()
 	p = p.Real()
-	p.Mapped = maps
+	p.Mapped, p.Shown = private.Mapped, private.Shown
 	if err := n.remember(); err != nil {
 		return sandbox.Policy{}, err
 	}
@@ -340,7 +344,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 // shared is where something is that a client needs of the person's home; ok says that it is there. A link to what is shared is followed; one
 // in it may be an agent's.
 func (n *cell) shared(rel string) (path string, ok bool) {
-	for i, share := range n.needs.Share {
+	for i, share := range n.needs.Folders() {
 		rest, within := strings.CutPrefix(rel+"/", share+"/")
 		if !within {
 			continue
@@ -355,7 +359,46 @@ func (n *cell) shared(rel string) (path string, ok bool) {
 		}
 		return filepath.Join(real, rest), plain(real, rest)
 	}
-	return "", false
+	return filepath.Join(n.of.Place.Home, rel), plain(n.of.Place.Home, rel)
+}
+
+// isPrivate reports whether a path of the home is in none of the folders that are shared with the person.
+func (n *cell) isPrivate(rel string) bool {
+	return !slices.ContainsFunc(n.needs.Share, func(share string) bool { return strings.HasPrefix(rel+"/", share+"/") })
+}
+
+// parts adds to a place what the command finds of the person's in folders of its own: by mounts, which the place returned has, or by links.
+func (n *cell) parts(p *sandbox.Place) sandbox.Place {
+	found := sandbox.Place{Mapped: map[string]string{}, Shown: map[string]string{}}
+	home, err := filepath.EvalSymlinks(p.Home)
+	if err != nil {
+		home = p.Home
+	}
+	for rels, add := range map[*[]string]struct {
+		open *[]string
+		at   map[string]string
+	}{&n.needs.Login: {&p.Write, found.Mapped}, &n.needs.Fixed: {&p.Read, found.Shown}} {
+		for _, rel := range *rels {
+			path, _ := n.shared(rel)
+			path, err := filepath.EvalSymlinks(path) // no agent has written there: a link is the person's
+			if err != nil || !n.isPrivate(rel) {
+				continue
+			}
+			*p = p.Ask("the client's: its login, or what it runs or obeys", path, filepath.Join(home, rel))
+			if n.of.Box.Level.Mounts() {
+				add.at[filepath.Join(home, rel)] = path
+				continue
+			}
+			*add.open = append(*add.open, path)
+			p.Links = append(slices.Clone(p.Links), sandbox.Link{At: rel, To: path})
+		}
+	}
+	if at := n.of.Getenv(n.needs.Moved); n.needs.Moved != "" && at != "" && len(n.needs.Share) == 0 {
+		if real, err := filepath.EvalSymlinks(at); err == nil && filepath.IsAbs(at) {
+			p.Hide = append(slices.Clone(p.Hide), real) // the person's
+		}
+	}
+	return found
 }
 
 // plain reports whether something is at a path below a folder, and no part of the path is a link.

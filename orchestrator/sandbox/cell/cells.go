@@ -27,8 +27,8 @@ type Options struct {
 	Box sandbox.Box
 	// Place is what is the same for all: checkout, siblings, home, program, and what of the home is seen.
 	Place sandbox.Place
-	// Run runs a command below a guard.
-	Run command.Runner
+	// Unbounded runs a command below a guard: one that is wrapped to be within bounds.
+	Unbounded command.Runner
 	// Getenv is the person's environment.
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
@@ -89,7 +89,9 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	}
 	needs := harness.Needs{}
 	if c.Needs != nil {
-		needs = c.Needs(s.Client)
+		needs = c.Needs(s.Client).Keyed(func(name string) bool {
+			return slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" })
+		})
 	}
 	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs, temp: filepath.Join(folder, tempFolder),
 		fetched: there(engine.Fetched(s.Folder)), network: c.network(engine.AsAgents)}
@@ -175,7 +177,7 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 
 // run runs a wrapped command; argv is what was asked for.
 func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
-	res, err := c.Options.Run(ctx, wrapped)
+	res, err := c.Unbounded(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		exit.Argv = argv
