@@ -55,7 +55,7 @@ func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() er
 		return nil, err
 	}
 	return cell.New(cell.Options{
-		Repo: w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Repo: w.Project.Repo, Box: box, Place: place, Unbounded: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs

@@ -67,7 +67,7 @@ func newWorld(t *testing.T, l sandbox.Level) *world {
 	boxes := sandbox.Boxes(self, bwrap)
 	box := boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })]
 	w.cells = cell.New(cell.Options{
-		Repo: repo, Box: box, Run: w.run,
+		Repo: repo, Box: box, Unbounded: w.run,
 		Place: sandbox.Place{Checkout: w.Dir, Siblings: filepath.Join(top, "trees"), Home: w.home, Program: self, Network: true}.Real(),
 		Getenv: func(name string) string {
 			if name == "PATH" {

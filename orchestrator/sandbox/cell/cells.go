@@ -27,8 +27,8 @@ type Options struct {
 	Box sandbox.Box
 	// Place is what is the same for all: checkout, siblings, home, program, and what of the home is seen.
 	Place sandbox.Place
-	// Run runs a command below a guard.
-	Run command.Runner
+	// Unbounded runs a command below a guard: one that is wrapped to be within bounds.
+	Unbounded command.Runner
 	// Getenv is the person's environment.
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
@@ -169,7 +169,7 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 
 // run runs a wrapped command; argv is what was asked for.
 func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
-	res, err := c.Options.Run(ctx, wrapped)
+	res, err := c.Unbounded(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		exit.Argv = argv
