@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,6 +44,8 @@ type Place struct {
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
+	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
+	Fetched string
 	// Hide are more folders that are hidden.
 	Hide []string
 	// Mask are programs that the command cannot start, where they are seen at all. Only where there are mounts.
@@ -53,6 +56,8 @@ type Place struct {
 	// Network says that the command may use the network as it is. Without it there is none but its own
 	// loopback, where the level can do that.
 	Network bool
+	// Asked is who asks for a path, by the path, for a person: see [Place.Ask].
+	Asked map[string]string
 }
 
 // Kind is what is done with a path.
@@ -98,6 +103,8 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Fetched says that what a command before has written to what is layered is at FetchedAt.
+	Fetched bool `json:"fetched,omitempty"`
 	// Service is the folder whose socket may be connected to; "" is none.
 	Service string `json:"service,omitempty"`
 	// Network says that the network is as it is outside.
@@ -123,6 +130,9 @@ const (
 	SocketName     = "socket"
 	SocketVariable = "ORCH_SOCKET"
 )
+
+// FetchedAt is where a command finds what one before has written to the caches, where there are mounts.
+const FetchedAt = "/run/orch/fetched"
 
 // commonlyHidden are folders of other people, of sockets and of temporary files.
 func commonlyHidden() []string {
@@ -166,6 +176,9 @@ func New(p Place) (Policy, error) {
 	for _, path := range slices.Concat([]string{p.Worktree}, p.Write) {
 		all = append(all, Bound{Writable, path, path})
 	}
+	if p.Fetched != "" {
+		all = append(all, Bound{Writable, FetchedAt, p.Fetched})
+	}
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
 	}
@@ -183,7 +196,8 @@ func New(p Place) (Policy, error) {
 	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
 		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
 	})
-	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Service: p.Service, Network: p.Network}, nil
+	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
+		Service: p.Service, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.
@@ -202,7 +216,7 @@ func (p Place) check() error {
 		}
 	}
 	secret := []string{p.Home, p.CommonDir, p.Checkout, p.Siblings}
-	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp}, p.Read, p.Caches, p.Write) {
+	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp, p.Fetched}, p.Read, p.Caches, p.Write) {
 		for _, s := range slices.Concat(secret, p.Hide) {
 			if s != "" && open != "" && (open == s || below(s, open)) {
 				return fmt.Errorf("sandbox: %s cannot be open, since %s is to be hidden", open, s)
@@ -213,7 +227,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
+	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -231,10 +245,15 @@ func (p Place) Real() Place {
 		}
 		return out
 	}
-	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Program, &p.Service} {
+	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Program, &p.Service} {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)
+	asked := maps.Clone(p.Asked)
+	for path, why := range p.Asked {
+		asked[real(path)] = why
+	}
+	p.Asked = asked
 	for _, path := range commonlyHidden() {
 		if followed := real(path); followed != path && followed != "/" {
 			p.Hide = append(p.Hide, followed)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -76,18 +77,7 @@ func (s spec) enter() error {
 		return err
 	}
 	if s.Level.Mounts() {
-		for n, b := range s.Policy.layers() { // of bubblewrap, which has mounted the rest
-			if err := b.mountLayer("/", filepath.Join(s.Policy.TempAt, fmt.Sprint(".layer-", n))); err != nil {
-				return err
-			}
-		}
-		if err := dropCapabilities(nil); err != nil {
-			return err
-		}
-		if err := restrictScope(); err != nil {
-			return err
-		}
-		return restrictCalls(filterOptions{others: true})
+		return s.boundRest()
 	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err
@@ -96,6 +86,17 @@ func (s spec) enter() error {
 		return err
 	}
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
+}
+
+// boundRest puts this thread within the bounds that are left where all is mounted.
+func (s spec) boundRest() error {
+	if err := dropCapabilities(nil); err != nil {
+		return err
+	}
+	if err := restrictScope(); err != nil {
+		return err
+	}
+	return restrictCalls(filterOptions{others: true})
 }
 
 // truncates is the version of landlock that refuses truncate(2) too.
@@ -108,16 +109,24 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := listFile(bwrapArgs(s.Policy, there))
+	self, err := unix.Open("/proc/self/exe", unix.O_PATH, 0) // also where another is at its path by now
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Bounds: s.Policy.layers()}})
+	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
+	if takesRights(there) {
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level}
+	}
+	list, err := listFile(arguments)
+	if err != nil {
+		return err
+	}
+	inside, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}
 	signal.Ignore(heldSignals()...)
-	argv := append([]string{"bwrap", "--args", fmt.Sprint(list), "--", ProgramAt, initWord, string(inside), "--"}, args[4:]...)
+	argv := slices.Concat([]string{"bwrap", "--args", fmt.Sprint(list), "--"}, within, []string{string(inside), "--"}, args[4:])
 	return fmt.Errorf("starting %s: %w", s.Bwrap, syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program), argv, env))
 }
 
@@ -201,7 +210,12 @@ func become(argv, env []string) (code int) {
 	if err != nil {
 		return say(notFound, err)
 	}
-	err = fmt.Errorf("%s: %w", program, syscall.Exec(program, argv, env))
+	return notStarted(program, syscall.Exec(program, argv, env))
+}
+
+// notStarted says why a program does not start, as a shell would.
+func notStarted(program string, err error) (code int) {
+	err = fmt.Errorf("%s: %w", program, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return say(notFound, err)
 	}

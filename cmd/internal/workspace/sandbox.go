@@ -29,6 +29,17 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) { retur
 
 // sandbox is Sandbox, with who listens to agents from within.
 func (w *Workspace) sandbox(ctx context.Context, serve func(cell.Visit) (func() error, error)) (engine.Sandbox, error) {
+	cells, err := w.cells(ctx, serve)
+	if cells == nil {
+		return nil, err // none, and no interface with none in it
+	}
+	return cells, err
+}
+
+// Cells is [Workspace.Sandbox] as the cells that it is.
+func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) { return w.cells(ctx, nil) }
+
+func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() error, error)) (*cell.Cells, error) {
 	if w.Project.Config.Sandbox.Level == config.SandboxOff {
 		return nil, nil
 	}
@@ -54,24 +65,31 @@ func (w *Workspace) sandbox(ctx context.Context, serve func(cell.Visit) (func() 
 	}), nil
 }
 
-// RunBounded runs a command that judges within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
+// RunBounded runs a command within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
 // as a [command.Runner] does.
 func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Result, error) {
-	if told := w.Project.Invocation.Getenv(inside.BoundsVariable); told != "" { // an agent asks, from the sandbox of its attempt
-		var bounds inside.Bounds
-		if err := json.Unmarshal([]byte(told), &bounds); err != nil {
-			return command.Result{ExitCode: -1}, err
+	return w.InRoom(engine.Room{})(ctx, c)
+}
+
+// InRoom gives what runs commands that share a room, as [Workspace.RunBounded] does.
+func (w *Workspace) InRoom(r engine.Room) command.Runner {
+	return func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		if told := w.Project.Invocation.Getenv(inside.BoundsVariable); told != "" { // an agent asks, from the sandbox of its attempt
+			var bounds inside.Bounds
+			if err := json.Unmarshal([]byte(told), &bounds); err != nil {
+				return command.Result{ExitCode: -1}, err
+			}
+			return w.Project.Proc.RunGuarded(ctx, bounds.Wrap(c))
 		}
-		return w.Project.Proc.RunGuarded(ctx, bounds.Wrap(c))
+		box, err := w.Sandbox(ctx)
+		switch {
+		case err != nil:
+			return command.Result{ExitCode: -1}, err
+		case box == nil:
+			return w.Project.Proc.RunGuarded(ctx, c)
+		}
+		return box.In(r)(ctx, c)
 	}
-	box, err := w.Sandbox(ctx)
-	switch {
-	case err != nil:
-		return command.Result{ExitCode: -1}, err
-	case box == nil:
-		return w.Project.Proc.RunGuarded(ctx, c)
-	}
-	return box.Run(ctx, c)
 }
 
 // boundPlace is what is the same for all that runs in a sandbox of this repository.
@@ -84,15 +102,21 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 	}
 	p := sandbox.Place{CommonDir: w.Project.Repo.CommonDir(), Checkout: w.Project.Repo.WorkTree(), Siblings: w.Project.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
 	p.Hide = PersonsFolders(a)
-	for said, into := range map[*[]string]*[]string{&w.Project.Config.Sandbox.Read: &p.Read, &w.Project.Config.Sandbox.Write: &p.Write, &w.Project.Config.Sandbox.Share: &p.Caches} {
-		for _, path := range *said {
+	said := w.Project.Config.Sandbox
+	for _, s := range []struct {
+		setting string
+		paths   []string
+		into    *[]string
+	}{{"sandbox.read", said.Read, &p.Read}, {"sandbox.write", said.Write, &p.Write}, {"sandbox.share", said.Share, &p.Caches}} {
+		for _, path := range s.paths {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
 				path = filepath.Join(p.Home, rest)
 			}
 			if !filepath.IsAbs(path) {
 				return p, &cli.Error{Code: "SETTINGS", What: fmt.Sprintf("workflow.sandbox names %s, which is no absolute path", path), Exit: cli.ExitUsage, Fix: []string{"begin it with / or ~/"}}
 			}
-			*into = append(*into, filepath.Clean(path))
+			*s.into = append(*s.into, filepath.Clean(path))
+			p = p.Ask(s.setting, filepath.Clean(path))
 		}
 	}
 	return p.Real().WithTools(a.Getenv), nil

@@ -82,7 +82,7 @@ func newWorld(t *testing.T, l sandbox.Level) *world {
 	w.stay = engine.Stay{Dir: worktree, Branch: branch, Folder: filepath.Join(epic, "attempts/t/1"), Home: filepath.Join(epic, "homes/t"), Client: "client"}
 	require.NoError(t, os.MkdirAll(w.stay.Folder, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Dir(w.stay.Home), 0o700))
-	if _, err := w.cells.Run(t.Context(), command.Cmd{Dir: worktree, Argv: []string{"true"}, Env: w.Env}); err != nil {
+	if _, err := w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: worktree, Argv: []string{"true"}, Env: w.Env}); err != nil {
 		sandboxtest.Skip(t, string(l), err.Error())
 	}
 	return w
@@ -193,14 +193,14 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, func(t *testing.T, w *world) {
 		pointer := w.content(filepath.Join(w.stay.Dir, ".git"))
-		res, err := w.cells.Run(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", `echo built >built; git add built; git commit -qm x; git log -1 --format=%s; cat "$HOME/secret" 2>/dev/null; exit 3`}, Env: w.Env})
+		res, err := w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", `echo built >built; git add built; git commit -qm x; git log -1 --format=%s; cat "$HOME/secret" 2>/dev/null; exit 3`}, Env: w.Env})
 		require.Error(t, err)
 		require.Equal(t, 3, res.ExitCode)
 		require.Equal(t, "x\n", string(res.Stdout))
 		require.Equal(t, w.Git("rev-parse", "main"), w.Git("rev-parse", branch))
 		require.FileExists(t, filepath.Join(w.stay.Dir, "built"))
 		require.Equal(t, pointer, w.content(filepath.Join(w.stay.Dir, ".git")))
-		res, err = w.cells.Run(t.Context(), command.Cmd{Dir: w.Dir, Argv: []string{"sh", "-c", `cat file; git status --porcelain; echo x >file; touch .git/planted; exit 0`}, Env: w.Env})
+		res, err = w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.Dir, Argv: []string{"sh", "-c", `cat file; git status --porcelain; echo x >file; touch .git/planted; exit 0`}, Env: w.Env})
 		require.NoError(t, err, string(res.Stderr))
 		require.Equal(t, "one\n", string(res.Stdout))
 		require.Equal(t, "one\n", w.content(filepath.Join(w.Dir, "file")))
