@@ -71,6 +71,9 @@ func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Resu
 	return w.InRoom(engine.Room{})(ctx, c)
 }
 
+// Served reports whether an agent asks, from within a sandbox.
+func (w *Workspace) Served() bool { return w.Project.Invocation.Getenv(inside.ServedVariable) != "" }
+
 // InRoom gives what runs commands that share a room, as [Workspace.RunBounded] does.
 func (w *Workspace) InRoom(r engine.Room) command.Runner {
 	return func(ctx context.Context, c command.Cmd) (command.Result, error) {
@@ -85,6 +88,8 @@ func (w *Workspace) InRoom(r engine.Room) command.Runner {
 		switch {
 		case err != nil:
 			return command.Result{ExitCode: -1}, err
+		case w.Served(): // and nobody has told within which bounds
+			return command.Result{ExitCode: -1}, errors.New("a command that an agent in a sandbox asks for runs within that alone")
 		case box == nil:
 			return w.Project.Proc.RunGuarded(ctx, c)
 		}
