@@ -61,6 +61,7 @@ func layers() []layer {
 		{"orchestrator/checkpoint", append([]string{"orchestrator/journal", "orchestrator/private", "orchestrator/redact"}, middle...), nil, "files"},
 		{"orchestrator/proc", []string{"orchestrator/command", "orchestrator/text"}, []string{"os/exec"}, "the one that starts processes"},
 		{"orchestrator/sandbox", []string{"orchestrator/command", "orchestrator/private", "orchestrator/text"}, nil, "makes command lines, and becomes the command: it starts none"},
+		{"orchestrator/sandbox/egress", []string{"orchestrator/sandbox"}, []string{"net"}, "the way out of a sandbox: a proxy"},
 		{"orchestrator/sandbox/sandboxtest", nil, nil, "skips tests"},
 		{"orchestrator/sandbox/cell", append([]string{"orchestrator/engine", "orchestrator/git", "orchestrator/harness", "orchestrator/private", "orchestrator/sandbox"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/sandbox/shadow", []string{"orchestrator/command", "orchestrator/git", "orchestrator/private", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},

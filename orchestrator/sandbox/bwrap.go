@@ -32,5 +32,8 @@ func bwrapArgs(p Policy, there func(string) bool) []string {
 			args = append(args, "--cap-add", c)
 		}
 	}
+	if p.Door != nil {
+		args = append(args, "--cap-add", doorCapability, "--cap-add", "CAP_SETPCAP")
+	}
 	return args
 }

@@ -23,7 +23,7 @@ const (
 
 // setUpCapabilities are what the first process of the namespaces needs until the bounds stand; none of them counts outside.
 func setUpCapabilities() []uintptr {
-	return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_BIND_SERVICE}
 }
 
 // runNamespaces starts the program again as the first process of namespaces of its own, and gives the exit status of that. Signals for
@@ -82,7 +82,7 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if err := s.layOut(); err != nil {
 		return 0, fmt.Errorf("namespaces: %w", err)
 	}
-	told, err := json.Marshal(spec{Level: s.Level})
+	told, err := json.Marshal(spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door}})
 	if err != nil {
 		return 0, err
 	}

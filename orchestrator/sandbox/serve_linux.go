@@ -79,6 +79,11 @@ func (s spec) enter() error {
 		if err := s.Policy.mountLayers("/"); err != nil { // those of bubblewrap, which has mounted the rest
 			return err
 		}
+		if s.Policy.Door != nil {
+			if err := s.Policy.Door.handOut(); err != nil {
+				return err
+			}
+		}
 		if err := dropCapabilities(nil); err != nil {
 			return err
 		}
@@ -110,7 +115,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Fetched: s.Policy.Fetched, Bounds: s.Policy.layers()}})
+	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Fetched: s.Policy.Fetched, Door: s.Policy.Door, Bounds: s.Policy.layers()}})
 	if err != nil {
 		return err
 	}
