@@ -290,3 +290,44 @@ func TestBoundedHook(t *testing.T) {
 	require.Contains(t, out+f.must("orch", "events", f.epic), "read only")
 	require.NoFileExists(t, filepath.Join(f.dir, ".git/planted"))
 }
+
+// TestBoundedRefused: what an agent did to its repository without git is kept and named, its task is parked, and a retry begins anew.
+func TestBoundedRefused(t *testing.T) {
+	t.Parallel()
+	bounded(t, func(t *testing.T) *fixture {
+		return newFixture(t, `cd "$ORCH_WORKTREE"; echo "$ORCH_ATTEMPT" >work; git add work; git commit -qm "attempt $ORCH_ATTEMPT"
+			if [ "$ORCH_ATTEMPT" = 1 ]; then common=$(git rev-parse --git-common-dir); ref=$(git symbolic-ref HEAD); rm "$common/$ref"; mkdir "$common/$ref"; fi; exit 0`, "true")
+	}, func(t *testing.T, f *fixture, _ sandbox.Level) {
+		f.task("one")
+		out, code := f.run(nil, "orch", "run", f.epic)
+		require.Equal(t, 3, code, out)
+		status := f.must("orch", "status")
+		require.Contains(t, status, "WORK_REFUSED")
+		require.Contains(t, status, "refused-1")
+		require.Contains(t, status, "orch sandbox explain e-1.1")
+		require.Contains(t, f.must("orch", "sandbox", "explain", "e-1.1"), "refused    ")
+		require.Equal(t, "1", f.must("git", "show", "refs/orch/e-1/attic/e-1.1/1:work"))
+		require.NotContains(t, f.must("git", "log", "--format=%s", "epic/e-1"), "one")
+		f.must("orch", "retry", "e-1.1")
+		out, code = f.run(nil, "orch", "run", f.epic)
+		require.Zero(t, code, out)
+		require.Equal(t, "2", f.must("git", "show", "epic/e-1:work"))
+		f.nothingBounded()
+	})
+}
+
+// TestBoundedHint: an agent that changed nothing, and a gate that was red, name in their reason the path that was refused, and the setting.
+func TestBoundedHint(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, `cd "$ORCH_WORKTREE"; if [ "$ORCH_TASK" = e-1.2 ]; then echo x >work; git add -A; git commit -qm work; exit; fi; echo x >/usr/planted; exit 0`,
+		"! test -f work || touch /usr/built")
+	f.env = append(f.env, "ORCH_SANDBOX_LEVEL=auto")
+	f.task("one")
+	f.task("two")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code, out)
+	status := f.must("orch", "status", f.epic)
+	require.Regexp(t, `NO_CHANGE.*/usr/planted: (Read-only file system \(sandbox\.write|Permission denied \(sandbox\.read or sandbox\.write) opens it`, status)
+	require.Regexp(t, `GATE_FAILED.*/usr/built: (Read-only|Permission denied)`, status)
+}

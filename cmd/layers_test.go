@@ -29,7 +29,7 @@ type layer struct {
 func powers() []string { return []string{"os/exec", "net", "github.com/go-git/go-git/v5/plumbing"} }
 
 func layers() []layer {
-	values := []string{"orchestrator/command", "orchestrator/object", "orchestrator/slug", "orchestrator/text"}
+	values := []string{"orchestrator/command", "orchestrator/object", "orchestrator/refname", "orchestrator/slug", "orchestrator/text"}
 	middle := append([]string{"orchestrator/iteration", "orchestrator/promise", "orchestrator/reason", "orchestrator/tracker", "orchestrator/validation"}, values...)
 	return []layer{
 		{"cmd/orch-stop-hook", []string{"stophook/session"}, nil, "the hook of every session: it starts in the time that git takes to"},
@@ -48,6 +48,7 @@ func layers() []layer {
 		{"orchestrator/text", nil, nil, "pure"},
 		{"orchestrator/slug", nil, nil, "pure"},
 		{"orchestrator/object", nil, nil, "a word"},
+		{"orchestrator/refname", []string{"orchestrator/slug"}, nil, "names"},
 		{"orchestrator/command", nil, nil, "values"},
 		{"orchestrator/redact", nil, nil, "pure"},
 		{"orchestrator/protect", []string{"orchestrator/validation"}, []string{"os/exec"}, "pure, but for what the expansion of braces links"},
@@ -64,7 +65,7 @@ func layers() []layer {
 		{"orchestrator/sandbox/egress", []string{"orchestrator/sandbox"}, []string{"net"}, "the way out of a sandbox: a proxy"},
 		{"orchestrator/sandbox/sandboxtest", nil, nil, "skips tests"},
 		{"orchestrator/sandbox/cell", append([]string{"orchestrator/engine", "orchestrator/git", "orchestrator/harness", "orchestrator/private", "orchestrator/sandbox"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
-		{"orchestrator/sandbox/shadow", []string{"orchestrator/command", "orchestrator/git", "orchestrator/private", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator/sandbox/shadow", []string{"orchestrator/command", "orchestrator/git", "orchestrator/private", "orchestrator/refname", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/epicdir", []string{"orchestrator/private", "orchestrator/slug"}, nil, "names of files"},
 		{"orchestrator/engine", append([]string{"orchestrator/epic", "templates"}, middle...), nil, "the words between the orchestrator and an engine: data"},

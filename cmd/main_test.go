@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -46,6 +47,7 @@ func TestMain(m *testing.M) {
 }
 
 func asOrch() {
+	debug.SetGCPercent(400) // what it holds because it is a test binary too is not to be collected in each of thousands of short commands
 	proc.KeepOwnerBits()
 	proc.KeepName()
 	err := proc.Conceal(cli.MarkName)

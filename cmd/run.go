@@ -33,7 +33,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/reason"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -197,7 +197,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 
 // startOf is the revision that agents' worktrees begin from.
 func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
-	branch := "refs/heads/" + slug.EpicBranch(string(epicID))
+	branch := refname.Of(string(epicID)).Branch()
 	if _, err := w.Project.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
 		return f.base
 	}

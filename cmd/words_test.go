@@ -77,7 +77,7 @@ func everyVerb() []line {
 		said("pause", "@"), said("continue", "@"), said("stop", "@"), said("epic", "merge", "e-1", "@"), said("epic", "accept", "@"), said("epic", "restore", "@"),
 		said("logs", "e-1.2"), said("diff", "e-1.2"), said("events", "@"), said("explain", "@"), said("config", "explain", "@"), said("doctor", "--fix"), said("trust", "@"),
 		said("init", "--yes", "--client", "@"), said("init", "--yes", "--client", "claude"), said("version"),
-		said("sandbox", "try", "--read", "/@", "--write", "/@", "--level", "@", "--show"), said("sandbox", "try", "--", "echo", "@"),
+		said("sandbox", "try", "--read", "/@", "--write", "/@", "--level", "@", "--as", "@", "--show"), said("sandbox", "try", "--", "echo", "@"), said("sandbox", "explain", "@"),
 		said("session", "release", "--session", "s-1"), said("hook", "clear", "e-1.1"), said("gc", "e-1"), said("purge", "--task", "e-1.1"),
 	}
 }

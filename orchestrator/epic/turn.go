@@ -197,7 +197,7 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 		t.NotBefore = e.At.Add(machineBackOff)
 	case e.Code == reason.TooLarge:
 		t.end(reason.TooLarge, f.Said, e.At)
-	case e.Code == reason.WorktreeGone, e.Code == reason.Embedded:
+	case e.Code == reason.WorktreeGone, e.Code == reason.Embedded, e.Code == reason.WorkRefused:
 		t.end(e.Code, f.Said, e.At)
 	case f.End == EndedLimit, f.End == EndedUsage, f.End == EndedAuth, f.End == EndedSetup, f.End == EndedDisk:
 		t.end(e.Code, "", e.At)

@@ -337,6 +337,11 @@ func isTrue(value string) bool {
 	return slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(value))
 }
 
+// Person is who commits here, as the settings say; "" where they do not.
+func (r *Repo) Person() (name, email string) {
+	return lastValue(r.settings, "user.name"), lastValue(r.settings, "user.email")
+}
+
 // identityEnv is the environment that fills in the committer's identity where the user has none set.
 func identityEnv(all []setting) (env []string) {
 	for _, role := range []string{"author", "committer"} {

@@ -111,6 +111,9 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 	if j.Why = v.Why(); !v.Passed {
 		j.Feedback = v.Feedback()
 	}
+	if hint := validation.RefusalHint(j.Feedback); l.Bounded && !v.Passed && len(s.Tasks) > 0 && hint != "" {
+		j.Why += "; " + hint
+	}
 	if !v.Passed && len(s.Tasks) == 0 { // no work of an agent's is in it
 		j.Why += l.hint(j.Why + j.Feedback)
 	}

@@ -20,6 +20,7 @@ const (
 	TooLarge      Code = "TOO_LARGE"
 	Embedded      Code = "EMBEDDED_REPOSITORY"
 	WorktreeGone  Code = "WORKTREE_GONE"
+	WorkRefused   Code = "WORK_REFUSED"
 	DepFailed     Code = "DEP_FAILED"
 	DepCycle      Code = "DEP_CYCLE"
 	DepExternal   Code = "DEP_EXTERNAL"

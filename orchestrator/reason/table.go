@@ -76,6 +76,8 @@ func All() []Row {
 			"orch diff TASK; take out of that repository what you need, then orch retry TASK -m \"remove DIR/.git\"", charges, failure, blocked, goesOn, ExitNeedsYou},
 		{WorktreeGone, "the worktree of the attempt was not there any more when its agent ended, so that what was not committed is unknown; what was committed is kept and does not land",
 			"orch logs TASK; if you have moved the folder, take out of it what you need; orch retry TASK", charges, failure, blocked, goesOn, ExitNeedsYou},
+		{WorkRefused, "what the agent committed in its sandbox is not what git makes, and was not taken back; it is kept as it was, and the files of its worktree too",
+			"orch sandbox explain TASK says what was refused and where it is; take out of it what you need, then orch retry TASK", charges, failure, blocked, anew, ExitNeedsYou},
 		{DepFailed, "it waits for a task that needs a person",
 			"orch status names that task", uncharged, neutral, untouched, goesOn, ExitNeedsYou},
 		{DepCycle, "tasks wait for each other in a circle",

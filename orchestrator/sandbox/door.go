@@ -32,6 +32,3 @@ func DoorSockets(proxy bool, ports []int) int {
 
 // ResolverConfig is the configuration of resolvers where the only one is that of a [Door].
 const ResolverConfig = "nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"
-
-// doorCapability is what a port below 1024 needs in a network of its own.
-const doorCapability = "CAP_NET_BIND_SERVICE"

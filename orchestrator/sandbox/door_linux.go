@@ -19,6 +19,9 @@ func (d Door) handOut() (err error) {
 	ports := d.Ports
 	if d.Proxy {
 		fd, err := loopbackSocket(unix.SOCK_DGRAM, namePort)
+		if errors.Is(err, unix.EACCES) { // without the right to that port nobody answers there, which is as quick
+			fd, err = loopbackSocket(unix.SOCK_DGRAM, 0)
+		}
 		if err != nil {
 			return fmt.Errorf("a resolver of names: %w", err)
 		}

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +49,7 @@ func (s spec) runNamespaces(argv, env []string) (code int, err error) {
 		},
 	})
 	if err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
 	return waitFor(pid)
 }
@@ -73,27 +71,31 @@ func waitFor(pid int) (code int, err error) {
 	}
 }
 
-// runFirst is the work of the first process: it lays out the file system, starts the program once more within it, and ends
-// with the command, by which all others that are left there end.
+// runFirst is the work of the first process: it lays out the file system, starts the command within the bounds, and ends
+// with it, by which all others that are left there end. What it starts has the rights of this thread; of itself nothing can be
+// read or changed there, since the other threads are not within all of the bounds.
 func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if os.Getpid() != 1 {
-		return 0, errors.New("namespaces: not the first process of any")
+		return 0, errors.New("not the first process of any namespace")
 	}
+	defaultSignals()
 	if err := s.layOut(); err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
-	told, err := json.Marshal(spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door}})
+	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), os.Chdir(s.Policy.Dir), closeFiles(), s.boundRest(), dropAllCapabilities()); err != nil {
+		return 0, fmt.Errorf("%s: %w", s.Level, err)
+	}
+	if len(argv) == 0 {
+		fmt.Print(Standing)
+		return 0, nil
+	}
+	program, err := find(argv[0], env)
 	if err != nil {
-		return 0, err
+		return say(notFound, err), nil
 	}
-	pid, err := syscall.ForkExec(ProgramAt, append([]string{ProgramAt, initWord, string(told), "--"}, argv...), &syscall.ProcAttr{
-		Dir: s.Policy.Dir, Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true},
-	})
+	pid, err := syscall.ForkExec(program, argv, &syscall.ProcAttr{Env: env, Files: []uintptr{0, 1, 2}, Sys: &syscall.SysProcAttr{Setsid: true}})
 	if err != nil {
-		return 0, fmt.Errorf("namespaces: %w", err)
-	}
-	if err := dropAllCapabilities(); err != nil {
-		return 0, err
+		return notStarted(program, err), nil
 	}
 	return waitFor(pid)
 }
@@ -271,15 +273,6 @@ func (p Policy) mountLayers(root string) error {
 	return nil
 }
 
-// layerName is the name of the folder in which is what is written at a bound.
-func (b Bound) layerName() string {
-	sum := sha256.Sum256([]byte(b.At))
-	return ".layer-" + hex.EncodeToString(sum[:8])
-}
-
-// upperFolder is the folder of a layer in which is what was written.
-const upperFolder = "upper"
-
 // layer is a cache: what is written at a path is in the folder above, which is made, and not in what is there. before is what a
 // command before has written, which is there too; "" nothing.
 type layer struct{ at, above, before string }
@@ -290,8 +283,12 @@ func (l layer) mount() error {
 	if !there(l.at) {
 		return nil
 	}
-	upper, work := filepath.Join(l.above, upperFolder), filepath.Join(l.above, "work")
-	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
+	upper := filepath.Join(l.above, upperFolder)
+	if err := os.MkdirAll(upper, 0o700); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(l.above, "work-") // the system takes none again that was for a mount which is not synced
+	if err != nil {
 		return err
 	}
 	lower := l.at
@@ -299,9 +296,13 @@ func (l layer) mount() error {
 		lower = l.before + ":" + l.at
 	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	if !strings.ContainsAny(l.at+l.above+l.before, `:,\`) && // which the system takes for more than a name
-		unix.Mount("overlay", l.at, "overlay", flags, "lowerdir="+lower+",upperdir="+upper+",workdir="+work+",userxattr") == nil {
-		return nil
+	if !strings.ContainsAny(l.at+l.above+l.before, `:,\`) { // which the system takes for more than a name
+		options := "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work + ",userxattr"
+		for _, more := range []string{",volatile", ""} { // it is thrown away: nothing of it needs to be on the disk when it is left
+			if unix.Mount("overlay", l.at, "overlay", flags, options+more) == nil {
+				return nil
+			}
+		}
 	}
 	if lower != l.at {
 		upper = l.before

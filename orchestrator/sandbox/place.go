@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -56,6 +57,8 @@ type Place struct {
 	// Network says that the command may use the network as it is. Without it there is none but its own
 	// loopback, where the level can do that.
 	Network bool
+	// Asked is who asks for a path, by the path, for a person: see [Place.Ask].
+	Asked map[string]string
 }
 
 // Kind is what is done with a path.
@@ -240,6 +243,11 @@ func (p Place) Real() Place {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)
+	asked := maps.Clone(p.Asked)
+	for path, why := range p.Asked {
+		asked[real(path)] = why
+	}
+	p.Asked = asked
 	for _, path := range commonlyHidden() {
 		if followed := real(path); followed != path && followed != "/" {
 			p.Hide = append(p.Hide, followed)

@@ -10,6 +10,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -76,21 +77,7 @@ func (s spec) enter() error {
 		return err
 	}
 	if s.Level.Mounts() {
-		if err := s.Policy.mountLayers("/"); err != nil { // those of bubblewrap, which has mounted the rest
-			return err
-		}
-		if s.Policy.Door != nil {
-			if err := s.Policy.Door.handOut(); err != nil {
-				return err
-			}
-		}
-		if err := dropCapabilities(nil); err != nil {
-			return err
-		}
-		if err := restrictScope(); err != nil {
-			return err
-		}
-		return restrictCalls(filterOptions{others: true})
+		return s.boundRest()
 	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err
@@ -99,6 +86,22 @@ func (s spec) enter() error {
 		return err
 	}
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
+}
+
+// boundRest puts this thread within the bounds that are left where all is mounted.
+func (s spec) boundRest() error {
+	if s.Policy.Door != nil {
+		if err := s.Policy.Door.handOut(); err != nil {
+			return err
+		}
+	}
+	if err := dropCapabilities(nil); err != nil {
+		return err
+	}
+	if err := restrictScope(); err != nil {
+		return err
+	}
+	return restrictCalls(filterOptions{others: true})
 }
 
 // truncates is the version of landlock that refuses truncate(2) too.
@@ -111,16 +114,29 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	list, err := listFile(bwrapArgs(s.Policy, there))
+	self, err := unix.Open("/proc/self/exe", unix.O_PATH, 0) // also where another is at its path by now
 	if err != nil {
 		return err
 	}
-	inside, err := json.Marshal(spec{Level: s.Level, Policy: Policy{TempAt: s.Policy.TempAt, Fetched: s.Policy.Fetched, Door: s.Policy.Door, Bounds: s.Policy.layers()}})
+	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
+	if takesRights(there) {
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door}}
+		for _, b := range s.Policy.layers() {
+			if err := os.MkdirAll(s.Policy.beside(b), 0o700); err != nil {
+				return err
+			}
+		}
+	}
+	list, err := listFile(arguments)
+	if err != nil {
+		return err
+	}
+	inside, err := json.Marshal(told)
 	if err != nil {
 		return err
 	}
 	signal.Ignore(heldSignals()...)
-	argv := append([]string{"bwrap", "--args", fmt.Sprint(list), "--", ProgramAt, initWord, string(inside), "--"}, args[4:]...)
+	argv := slices.Concat([]string{"bwrap", "--args", fmt.Sprint(list), "--"}, within, []string{string(inside), "--"}, args[4:])
 	return fmt.Errorf("starting %s: %w", s.Bwrap, syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program), argv, env))
 }
 
@@ -204,7 +220,12 @@ func become(argv, env []string) (code int) {
 	if err != nil {
 		return say(notFound, err)
 	}
-	err = fmt.Errorf("%s: %w", program, syscall.Exec(program, argv, env))
+	return notStarted(program, syscall.Exec(program, argv, env))
+}
+
+// notStarted says why a program does not start, as a shell would.
+func notStarted(program string, err error) (code int) {
+	err = fmt.Errorf("%s: %w", program, err)
 	if errors.Is(err, fs.ErrNotExist) {
 		return say(notFound, err)
 	}

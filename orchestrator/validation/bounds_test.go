@@ -21,6 +21,7 @@ func TestNetworkHint(t *testing.T) {
 func TestBoundsHint(t *testing.T) {
 	t.Parallel()
 	require.Contains(t, validation.BoundsHint("sh: 1: /home/ann/bin/lint: not found"), "sandbox.read")
-	require.Contains(t, validation.BoundsHint("open /home/ann/x: read-only file system"), "sandbox.read")
+	require.Contains(t, validation.BoundsHint("cc1: permission denied"), "sandbox.read")
+	require.Contains(t, validation.BoundsHint("open /home/ann/x: read-only file system"), "/home/ann/x: Read-only file system (sandbox.write")
 	require.Empty(t, validation.BoundsHint("--- FAIL: TestX: got 1, want 2"))
 }

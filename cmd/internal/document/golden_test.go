@@ -221,6 +221,7 @@ func (w *world) session() {
 	w.keep("orch.land-2", "", "land", "e-1.1")
 	w.keep("orch.diff-1", "", "diff", "e-1.1")
 	w.keep("orch.logs-1", "", "logs", "e-1.1", "--brief")
+	w.keep("orch.sandbox-1", "", "sandbox", "explain", "e-1.1")
 }
 
 // run has agents do the rest, and does what a person does after it.

@@ -24,6 +24,15 @@ import (
 // Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
 // the error NO_SANDBOX where the machine has none.
 func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
+	cells, err := w.Cells(ctx)
+	if cells == nil {
+		return nil, err // none, and no interface with none in it
+	}
+	return cells, err
+}
+
+// Cells is [Workspace.Sandbox] as the cells that it is.
+func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) {
 	if w.Project.Config.Sandbox.Level == config.SandboxOff {
 		return nil, nil
 	}
@@ -78,15 +87,21 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 	}
 	p := sandbox.Place{CommonDir: w.Project.Repo.CommonDir(), Checkout: w.Project.Repo.WorkTree(), Siblings: w.Project.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
 	p.Hide = PersonsFolders(a)
-	for said, into := range map[*[]string]*[]string{&w.Project.Config.Sandbox.Read: &p.Read, &w.Project.Config.Sandbox.Write: &p.Write, &w.Project.Config.Sandbox.Share: &p.Caches} {
-		for _, path := range *said {
+	said := w.Project.Config.Sandbox
+	for _, s := range []struct {
+		setting string
+		paths   []string
+		into    *[]string
+	}{{"sandbox.read", said.Read, &p.Read}, {"sandbox.write", said.Write, &p.Write}, {"sandbox.share", said.Share, &p.Caches}} {
+		for _, path := range s.paths {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
 				path = filepath.Join(p.Home, rest)
 			}
 			if !filepath.IsAbs(path) {
 				return p, &cli.Error{Code: "SETTINGS", What: fmt.Sprintf("workflow.sandbox names %s, which is no absolute path", path), Exit: cli.ExitUsage, Fix: []string{"begin it with / or ~/"}}
 			}
-			*into = append(*into, filepath.Clean(path))
+			*s.into = append(*s.into, filepath.Clean(path))
+			p = p.Ask(s.setting, filepath.Clean(path))
 		}
 	}
 	return p.Real().WithTools(a.Getenv), nil

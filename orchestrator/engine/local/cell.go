@@ -56,7 +56,7 @@ func (t *turn) leave(ctx context.Context, w *engine.Work) error {
 		return fmt.Errorf("taking back what was committed in the sandbox: %w", err)
 	}
 	t.cell = nil
-	w.Reason = joinClauses(w.Reason, l.Refused)
+	w.Refused = l.Refused
 	for what, names := range map[string][]string{"not taken back from the sandbox, since only the branch is: ": l.Dropped, "moved aside, since the client would run it for everybody: ": l.Planted} {
 		if len(names) > 0 {
 			w.Reason = joinClauses(w.Reason, what+strings.Join(names[:min(len(names), 5)], ", "))

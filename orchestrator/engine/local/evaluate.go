@@ -17,7 +17,7 @@ import (
 // hooks of its task. It only records their results; what follows from them is decided elsewhere. A
 // turn that a full context has cut off is not evaluated.
 func (t *turn) evaluate(ctx context.Context, w *engine.Work) {
-	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" || w.Gone != "" || len(w.Embedded) > 0 {
+	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" || w.Gone != "" || len(w.Embedded) > 0 || w.Refused != "" {
 		return
 	}
 	v := validation.Verdict{Passed: true, Score: 100}

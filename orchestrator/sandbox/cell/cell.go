@@ -35,6 +35,7 @@ type cell struct {
 	network  bool
 	needs    harness.Needs
 	shadow   *shadow.Shadow
+	place    sandbox.Place // that the policy was made of
 	policy   sandbox.Policy
 	guarded  []guarded
 }
@@ -102,7 +103,7 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 	}
 	planted, moving := n.moveAside()
 	left.Planted = planted
-	if err = errors.Join(err, returning, moving); err != nil {
+	if err = errors.Join(err, returning, moving, n.recordLeft(left)); err != nil {
 		return left, err
 	}
 	return left, private.RemoveAll(n.folder)
@@ -210,18 +211,22 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Network = n.home, n.temp, tempAt, n.fetched, n.network
 	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
 	p.Write = slices.Clone(p.Write)
+	p = p.Ask("named by what is started", read...).Ask("objects that the repository borrows", n.shadow.Alternates...)
 	for _, rel := range n.needs.Read {
 		p.Read = append(p.Read, filepath.Join(p.Home, rel))
+		p = p.Ask("the client reads it", filepath.Join(p.Home, rel))
 	}
 	maps := map[string]string{} // what of the home is another folder
 	for _, rel := range n.needs.Share {
 		if path, ok := n.shared(rel); ok {
 			p.Write = append(p.Write, path)
+			p = p.Ask("the client's folder, with its login: shared with you", path)
 		}
 	}
 	for _, rel := range n.needs.Fixed {
 		if path, ok := n.shared(rel); ok {
 			p.Read = append(p.Read, path)
+			p = p.Ask("the client runs or obeys it", path)
 		} else if _, ok := n.shared(filepath.Dir(rel)); ok {
 			n.guarded = append(n.guarded, guarded{Path: path, Link: link(path)})
 		}
@@ -240,6 +245,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	if err := n.remember(); err != nil {
 		return sandbox.Policy{}, err
 	}
+	n.place = p
 	return sandbox.New(p)
 }
 

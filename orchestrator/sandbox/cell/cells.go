@@ -80,13 +80,16 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 		err = fmt.Errorf("%s is no worktree of the repository", s.Dir)
 	}
 	if err == nil {
-		n.shadow, err = shadow.Make(ctx, shadow.Options{Repo: c.Repo, Admin: at.GitDir, Branch: s.Branch, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(folder, shadowFolder)})
+		n.shadow, err = shadow.Make(shadow.Options{Repo: c.Repo, Admin: at.GitDir, Branch: s.Branch, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(folder, shadowFolder)})
 	}
 	if err == nil {
-		err = n.furnish(ctx)
+		err = n.furnish()
 	}
 	if err == nil {
 		n.policy, err = n.bounds(slices.Concat(n.programs(s.Command), named(s.Env), s.Read))
+	}
+	if err == nil {
+		err = n.writeRecord()
 	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)
@@ -138,10 +141,15 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 	if err != nil {
 		return res, err
 	}
-	res, err = c.Options.Run(ctx, wrapped)
+	return c.run(ctx, wrapped, cmd.Argv)
+}
+
+// run runs a wrapped command; argv is what was asked for.
+func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
+	res, err := c.Options.Run(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
-		exit.Argv = cmd.Argv // what was asked for
+		exit.Argv = argv
 	}
 	if res.ExitCode == sandbox.Failed && c.Failed != nil {
 		c.Failed()
@@ -160,10 +168,10 @@ func (n *cell) enterRepository(ctx context.Context, dir string) error {
 	if at.GitDir == n.of.Repo.CommonDir() {
 		o.Admin, n.view, n.worktree = "", at.Path, ""
 	}
-	if n.shadow, err = shadow.Make(ctx, o); err != nil {
+	if n.shadow, err = shadow.Make(o); err != nil {
 		return err
 	}
-	if err := n.furnish(ctx); err != nil {
+	if err := n.furnish(); err != nil {
 		return err
 	}
 	if n.policy, err = n.bounds(nil); err != nil {

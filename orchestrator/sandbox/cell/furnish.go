@@ -1,7 +1,6 @@
 package cell
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,14 +16,14 @@ const maxSeed = 16 << 20
 
 // furnish has the home hold what every home does: a git identity, a PATH for shells that a client starts as if somebody had logged in,
 // and what the client needs. What is there already is the task's, but for the first two.
-func (n *cell) furnish(ctx context.Context) error {
+func (n *cell) furnish() error {
 	home, err := private.OpenAbove(n.home, 1)
 	if err != nil {
 		return err
 	}
 	defer home.Close()
 	path := "export PATH='" + strings.ReplaceAll(n.path(), "'", `'\''`) + "'\n"
-	for name, content := range map[string]string{".gitconfig": n.gitConfig(ctx), ".profile": path, ".bash_profile": path, ".zshenv": path} {
+	for name, content := range map[string]string{".gitconfig": n.gitConfig(), ".profile": path, ".bash_profile": path, ".zshenv": path} {
 		if err := home.WriteFile(filepath.Join(n.home, name), []byte(content)); err != nil {
 			return err
 		}
@@ -68,11 +67,12 @@ func (n *cell) path() string {
 }
 
 // gitConfig is the configuration for repositories that a command makes: who the person is.
-func (n *cell) gitConfig(ctx context.Context) string {
+func (n *cell) gitConfig() string {
 	var b strings.Builder
 	b.WriteString("[user]\n")
-	for _, key := range []string{"name", "email"} {
-		if value, err := n.of.Repo.Out(ctx, "config", "user."+key); err == nil {
+	name, email := n.of.Repo.Person()
+	for key, value := range map[string]string{"name": name, "email": email} {
+		if value != "" {
 			b.WriteString("\t" + key + ` = "` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace(value) + "\"\n")
 		}
 	}

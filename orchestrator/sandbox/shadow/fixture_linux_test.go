@@ -81,7 +81,7 @@ func newAttempt(t *testing.T, l sandbox.Level, initArgs ...string) *attempt {
 func (a *attempt) begin() {
 	a.T.Helper()
 	var err error
-	a.shadow, err = shadow.Make(a.T.Context(), shadow.Options{Repo: a.repo, Admin: filepath.Join(a.common(), "worktrees", "agent-1"), Branch: branch, Mounted: a.box.Level != sandbox.Landlock})
+	a.shadow, err = shadow.Make(shadow.Options{Repo: a.repo, Admin: filepath.Join(a.common(), "worktrees", "agent-1"), Branch: branch, Mounted: a.box.Level != sandbox.Landlock})
 	require.NoError(a.T, err)
 	if a.box.Level == sandbox.Landlock {
 		require.NoError(a.T, a.shadow.Point(a.worktree))

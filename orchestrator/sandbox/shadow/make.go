@@ -1,12 +1,12 @@
 package shadow
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 )
 
@@ -52,9 +53,9 @@ const (
 	maxAdmin = 256 << 20
 )
 
-// Make makes the shadow of a repository as it is now, in its folder for scratch files. It runs one git. The caller calls Remove.
-func Make(ctx context.Context, o Options) (s *Shadow, err error) {
-	refs, err := o.Repo.Refs(ctx, "refs/")
+// Make makes the shadow of a repository as it is now. It starts no git. The caller calls Remove.
+func Make(o Options) (s *Shadow, err error) {
+	refs, err := realRefs(o.Repo.CommonDir())
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +76,10 @@ func Make(ctx context.Context, o Options) (s *Shadow, err error) {
 	}()
 	var packed strings.Builder
 	packed.WriteString("# pack-refs with: sorted \n")
-	for _, r := range refs {
-		if !strings.HasPrefix(r.Name, "refs/orch/") { // of orch's own; nobody's work
-			s.refs[r.Name] = r.Commit
-			fmt.Fprintf(&packed, "%s %s\n", r.Commit, r.Name)
+	for _, name := range slices.Sorted(maps.Keys(refs)) {
+		if !ownRef(name) {
+			s.refs[name] = refs[name]
+			fmt.Fprintf(&packed, "%s %s\n", refs[name], name)
 		}
 	}
 	for _, name := range []string{"refs/heads", "refs/tags", "objects/info", "objects/pack", "info", "hooks", "logs", "worktrees"} {
@@ -112,6 +113,38 @@ func Make(ctx context.Context, o Options) (s *Shadow, err error) {
 		return s, err
 	}
 	return s, s.record()
+}
+
+// ownRef reports whether a reference is orch's own, which is nobody's work, or the main work tree's, which no other has.
+func ownRef(name string) bool {
+	return slices.ContainsFunc([]string{refname.Own, "refs/bisect/", "refs/worktree/", "refs/rewritten/"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+}
+
+// realRefs are the references of a git directory, with what symbolic ones lead to. The loose ones are read first: git moves them into
+// the packed ones, and never back.
+func realRefs(commonDir string) (map[string]git.Commit, error) {
+	dir, err := private.Open(commonDir)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	loose := looseRefs{refs: map[string]git.Commit{}, symbolic: map[string]string{}}
+	if err := loose.read(dir, "refs", 0); err != nil {
+		return nil, fmt.Errorf("reading references: %w", err)
+	}
+	content, err := dir.ReadFile("packed-refs", maxPacked)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("reading references: %w", err)
+	}
+	refs := parsePacked(content)
+	maps.Copy(refs, loose.refs)
+	for name, to := range loose.symbolic {
+		delete(refs, name)
+		if id, ok := refs[to]; ok {
+			refs[name] = id
+		}
+	}
+	return refs, nil
 }
 
 // copyIndex has the shadow have the index of the main work tree.

@@ -19,6 +19,10 @@ import (
 // takeObjects copies what is new below the branch, the places of HEAD and in the index, after git has checked each object. indexed
 // says that all of the index is there.
 func (s *Shadow) takeObjects(ctx context.Context, dir *private.Dir, r *Returned, places []git.Commit, maxBytes int64) (indexed bool, err error) {
+	// Where the objects say that they borrow from is no word to go by.
+	if err := dir.Remove("objects/info/alternates"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
 	total, err := plainBelow(dir, "objects", 0)
 	if err != nil {
 		return false, &RefusedError{Dir: s.Dir, Why: "its objects cannot be read", Err: err}
@@ -26,16 +30,30 @@ func (s *Shadow) takeObjects(ctx context.Context, dir *private.Dir, r *Returned,
 	if maxBytes > 0 && total > maxBytes {
 		return false, &RefusedError{Dir: s.Dir, Why: fmt.Sprintf("its objects have %d bytes, more than %d", total, maxBytes)}
 	}
-	// Where the objects say that they borrow from is no word to go by.
-	if err := dir.Remove("objects/info/alternates"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+	if total == 0 && s.asItWas(dir, r.Branch, places) {
+		return false, nil
 	}
 	env := []string{"GIT_ALTERNATE_OBJECT_DIRECTORIES=" + filepath.Join(s.Dir, "objects")}
-	commits, err := s.existing(ctx, "commit", append([]git.Commit{r.Branch}, places...), env)
+	found, err := s.existing(ctx, "commit", slices.Concat([]git.Commit{r.Branch}, places, s.before()), env)
 	if err != nil {
 		return false, err
 	}
-	if r.Branch != "" && !slices.Contains(commits, r.Branch) {
+	there := map[git.Commit]bool{}
+	for _, id := range found {
+		there[id] = true
+	}
+	var commits, known []git.Commit
+	for _, id := range append([]git.Commit{r.Branch}, places...) {
+		if there[id] && !slices.Contains(commits, id) {
+			commits = append(commits, id)
+		}
+	}
+	for _, id := range s.before() {
+		if there[id] {
+			known = append(known, id)
+		}
+	}
+	if r.Branch != "" && !there[r.Branch] {
 		return false, &RefusedError{Dir: s.Dir, Why: "its branch points at no commit that is there"}
 	}
 	for _, id := range commits {
@@ -51,7 +69,20 @@ func (s *Shadow) takeObjects(ctx context.Context, dir *private.Dir, r *Returned,
 	if len(commits)+len(staged) == 0 {
 		return indexed, nil
 	}
-	return indexed, s.copyObjects(ctx, append(commits, staged...), env)
+	return indexed, s.copyObjects(ctx, append(commits, staged...), known, env)
+}
+
+// asItWas reports whether nothing was committed or staged: all places are where the branch was, and the index is the real one.
+func (s *Shadow) asItWas(dir *private.Dir, branch git.Commit, places []git.Commit) bool {
+	if branch == "" || branch != s.refs[s.options.Branch] || slices.ContainsFunc(places, func(id git.Commit) bool { return id != branch }) {
+		return false
+	}
+	index, err := dir.ReadFile(s.adminName("index"), maxAdmin)
+	if err != nil {
+		return false
+	}
+	real, err := private.ReadFile(filepath.Join(s.options.Admin, "index"), maxAdmin)
+	return err == nil && bytes.Equal(index, real)
 }
 
 // staged are the objects that the index of the worktree has and the commit does not, where all of them are there; else ok is false.
@@ -109,9 +140,9 @@ func (s *Shadow) existing(ctx context.Context, want string, ids []git.Commit, en
 	return found, nil
 }
 
-// copyObjects packs what the commits need and the references as they were do not have, has git check each object by the rules of fsck and
+// copyObjects packs what the commits need and the known ones do not have, has git check each object by the rules of fsck and
 // that none is missing, and puts the pack into the real repository.
-func (s *Shadow) copyObjects(ctx context.Context, commits []git.Commit, env []string) (err error) {
+func (s *Shadow) copyObjects(ctx context.Context, commits, known []git.Commit, env []string) (err error) {
 	scratch, err := s.options.Repo.Scratch("pack-")
 	if err != nil {
 		return err
@@ -120,10 +151,6 @@ func (s *Shadow) copyObjects(ctx context.Context, commits []git.Commit, env []st
 	var revs bytes.Buffer
 	for _, id := range commits {
 		fmt.Fprintln(&revs, id)
-	}
-	known, err := s.existing(ctx, "commit", s.before(), nil)
-	if err != nil {
-		return err
 	}
 	for _, id := range known {
 		fmt.Fprintf(&revs, "^%s\n", id)

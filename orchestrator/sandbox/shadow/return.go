@@ -107,10 +107,11 @@ func (s *Shadow) readRefs(dir *private.Dir) (map[string]git.Commit, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, &RefusedError{Dir: s.Dir, Why: "its references cannot be read", Err: err}
 	}
-	refs := parsePacked(content)
-	if err := looseRefs(dir, "refs", refs, 0); err != nil {
+	loose := looseRefs{refs: parsePacked(content), symbolic: map[string]string{}}
+	if err := loose.read(dir, "refs", 0); err != nil {
 		return nil, &RefusedError{Dir: s.Dir, Why: "its references cannot be read", Err: err}
 	}
+	refs := loose.refs
 	if s.options.Branch == "" {
 		return refs, nil
 	}
@@ -144,7 +145,13 @@ func parsePacked(content []byte) map[string]git.Commit {
 // maxDepth bounds the folders of references.
 const maxDepth = 32
 
-func looseRefs(dir *private.Dir, folder string, refs map[string]git.Commit, depth int) error {
+// looseRefs are references that are a file each.
+type looseRefs struct {
+	refs     map[string]git.Commit
+	symbolic map[string]string // what the others lead to
+}
+
+func (l looseRefs) read(dir *private.Dir, folder string, depth int) error {
 	entries, err := dir.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) || depth > maxDepth {
 		return nil
@@ -156,13 +163,19 @@ func looseRefs(dir *private.Dir, folder string, refs map[string]git.Commit, dept
 		name := folder + "/" + e.Name()
 		switch {
 		case e.IsDir():
-			if err := looseRefs(dir, name, refs, depth+1); err != nil {
+			if err := l.read(dir, name, depth+1); err != nil {
 				return err
 			}
 		case e.Type().IsRegular():
 			content, err := dir.ReadFile(name, maxSmall)
-			if id := strings.TrimSpace(string(content)); err == nil && objectID().MatchString(id) {
-				refs[name] = git.Commit(id)
+			if err != nil {
+				continue
+			}
+			line := strings.TrimSpace(string(content))
+			if to, ok := strings.CutPrefix(line, "ref: "); ok {
+				l.symbolic[name] = to
+			} else if objectID().MatchString(line) {
+				l.refs[name] = git.Commit(line)
 			}
 		}
 	}
