@@ -64,7 +64,7 @@ func layers() []layer {
 		{"orchestrator/sandbox", []string{"orchestrator/command", "orchestrator/private", "orchestrator/text"}, nil, "makes command lines, and becomes the command: it starts none"},
 		{"orchestrator/sandbox/egress", []string{"orchestrator/sandbox"}, []string{"net"}, "the way out of a sandbox: a proxy"},
 		{"orchestrator/sandbox/sandboxtest", nil, nil, "skips tests"},
-		{"orchestrator/sandbox/cell", append([]string{"orchestrator/engine", "orchestrator/git", "orchestrator/harness", "orchestrator/private", "orchestrator/sandbox"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator/sandbox/cell", append([]string{"orchestrator/engine", "orchestrator/git", "orchestrator/harness", "orchestrator/private", "orchestrator/sandbox"}, values...), powers(), "by git, with a proxy"},
 		{"orchestrator/sandbox/shadow", []string{"orchestrator/command", "orchestrator/git", "orchestrator/private", "orchestrator/refname", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/epicdir", []string{"orchestrator/private", "orchestrator/slug"}, nil, "names of files"},

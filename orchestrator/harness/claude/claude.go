@@ -31,7 +31,8 @@ func Client() harness.Client {
 				".claude/hooks", ".claude/output-styles", ".claude/statusline.sh"},
 			Own:  []string{".claude/projects", ".claude/sessions", ".claude/session-env", ".claude/shell-snapshots", ".claude/backups", ".claude/todos", ".claude/file-history", ".claude/debug"},
 			Seed: []string{".claude.json"}, Read: []string{".local/share/claude"},
-			Env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
+			Hosts: []string{"api.anthropic.com", "platform.claude.com", "claude.ai"},
+			Env:   []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
 		},
 		New: func(o harness.Options) harness.Harness {
 			own := ""

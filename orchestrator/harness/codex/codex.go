@@ -22,6 +22,7 @@ func Client() harness.Client {
 			Share: []string{".codex"}, Moved: "CODEX_HOME",
 			Fixed: []string{".codex/config.toml", ".codex/hooks.json", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/rules", ".codex/prompts", ".codex/skills", ".codex/plugins"},
 			Own:   []string{".codex/sessions", ".codex/shell_snapshots", ".codex/log", ".codex/.tmp", ".codex/tmp"},
+			Hosts: []string{"chatgpt.com", "api.openai.com", "auth.openai.com"},
 		},
 	}
 }

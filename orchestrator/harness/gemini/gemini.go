@@ -23,6 +23,7 @@ func Client() harness.Client {
 			Share: []string{".gemini"},
 			Fixed: []string{".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/extensions", ".gemini/commands", ".gemini/policies", ".gemini/hooks", ".gemini/skills", ".gemini/.env"},
 			Own:   []string{".gemini/tmp", ".gemini/history"},
+			Hosts: []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "accounts.google.com"},
 			Env:   []string{"SANDBOX=orch", "GEMINI_SANDBOX=false"},
 		},
 	}

@@ -26,6 +26,7 @@ func Client() harness.Client {
 		Files:   []string{".opencode/**", "opencode.json", "opencode.jsonc"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
+			Hosts: []string{"models.dev", "registry.npmjs.org", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai"}, // the last four: models of a person's choice
 			Share: []string{".local/share/opencode"}, Own: []string{".local/share/opencode/snapshot", ".local/share/opencode/storage", ".local/share/opencode/log"},
 			Seed: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".config/opencode/config.json", ".config/opencode/AGENTS.md"},
 			Env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
