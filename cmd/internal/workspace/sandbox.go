@@ -54,7 +54,7 @@ func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) {
 			c, _ := all.Client(client)
 			return c.Needs
 		},
-		Out: w.out(),
+		Out:    w.out(),
 		Failed: func() { _ = SandboxMemory(w.Project).Forget() }, // it is tried again all the same when something changes
 	}), nil
 }
