@@ -55,7 +55,7 @@ func newTurns(b *testing.B, l sandbox.Level) turns {
 	bwrap, _ := exec.LookPath("bwrap")
 	boxes := sandbox.Boxes(self, bwrap)
 	t.cells = cell.New(cell.Options{
-		Repo: w.Open(), Box: boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })], Run: t.proc.RunGuarded, Getenv: getenv,
+		Repo: w.Open(), Box: boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })], Unbounded: t.proc.RunGuarded, Getenv: getenv,
 		Place: sandbox.Place{CommonDir: filepath.Join(w.Dir, ".git"), Checkout: w.Dir, Siblings: filepath.Dir(worktree), Home: home, Program: self, Network: true}.Real().WithTools(getenv),
 		Needs: func(string) harness.Needs {
 			c, _ := all.Client("claude")
@@ -66,7 +66,7 @@ func newTurns(b *testing.B, l sandbox.Level) turns {
 	t.stay = engine.Stay{Dir: worktree, Branch: "refs/heads/orch/e/t/1", Folder: filepath.Join(epic, "attempts/t/1"), Home: filepath.Join(epic, "homes/t"), Client: "claude", Command: []string{"true"}, Env: t.env}
 	require.NoError(b, os.MkdirAll(t.stay.Folder, 0o700))
 	require.NoError(b, os.MkdirAll(filepath.Dir(t.stay.Home), 0o700))
-	if _, err := t.cells.Run(b.Context(), t.command()); err != nil {
+	if _, err := t.cells.In(engine.Room{})(b.Context(), t.command()); err != nil {
 		b.Skipf("SKIPPED: no %s here: %s", l, err)
 	}
 	return t

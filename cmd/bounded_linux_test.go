@@ -170,6 +170,7 @@ func TestBoundedKilledAnywhere(t *testing.T) {
 func TestBoundedOrNot(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work`, "true")
+	f.byDefault()
 	f.env = append(f.env, "XDG_CONFIG_HOME="+filepath.Join(filepath.Dir(f.dir), "own"))
 	f.task("one")
 	own := filepath.Join(filepath.Dir(f.dir), "own/orch/config.yaml")

@@ -23,6 +23,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -392,6 +393,14 @@ type readAhead struct {
 	orchestrator.Tracker
 	mu     sync.Mutex
 	issues []tracker.Issue
+}
+
+// Comments asks the tracker. It fails where that keeps none.
+func (r *readAhead) Comments(ctx context.Context, id string) ([]tracker.CommentRecord, error) {
+	if kept, ok := r.Tracker.(inside.Discussed); ok {
+		return kept.Comments(ctx, id)
+	}
+	return nil, fmt.Errorf("%s keeps no comments", r.Name())
 }
 
 // Survey answers the first time with what was read before.

@@ -87,7 +87,7 @@ func everyVerb() []line {
 // hooks, sessions, journals, logs.
 func TestWordsKeepNoSecret(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo "it is $MY_TOKEN $CORP_SEED"
+	f := quickFixture(t, `echo "it is $MY_TOKEN $CORP_SEED"
 if [ "$ORCH_TASK" = e-1.2 ] && ! [ -e ../../asked ]; then touch ../../asked; echo "<promise>BLOCKED</promise> Reason: is it $MY_TOKEN?"; exit; fi
 echo x >"$ORCH_TASK"; git add -A; git commit -q -m "it is $ORCH_TASK"`, "true")
 	f.settings("command, command: [sh,", "command, env: [MY_TOKEN], command: [sh,")
@@ -120,7 +120,7 @@ echo x >"$ORCH_TASK"; git add -A; git commit -q -m "it is $ORCH_TASK"`, "true")
 // TestFlagsKeepNoSecret is the same for each flag by itself, but for ids and names of references, which stay as they are.
 func TestFlagsKeepNoSecret(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+	f := quickFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
 	f.settings("", "  secrets: [CORP_SEED]\n")
 	f.task("one")
 	f.env = append(f.env, append(canaries(), "CLAUDE_CODE_SESSION_ID=s-1")...)
@@ -186,7 +186,7 @@ func (f *fixture) grep(text string) (found []string) {
 // TestToolsKeepNoSecret is the same for the tools of orch mcp: each is called with the canary in all that it takes.
 func TestToolsKeepNoSecret(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "true", "true")
+	f := quickFixture(t, "true", "true")
 	f.settings("", "  secrets: [CORP_SEED]\n")
 	f.task("one")
 	f.task("two")

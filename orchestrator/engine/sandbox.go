@@ -22,6 +22,10 @@ type Sandbox interface {
 
 // Stay is one turn of an attempt, for a [Sandbox].
 type Stay struct {
+	// ID names the attempt.
+	ID AttemptID
+	// Actor is the agent's name in the tracker.
+	Actor string
 	// Dir is the worktree.
 	Dir string
 	// Branch is the attempt's, "refs/heads/...".

@@ -22,8 +22,7 @@ func unshareArgs(p Policy) []string {
 // it starts has no rights for that. there reports whether
 // something is at a path: what is not cannot be mounted, nor needs to be hidden. Of caches only what was written before is there.
 func bwrapArgs(p Policy, there func(string) bool) []string {
-	args := append(unshareArgs(p), "--die-with-parent", "--new-session", "--hostname", "orch",
-		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+	args := append(unshareArgs(p), "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 	for _, b := range p.Bounds {
 		switch {
 		case b.Kind == Hidden && there(b.At):

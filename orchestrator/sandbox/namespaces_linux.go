@@ -102,7 +102,7 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 
 // layOut makes the file system of the policy that of this process.
 func (s spec) layOut() error {
-	if err := errors.Join(unix.Sethostname([]byte("orch")), s.loopback()); err != nil {
+	if err := s.loopback(); err != nil {
 		return err
 	}
 	if err := enterRoots(); err != nil {

@@ -38,12 +38,16 @@ type Place struct {
 	Read []string
 	// Write are more files and folders that the command may write.
 	Write []string
-	// Mapped are folders that the command finds at a path, and may write, by the path: what they are is outside of what it can write
-	// otherwise. Only where there are mounts.
+	// Mapped are files and folders that the command finds at a path, and may write, by the path: what they are is outside of what it can
+	// write otherwise. Only where there are mounts.
 	Mapped map[string]string
+	// Shown are files and folders that the command finds at a path, and may read, by the path. Only where there are mounts.
+	Shown map[string]string
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
+	// Links are what the command finds in its home as links to what it can read: see [Place.WithTools].
+	Links []Link
 	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
 	Fetched string
 	// Hide are more folders that are hidden.
@@ -54,6 +58,11 @@ type Place struct {
 	DoorTo Door
 	// Resolver is the file that configures resolvers of names, which is that of the door where this has a proxy; "" is none.
 	Resolver string
+	// Mask are programs that the command cannot start, where they are seen at all. Only where there are mounts.
+	Mask []string
+	// Service is the folder with the socket by which the command asks the run for what is out of its reach; "" is none. The command
+	// reads it.
+	Service string
 	// Network says that the command may use the network as it is. Without it there is none but its own
 	// loopback, where the level can do that.
 	Network bool
@@ -104,10 +113,14 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Links are made in the home.
+	Links []Link `json:"links,omitempty"`
 	// Fetched says that what a command before has written to what is layered is at FetchedAt.
 	Fetched bool `json:"fetched,omitempty"`
 	// Door is what the sockets are for that are handed out at DoorAt; nil where none are.
 	Door *Door `json:"door,omitempty"`
+	// Service is the folder whose socket may be connected to; "" is none.
+	Service string `json:"service,omitempty"`
 	// Network says that the network is as it is outside.
 	Network bool `json:"network"`
 }
@@ -116,8 +129,21 @@ type Policy struct {
 // mounts.
 const Borrowed = "borrowed"
 
-// ProgramAt is where the command finds the running program, where there are mounts.
-const ProgramAt = "/run/orch/bin/orch"
+// Where the command finds what is orch's, where there are mounts.
+const (
+	// ProgramAt is the running program.
+	ProgramAt = "/run/orch/bin/orch"
+	// TrackerAt is the running program under the name of the tracker's.
+	TrackerAt = "/run/orch/bin/bd"
+	// ServiceAt is the folder of [Place.Service].
+	ServiceAt = "/run/orch/service"
+)
+
+// SocketName is the socket in the folder of [Place.Service]; a command finds it by [SocketVariable].
+const (
+	SocketName     = "socket"
+	SocketVariable = "ORCH_SOCKET"
+)
 
 // FetchedAt is where a command finds what one before has written to the caches, where there are mounts.
 const FetchedAt = "/run/orch/fetched"
@@ -152,7 +178,7 @@ func New(p Place) (Policy, error) {
 		all = append(all, Bound{Hidden, path, ""})
 	}
 	all = append(all, Bound{Writable, p.Home, p.PrivateHome}, Bound{Writable, cmp.Or(p.TempAt, p.Temp), p.Temp})
-	for _, path := range masked() {
+	for _, path := range slices.Concat(masked(), p.Mask) {
 		all = append(all, Bound{Masked, path, ""})
 	}
 	for _, path := range slices.Concat(shownAgain(), p.Read) {
@@ -176,12 +202,18 @@ func New(p Place) (Policy, error) {
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
 	}
+	for at, from := range p.Shown {
+		all = append(all, Bound{Readable, at, from})
+	}
 	if p.View != "" {
 		all = append(all, Bound{Readable, p.View, p.View})
 	} else {
 		all = append(all, Bound{Readable, filepath.Join(p.Worktree, ".git"), filepath.Join(p.Worktree, ".git")})
 	}
-	all = append(all, Bound{Readable, ProgramAt, p.Program}, Bound{Readable, p.Program, p.Program},
+	if p.Service != "" {
+		all = append(all, Bound{Readable, ServiceAt, p.Service})
+	}
+	all = append(all, Bound{Readable, ProgramAt, p.Program}, Bound{Readable, TrackerAt, p.Program}, Bound{Readable, p.Program, p.Program},
 		Bound{Writable, p.CommonDir, p.Shadow},
 		Bound{Readable, filepath.Join(p.CommonDir, Borrowed), filepath.Join(p.CommonDir, "objects")})
 	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
@@ -191,7 +223,8 @@ func New(p Place) (Policy, error) {
 	if p.Door != "" && !p.Network {
 		door = &p.DoorTo
 	}
-	return Policy{Door: door, Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "", Network: p.Network}, nil
+	return Policy{Door: door, Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
+		Service: p.Service, Links: p.Links, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.
@@ -221,7 +254,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Door, p.Resolver, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
+	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Door, p.Resolver, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -239,7 +272,7 @@ func (p Place) Real() Place {
 		}
 		return out
 	}
-	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Door, &p.Resolver, &p.Program} {
+	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Door, &p.Resolver, &p.Program, &p.Service} {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)
@@ -278,12 +311,27 @@ func needed(all []Bound) (out []Bound) {
 				break
 			}
 		}
-		if b.Kind == Hidden && (above == Hidden || !real) || b.Kind == above && real && b.From == b.At {
+		if (b.Kind == Hidden || b.Kind == Masked) && (above == Hidden || !real) || b.Kind == above && real && b.From == b.At {
 			continue // not there anyway, or as it is
 		}
 		out = append(out, b)
 	}
 	return out
+}
+
+// WithTemp is the policy with another folder for temporary files, for a command that runs beside the one it was made for.
+func (p Policy) WithTemp(dir string) Policy {
+	p.Bounds = slices.Clone(p.Bounds)
+	for n := range p.Bounds {
+		if p.Bounds[n].From == p.Temp {
+			p.Bounds[n].From = dir
+		}
+	}
+	if p.TempAt == p.Temp {
+		p.TempAt = dir
+	}
+	p.Temp = dir
+	return p
 }
 
 // layers are the bounds that are layered.

@@ -85,6 +85,7 @@ func (s spec) enter() error {
 	if err := restrictFiles(s.Policy); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.PrivateHome, false)
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
 }
 
@@ -98,6 +99,7 @@ func (s spec) boundRest() error {
 	if err := dropCapabilities(nil); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.Home, true)
 	if err := restrictScope(); err != nil {
 		return err
 	}
@@ -120,7 +122,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	}
 	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door}}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links}}
 		for _, b := range s.Policy.layers() {
 			if err := os.MkdirAll(s.Policy.beside(b), 0o700); err != nil {
 				return err

@@ -242,7 +242,7 @@ func defaults() Config {
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: TrackerAuto},
-		Sandbox: Sandbox{Level: SandboxOff, Network: Network{Agents: NetworkOpen, Gate: NetworkAuto}},
+		Sandbox: Sandbox{Level: SandboxAuto, Network: Network{Agents: NetworkOpen, Gate: NetworkAuto}},
 	}
 }
 

@@ -85,7 +85,8 @@ func (w *world) write(path, text string) {
 }
 
 func (w *world) env() []string {
-	env := []string{"HOME=" + w.home, "CODEX_SESSION_ID=s-2", "PATH=" + os.Getenv("PATH"), "TERM=dumb", "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "USER=me"}
+	// The documents are the same on each machine, whatever sandbox it has.
+	env := []string{"ORCH_SANDBOX_LEVEL=off", "HOME=" + w.home, "CODEX_SESSION_ID=s-2", "PATH=" + os.Getenv("PATH"), "TERM=dumb", "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "USER=me"}
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		env = append(env, "GIT_"+who+"_NAME=T", "GIT_"+who+"_EMAIL=t@localhost")
 	}

@@ -183,7 +183,7 @@ func (t try) start(ctx context.Context, p *project.Project, cells *cell.Cells, s
 	var planted []string
 	var err error
 	if t.as == "gate" {
-		res, err = cells.Run(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
+		res, err = cells.In(engine.Room{})(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
 	} else {
 		res, planted, err = cells.Try(ctx, s, command.Cmd{Dir: s.Dir, Argv: argv, Env: s.Env})
 	}

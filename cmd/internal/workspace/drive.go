@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -84,7 +85,13 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		return orchestrator.Deps{}, err
 	}
 	dir := w.EpicDir(epicID)
-	box, err := w.Sandbox(ctx)
+	reading := inside.NewReading(t, here.Invocation.Redact.String)
+	desk := inside.NewDesk(inside.Options{
+		Tracker: reading, Self: here.Invocation.Self, Env: here.Invocation.Env, Dir: here.Root, RuleEnv: here.GateEnv(), Run: here.Proc.Run, Now: w.Now,
+	})
+	box, err := w.sandbox(ctx, func(v cell.Visit) (func() error, error) {
+		return desk.Serve(inside.Attempt{Task: string(v.Stay.ID.Task), Epic: string(v.Stay.ID.Epic), Actor: v.Stay.Actor, Env: v.Stay.Env, Folder: v.Folder, Wrap: v.Wrap})
+	})
 	level, judging := epic.NoSandbox, command.Runner(here.Proc.RunGuarded)
 	switch {
 	case err != nil && p.Agents:
@@ -99,7 +106,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		gateSetUp = nil
 	}
 	return orchestrator.Deps{
-		Epic: epicID, Dir: dir, Tracker: t, Repo: here.Repo, Store: store, Marker: here.Marker(),
+		Epic: epicID, Dir: dir, Tracker: reading, Repo: here.Repo, Store: store, Marker: here.Marker(),
 		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: here.Repo, Bench: store, Proc: here.Proc, Harness: w.harness, Env: here.AgentEnv(ctx), RuleEnv: here.GateEnv(),
 			Hooks: p.Hooks, SetUp: w.setupPlan(), Sandbox: box, Redact: here.Invocation.Redact, Now: w.Now,

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/detect"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -24,8 +26,11 @@ import (
 
 // Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
 // the error NO_SANDBOX where the machine has none.
-func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
-	cells, err := w.Cells(ctx)
+func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) { return w.sandbox(ctx, nil) }
+
+// sandbox is Sandbox, with who listens to agents from within.
+func (w *Workspace) sandbox(ctx context.Context, serve func(cell.Visit) (func() error, error)) (engine.Sandbox, error) {
+	cells, err := w.cells(ctx, serve)
 	if cells == nil {
 		return nil, err // none, and no interface with none in it
 	}
@@ -33,7 +38,9 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 }
 
 // Cells is [Workspace.Sandbox] as the cells that it is.
-func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) {
+func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) { return w.cells(ctx, nil) }
+
+func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() error, error)) (*cell.Cells, error) {
 	if w.Project.Config.Sandbox.Level == config.SandboxOff {
 		return nil, nil
 	}
@@ -49,12 +56,13 @@ func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) {
 		return nil, err
 	}
 	return cell.New(cell.Options{
-		Repo: w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Repo: w.Project.Repo, Box: box, Place: place, Unbounded: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs
 		},
 		Out:    w.out(),
+		Serve:  serve,
 		Failed: func() { _ = SandboxMemory(w.Project).Forget() }, // it is tried again all the same when something changes
 	}), nil
 }
@@ -68,6 +76,13 @@ func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Resu
 // InRoom gives what runs commands that share a room, as [Workspace.RunBounded] does.
 func (w *Workspace) InRoom(r engine.Room) command.Runner {
 	return func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		if told := w.Project.Invocation.Getenv(inside.BoundsVariable); told != "" { // an agent asks, from the sandbox of its attempt
+			var bounds inside.Bounds
+			if err := json.Unmarshal([]byte(told), &bounds); err != nil {
+				return command.Result{ExitCode: -1}, err
+			}
+			return w.Project.Proc.RunGuarded(ctx, bounds.Wrap(c))
+		}
 		box, err := w.Sandbox(ctx)
 		switch {
 		case err != nil:
@@ -143,8 +158,12 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	}
 	b, err = ChooseBox(ctx, w.Project, boxes, policy, level == config.SandboxAuto)
 	if err != nil {
-		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
-			Fix: []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}}
+		fix := []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}
+		var none *sandbox.NoneError
+		if errors.As(err, &none) && none.Help() != "" {
+			fix = append([]string{none.Help()}, fix...)
+		}
+		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady, Fix: fix}
 	}
 	return b, nil
 }

@@ -37,6 +37,7 @@ func (t *turn) enter(ctx context.Context, c command.Cmd, brief string) (command.
 		return c, nil
 	}
 	cell, err := t.e.Sandbox.Enter(ctx, engine.Stay{
+		ID: t.AttemptID, Actor: t.Actor,
 		Dir: t.names.Dir, Branch: t.names.Branch, Folder: t.dir, Home: epicdir.Home(t.e.Dir, t.Task), Client: t.Client.Harness, Command: c.Argv, Env: c.Env, Read: []string{brief},
 	})
 	if err != nil {

@@ -70,7 +70,7 @@ func (t *turn) prepare() (harness.Spec, []string, error) {
 		data.Previous = t.e.Bench.Name(string(t.Task), t.Previous).Attic
 	}
 	if t.e.Sandbox != nil && !t.HandOver {
-		data.Bounded, data.Tracker = true, "" // which is out of its reach
+		data.Bounded = true
 	}
 	brief, err := templates.Brief(data)
 	if err != nil {

@@ -30,6 +30,8 @@ type cell struct {
 	worktree string // "" where the checkout is only read
 	view     string // the checkout, where it is read
 	home     string
+	service  string // of its Visit; "" where nobody listens
+	stop     func() error
 	own      string // folders that stand for parts of what is shared
 	temp     string
 	fetched  string // what a setup has written to caches; "" nothing
@@ -45,9 +47,25 @@ type cell struct {
 }
 
 // Wrap is [engine.Cell.Wrap].
-func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
-	drop := []string{"GIT_CONFIG_GLOBAL="} // is of the home, which has one of its own
-	set := n.variables()
+func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) { return n.wrap(c, n.policy) }
+
+// wrapBeside is Wrap for a command that runs beside the agent, on the same files: it has a folder for temporary files of its own.
+func (n *cell) wrapBeside(c command.Cmd) (command.Cmd, error) {
+	at, err := os.MkdirTemp(n.folder, tempFolder+"-")
+	if err != nil {
+		return c, err
+	}
+	p := n.policy.WithTemp(at)
+	p.Door = nil // its sockets are those of the agent
+	return n.wrap(c, p)
+}
+
+func (n *cell) wrap(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
+	drop := []string{"GIT_CONFIG_GLOBAL=", "PATH="} // of the home, which has one of its own; and of what is there
+	set := append(n.variables(), "PATH="+n.withTools(pathOf(c.Env)))
+	if n.service != "" {
+		set = append(set, sandbox.SocketVariable+"="+n.socket())
+	}
 	for _, e := range set {
 		name, _, _ := strings.Cut(e, "=")
 		drop = append(drop, name+"=")
@@ -62,7 +80,37 @@ func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
 	if modules := n.modules(); modules != "" {
 		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "direct"))
 	}
-	return n.of.Box.Wrap(c, n.policy)
+	return n.of.Box.Wrap(c, p)
+}
+
+// socket is where a command finds it.
+func (n *cell) socket() string {
+	if n.of.Box.Level.Mounts() {
+		return filepath.Join(sandbox.ServiceAt, sandbox.SocketName)
+	}
+	return filepath.Join(n.service, sandbox.SocketName)
+}
+
+// withTools is a PATH on which orch is found first, under each of its names.
+func (n *cell) withTools(path string) string {
+	tools := filepath.Dir(sandbox.ProgramAt)
+	if !n.of.Box.Level.Mounts() {
+		tools = filepath.Join(n.folder, toolsFolder)
+	}
+	if path == "" {
+		return tools
+	}
+	return tools + string(os.PathListSeparator) + path
+}
+
+// pathOf is the PATH of an environment.
+func pathOf(env []string) (path string) {
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
 }
 
 // variables are those that are set for the client.
@@ -75,11 +123,12 @@ func (n *cell) variables() (env []string) {
 		env = append(env, proxyVariables()...)
 	}
 	for _, e := range n.needs.Env {
-		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
+		env = append(env, strings.NewReplacer("$TMPDIR", temp, "$HOME", home).Replace(e))
 	}
 	if n.needs.Moved != "" && n.of.Getenv(n.needs.Moved) != "" {
-		if _, there := n.shared(n.needs.Share[0]); !there { // the client makes one, which is the task's own
-			env = append(env, n.needs.Moved+"="+filepath.Join(home, n.needs.Share[0]))
+		first := n.needs.Folders()[0]
+		if _, there := n.shared(first); !there || slices.Contains(n.needs.Private, first) { // what the client finds is the task's own
+			env = append(env, n.needs.Moved+"="+filepath.Join(home, first))
 		}
 	}
 	return env
@@ -99,7 +148,7 @@ func (n *cell) modules() string {
 
 // Leave is [engine.Cell.Leave].
 func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
-	err = errors.Join(n.closeWay(), n.pointBack())
+	err = errors.Join(n.hangUp(), n.closeWay(), n.pointBack())
 	returned, returning := n.shadow.Return(ctx, 0)
 	left.Dropped = returned.Dropped
 	var refused *shadow.RefusedError
@@ -114,6 +163,16 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 		return left, err
 	}
 	return left, private.RemoveAll(n.folder)
+}
+
+// hangUp ends the service of the turn.
+func (n *cell) hangUp() error {
+	if n.stop == nil {
+		return nil
+	}
+	stop := n.stop
+	n.stop = nil
+	return stop()
 }
 
 // drop removes the cell, with what was done in it.
@@ -224,7 +283,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 		p.Read = append(p.Read, filepath.Join(p.Home, rel))
 		p = p.Ask("the client reads it", filepath.Join(p.Home, rel))
 	}
-	maps := map[string]string{} // what of the home is another folder
+	private := n.parts(&p)
 	for _, rel := range n.needs.Share {
 		if path, ok := n.shared(rel); ok {
 			p.Write = append(p.Write, path)
@@ -232,6 +291,9 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 		}
 	}
 	for _, rel := range n.needs.Fixed {
+		if n.isPrivate(rel) {
+			continue
+		}
 		if path, ok := n.shared(rel); ok {
 			p.Read = append(p.Read, path)
 			p = p.Ask("the client runs or obeys it", path)
@@ -245,11 +307,16 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 			if err := makeFolders(own); err != nil {
 				return sandbox.Policy{}, err
 			}
-			maps[filepath.Join(path, filepath.Base(rel))] = own
+			private.Mapped[filepath.Join(path, filepath.Base(rel))] = own
 		}
 	}
+	p.Service = n.service
+	if !n.of.Box.Level.Mounts() {
+		p.Read = append(p.Read, filepath.Join(n.folder, toolsFolder))
+	}
+	p.Mask = n.trackers()
 	p = p.Real()
-	p.Mapped = maps
+	p.Mapped, p.Shown = private.Mapped, private.Shown
 	if err := n.remember(); err != nil {
 		return sandbox.Policy{}, err
 	}
@@ -260,7 +327,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 // shared is where something is that a client needs of the person's home; ok says that it is there. A link to what is shared is followed; one
 // in it may be an agent's.
 func (n *cell) shared(rel string) (path string, ok bool) {
-	for i, share := range n.needs.Share {
+	for i, share := range n.needs.Folders() {
 		rest, within := strings.CutPrefix(rel+"/", share+"/")
 		if !within {
 			continue
@@ -275,7 +342,46 @@ func (n *cell) shared(rel string) (path string, ok bool) {
 		}
 		return filepath.Join(real, rest), plain(real, rest)
 	}
-	return "", false
+	return filepath.Join(n.of.Place.Home, rel), plain(n.of.Place.Home, rel)
+}
+
+// isPrivate reports whether a path of the home is in none of the folders that are shared with the person.
+func (n *cell) isPrivate(rel string) bool {
+	return !slices.ContainsFunc(n.needs.Share, func(share string) bool { return strings.HasPrefix(rel+"/", share+"/") })
+}
+
+// parts adds to a place what the command finds of the person's in folders of its own: by mounts, which the place returned has, or by links.
+func (n *cell) parts(p *sandbox.Place) sandbox.Place {
+	found := sandbox.Place{Mapped: map[string]string{}, Shown: map[string]string{}}
+	home, err := filepath.EvalSymlinks(p.Home)
+	if err != nil {
+		home = p.Home
+	}
+	for rels, add := range map[*[]string]struct {
+		open *[]string
+		at   map[string]string
+	}{&n.needs.Login: {&p.Write, found.Mapped}, &n.needs.Fixed: {&p.Read, found.Shown}} {
+		for _, rel := range *rels {
+			path, _ := n.shared(rel)
+			path, err := filepath.EvalSymlinks(path) // no agent has written there: a link is the person's
+			if err != nil || !n.isPrivate(rel) {
+				continue
+			}
+			*p = p.Ask("the client's: its login, or what it runs or obeys", path, filepath.Join(home, rel))
+			if n.of.Box.Level.Mounts() {
+				add.at[filepath.Join(home, rel)] = path
+				continue
+			}
+			*add.open = append(*add.open, path)
+			p.Links = append(slices.Clone(p.Links), sandbox.Link{At: rel, To: path})
+		}
+	}
+	if at := n.of.Getenv(n.needs.Moved); n.needs.Moved != "" && at != "" && len(n.needs.Share) == 0 {
+		if real, err := filepath.EvalSymlinks(at); err == nil && filepath.IsAbs(at) {
+			p.Hide = append(slices.Clone(p.Hide), real) // the person's
+		}
+	}
+	return found
 }
 
 // plain reports whether something is at a path below a folder, and no part of the path is a link.

@@ -19,8 +19,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary be a guard, and a sandbox.
-func TestMain(m *testing.M) { sandboxtest.Main(m) }
+// TestMain lets the test binary be a guard, a sandbox, and a client that renews its login.
+func TestMain(m *testing.M) { sandboxtest.Main(m, renew) }
 
 const branch = "refs/heads/orch/e/t/1"
 
@@ -67,7 +67,7 @@ func newWorld(t *testing.T, l sandbox.Level) *world {
 	boxes := sandbox.Boxes(self, bwrap)
 	box := boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })]
 	w.cells = cell.New(cell.Options{
-		Repo: repo, Box: box, Run: w.run,
+		Repo: repo, Box: box, Unbounded: w.run,
 		Place: sandbox.Place{Checkout: w.Dir, Siblings: filepath.Join(top, "trees"), Home: w.home, Program: self, Network: true}.Real(),
 		Getenv: func(name string) string {
 			if name == "PATH" {

@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 )
 
-// Options is what Cells are made of; all of it has to be set but Needs and Failed.
+// Options is what Cells are made of; all of it has to be set but Needs, Serve and Failed.
 type Options struct {
 	// Repo is the repository.
 	Repo *git.Repo
@@ -27,16 +27,28 @@ type Options struct {
 	Box sandbox.Box
 	// Place is what is the same for all: checkout, siblings, home, program, and what of the home is seen.
 	Place sandbox.Place
-	// Run runs a command below a guard.
-	Run command.Runner
+	// Unbounded runs a command below a guard: one that is wrapped to be within bounds.
+	Unbounded command.Runner
 	// Getenv is the person's environment.
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
 	Needs func(client string) harness.Needs
 	// Out is what of the network is let through.
 	Out Out
+	// Serve listens at the socket of a turn that begins, until stop is called; nil: nobody does.
+	Serve func(Visit) (stop func() error, err error)
 	// Failed is called when the bounds of a command could not be set up.
 	Failed func()
+}
+
+// Visit is a turn for which somebody listens at a socket.
+type Visit struct {
+	// Stay is the turn.
+	Stay engine.Stay
+	// Folder is where the socket [sandbox.SocketName] is to be, with what else the turn alone is to read: at each level no other can.
+	Folder string
+	// Wrap makes of a command one that runs within the bounds of the turn, beside its agent.
+	Wrap func(command.Cmd) (command.Cmd, error)
 }
 
 // Cells makes cells. It implements [engine.Sandbox].
@@ -54,7 +66,9 @@ const (
 	shadowFolder = "shadow"
 	tempFolder   = "tmp"
 	homeFolder   = "home"
-	ownFolder    = "own" // what stands for parts of folders that are shared
+	toolsFolder  = "bin"     // orch under its names, where there are no mounts
+	serviceDir   = "service" // of a Visit
+	ownFolder    = "own"     // what stands for parts of folders that are shared
 )
 
 // tempAt is where a command finds its folder for temporary files, where there are mounts: short, as sockets need it.
@@ -73,7 +87,9 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	}
 	needs := harness.Needs{}
 	if c.Needs != nil {
-		needs = c.Needs(s.Client)
+		needs = c.Needs(s.Client).Keyed(func(name string) bool {
+			return slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" })
+		})
 	}
 	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs, temp: filepath.Join(folder, tempFolder),
 		fetched: there(engine.Fetched(s.Folder))}
@@ -87,6 +103,10 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	if err == nil {
 		n.shadow, err = shadow.Make(shadow.Options{Repo: c.Repo, Admin: at.GitDir, Branch: s.Branch, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(folder, shadowFolder)})
 	}
+	if err == nil && c.Serve != nil {
+		n.service = filepath.Join(folder, serviceDir)
+		err = makeFolders(n.service)
+	}
 	if err == nil {
 		err = n.furnish()
 	}
@@ -98,6 +118,9 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)
+	}
+	if err == nil && c.Serve != nil {
+		n.stop, err = c.Serve(Visit{Stay: s, Folder: n.service, Wrap: n.wrapBeside})
 	}
 	if err != nil {
 		return nil, errors.Join(err, n.closeWay(), private.RemoveAll(folder))
@@ -154,7 +177,7 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 
 // run runs a wrapped command; argv is what was asked for.
 func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
-	res, err := c.Options.Run(ctx, wrapped)
+	res, err := c.Unbounded(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		exit.Argv = argv
