@@ -167,7 +167,7 @@ func (t try) cells(ctx context.Context, w *workspace.Workspace) (*cell.Cells, er
 func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r cell.Record, err error) {
 	dir := filepath.Join(w.Project.Worktrees(), "try")
 	if t.as == "gate" {
-		r, err = cells.Gate(dir)
+		r, err = cells.Gate(dir, w.GateNetwork())
 	} else {
 		r, err = cells.Agent(w.Project.Config.Agent.Harness, args[:min(1, len(args))], dir)
 	}
