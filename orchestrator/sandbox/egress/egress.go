@@ -222,6 +222,9 @@ func (w *Way) Close() error {
 	_ = w.door.Close()
 	err := w.server.Close()
 	w.working.Wait()
+	if errors.Is(err, net.ErrClosed) { // its listener is, by then
+		return nil
+	}
 	return err
 }
 

@@ -169,6 +169,18 @@ func TestNames(t *testing.T) {
 	})
 }
 
+// TestClose: a way out that was closed as soon as it stood is closed without an error.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, l sandbox.Level) {
+		for range 5 {
+			w := newWorld(t, l, egress.Options{Proxy: true})
+			require.Empty(t, w.in("true"))
+			require.NoError(t, w.way.Close())
+		}
+	})
+}
+
 // TestPorts: a port of this machine's loopback is found on that of the sandbox, and no other; a server within takes a port that is taken outside.
 func TestPorts(t *testing.T) {
 	t.Parallel()
