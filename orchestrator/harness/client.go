@@ -56,6 +56,8 @@ type Needs struct {
 	Seed []string
 	// Read are other files and folders that it reads.
 	Read []string
+	// Hosts are those that it talks to: names, or *.NAME for all below one.
+	Hosts []string
 	// Env are variables that are set, "NAME=value"; in a value $TMPDIR is the folder for temporary files, and $HOME the task's home.
 	Env []string
 }

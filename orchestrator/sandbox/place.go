@@ -52,6 +52,12 @@ type Place struct {
 	Fetched string
 	// Hide are more folders that are hidden.
 	Hide []string
+	// Door is a folder with a way out of a sandbox that has no network: see [Door]. "" is none.
+	Door string
+	// DoorTo is what that leads to.
+	DoorTo Door
+	// Resolver is the file that configures resolvers of names, which is that of the door where this has a proxy; "" is none.
+	Resolver string
 	// Mask are programs that the command cannot start, where they are seen at all. Only where there are mounts.
 	Mask []string
 	// Service is the folder with the socket by which the command asks the run for what is out of its reach; "" is none. The command
@@ -111,6 +117,8 @@ type Policy struct {
 	Links []Link `json:"links,omitempty"`
 	// Fetched says that what a command before has written to what is layered is at FetchedAt.
 	Fetched bool `json:"fetched,omitempty"`
+	// Door is what the sockets are for that are handed out at DoorAt; nil where none are.
+	Door *Door `json:"door,omitempty"`
 	// Service is the folder whose socket may be connected to; "" is none.
 	Service string `json:"service,omitempty"`
 	// Network says that the network is as it is outside.
@@ -185,6 +193,12 @@ func New(p Place) (Policy, error) {
 	if p.Fetched != "" {
 		all = append(all, Bound{Writable, FetchedAt, p.Fetched})
 	}
+	if p.Door != "" && !p.Network {
+		all = append(all, Bound{Readable, DoorAt, p.Door})
+		if p.Resolver != "" && p.DoorTo.Proxy {
+			all = append(all, Bound{Readable, p.Resolver, filepath.Join(p.Door, DoorResolver)})
+		}
+	}
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
 	}
@@ -205,7 +219,11 @@ func New(p Place) (Policy, error) {
 	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
 		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
 	})
-	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
+	var door *Door
+	if p.Door != "" && !p.Network {
+		door = &p.DoorTo
+	}
+	return Policy{Door: door, Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
 		Service: p.Service, Links: p.Links, Network: p.Network}, nil
 }
 
@@ -236,7 +254,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
+	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Door, p.Resolver, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -254,7 +272,7 @@ func (p Place) Real() Place {
 		}
 		return out
 	}
-	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Program, &p.Service} {
+	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Door, &p.Resolver, &p.Program, &p.Service} {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)

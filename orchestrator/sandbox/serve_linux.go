@@ -91,6 +91,11 @@ func (s spec) enter() error {
 
 // boundRest puts this thread within the bounds that are left where all is mounted.
 func (s spec) boundRest() error {
+	if s.Policy.Door != nil {
+		if err := s.Policy.Door.handOut(); err != nil {
+			return err
+		}
+	}
 	if err := dropCapabilities(nil); err != nil {
 		return err
 	}
@@ -117,7 +122,12 @@ func (s spec) becomeBwrap(args, env []string) error {
 	}
 	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Home: s.Policy.Home, Links: s.Policy.Links}}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links}}
+		for _, b := range s.Policy.layers() {
+			if err := os.MkdirAll(s.Policy.beside(b), 0o700); err != nil {
+				return err
+			}
+		}
 	}
 	list, err := listFile(arguments)
 	if err != nil {

@@ -23,7 +23,7 @@ type SandboxCell struct {
 	Level string `json:"level"`
 	// Lacks are what the level does not stop, each in a clause; off stops nothing, and names nothing.
 	Lacks []string `json:"lacks"`
-	// Network is open, or loopback where there is none but its own.
+	// Network is open; allowlist, where hosts of a list are reached by a proxy; or loopback where there is none but its own.
 	Network string `json:"network"`
 	// Dir is the folder that it begins in.
 	Dir string `json:"dir,omitempty"`
@@ -39,6 +39,18 @@ type SandboxCell struct {
 	Refused string `json:"refused,omitempty"`
 	// Met are paths that its output says were refused. It may have other reasons.
 	Met []SandboxMet `json:"met"`
+	// Unreached are hosts that were not reached, of all its turns; absent where there are none.
+	Unreached []SandboxHost `json:"unreached,omitempty"`
+}
+
+// SandboxHost is a host that was not reached.
+type SandboxHost struct {
+	// Host is its name, or its address.
+	Host string `json:"host"`
+	// Why it was not, in a clause.
+	Why string `json:"why"`
+	// Count is how often it was asked for.
+	Count int `json:"count"`
 }
 
 // SandboxPath is one path that is bound.

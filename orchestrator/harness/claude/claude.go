@@ -33,7 +33,8 @@ func Client() harness.Client {
 			Own: []string{".claude/projects", ".claude/sessions", ".claude/session-env", ".claude/shell-snapshots", ".claude/backups", ".claude/todos", ".claude/tasks", ".claude/teams", ".claude/plans", ".claude/file-history",
 				".claude/debug", ".claude/paste-cache", ".claude/jobs"},
 			Seed: []string{".claude.json"}, Read: []string{".local/share/claude"},
-			Env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
+			Hosts: []string{"api.anthropic.com", "platform.claude.com", "claude.ai"},
+			Env:   []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
 		},
 		New: func(o harness.Options) harness.Harness {
 			own := ""

@@ -25,6 +25,7 @@ func Client() harness.Client {
 		Protect: []string{".github/**", ".vscode/**", ".devcontainer/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
+			Hosts:   []string{"api.github.com", "api.githubcopilot.com", "api.individual.githubcopilot.com", "api.business.githubcopilot.com", "api.enterprise.githubcopilot.com"},
 			Private: []string{".copilot"}, Moved: "COPILOT_HOME",
 			Fixed: []string{".copilot/hooks", ".copilot/agents", ".copilot/mcp-config.json", ".copilot/lsp-config.json", ".copilot/skills", ".copilot/copilot-instructions.md", ".copilot/instructions",
 				".copilot/installed-plugins", ".copilot/extensions", ".copilot/pkg"},

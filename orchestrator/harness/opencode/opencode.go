@@ -26,6 +26,7 @@ func Client() harness.Client {
 		Files:   []string{".opencode/**", "opencode.json", "opencode.jsonc"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
+			Hosts:   []string{"models.dev", "registry.npmjs.org", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai"},
 			Private: []string{".local/share/opencode", ".config/opencode"}, Login: []string{".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json"},
 			Fixed: []string{".config/opencode/agent", ".config/opencode/agents", ".config/opencode/command", ".config/opencode/commands", ".config/opencode/mode", ".config/opencode/modes", ".config/opencode/plugin",
 				".config/opencode/plugins", ".config/opencode/skill", ".config/opencode/skills", ".config/opencode/tool", ".config/opencode/tools", ".config/opencode/themes"},

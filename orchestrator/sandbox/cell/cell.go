@@ -18,6 +18,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/egress"
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -35,7 +36,10 @@ type cell struct {
 	own      string // folders that stand for parts of what is shared
 	temp     string
 	fetched  string // what a setup has written to caches; "" nothing
-	network  bool
+	network  bool   // as it is outside
+	way      *egress.Way
+	door     string // the folder of way; "" none
+	listed   bool   // way has a proxy
 	needs    harness.Needs
 	shadow   *shadow.Shadow
 	place    sandbox.Place // that the policy was made of
@@ -53,7 +57,9 @@ func (n *cell) wrapBeside(c command.Cmd) (command.Cmd, error) {
 	if err != nil {
 		return c, err
 	}
-	return n.wrap(c, n.policy.WithTemp(at))
+	p := n.policy.WithTemp(at)
+	p.Door = nil // its sockets are those of the agent
+	return n.wrap(c, p)
 }
 
 func (n *cell) wrap(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
@@ -115,6 +121,9 @@ func (n *cell) variables() (env []string) {
 	if !n.of.Box.Level.Mounts() {
 		home, temp = n.home, n.temp
 	}
+	if n.listed {
+		env = append(env, proxyVariables()...)
+	}
 	for _, e := range n.needs.Env {
 		env = append(env, strings.NewReplacer("$TMPDIR", temp, "$HOME", home).Replace(e))
 	}
@@ -142,7 +151,7 @@ func (n *cell) modules() string {
 // Leave is [engine.Cell.Leave].
 func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 	replaced, err := n.replacedPointer()
-	err = errors.Join(err, n.hangUp(), n.pointBack())
+	err = errors.Join(err, n.hangUp(), n.closeWay(), n.pointBack())
 	returned, returning := n.shadow.Return(ctx, 0)
 	left.Dropped = returned.Dropped
 	var refused *shadow.RefusedError
@@ -171,7 +180,7 @@ func (n *cell) hangUp() error {
 
 // drop removes the cell, with what was done in it.
 func (n *cell) drop() error {
-	err := n.hangUp()
+	err := errors.Join(n.hangUp(), n.closeWay())
 	if n.shadow != nil {
 		err = errors.Join(err, n.pointBack())
 	}
@@ -293,6 +302,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	p := n.of.Place
 	p.Worktree, p.View, p.CommonDir, p.Shadow = n.worktree, n.view, n.of.Repo.CommonDir(), n.shadow.Dir
 	p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Network = n.home, n.temp, tempAt, n.fetched, n.network
+	p.Door, p.DoorTo, p.Resolver = n.door, sandbox.Door{Proxy: n.listed, Ports: n.of.Out.Ports}, "/etc/resolv.conf"
 	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
 	p.Write = slices.Clone(p.Write)
 	p = p.Ask("named by what is started", read...).Ask("objects that the repository borrows", n.shadow.Alternates...)

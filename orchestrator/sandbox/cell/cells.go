@@ -33,6 +33,8 @@ type Options struct {
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
 	Needs func(client string) harness.Needs
+	// Out is what of the network is let through.
+	Out Out
 	// Serve listens at the socket of a turn that begins, until stop is called; nil: nobody does.
 	Serve func(Visit) (stop func() error, err error)
 	// Failed is called when the bounds of a command could not be set up.
@@ -94,7 +96,10 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 		})
 	}
 	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs, temp: filepath.Join(folder, tempFolder),
-		fetched: there(engine.Fetched(s.Folder)), network: c.network(engine.AsAgents)}
+		fetched: there(engine.Fetched(s.Folder))}
+	if err := n.openWay(engine.AsAgents); err != nil {
+		return nil, errors.Join(err, private.RemoveAll(folder))
+	}
 	at, err := c.Repo.CheckoutAt(s.Dir)
 	if err == nil && at.Path != s.Dir {
 		err = fmt.Errorf("%s is no worktree of the repository", s.Dir)
@@ -126,7 +131,7 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	}
 	if err != nil {
 		_, putting := n.putBackFixed()
-		return nil, errors.Join(err, putting, private.RemoveAll(folder))
+		return nil, errors.Join(err, putting, n.closeWay(), private.RemoveAll(folder))
 	}
 	return n, nil
 }
@@ -148,7 +153,7 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 	if err != nil {
 		return res, err
 	}
-	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder), temp: filepath.Join(folder, tempFolder), network: c.network(r.Network)}
+	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder), temp: filepath.Join(folder, tempFolder)}
 	defer func() { err = errors.Join(err, n.drop()) }()
 	var folders []string
 	if r.Home != "" {
@@ -163,6 +168,9 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 		n.fetched = there(r.Fetched)
 	}
 	if err := makeFolders(append(folders, n.home, n.temp)...); err != nil {
+		return res, err
+	}
+	if err := n.openWay(r.Network); err != nil {
 		return res, err
 	}
 	if err := n.enterRepository(ctx, cmd.Dir); err != nil {
@@ -215,11 +223,6 @@ func (n *cell) enterRepository(ctx context.Context, dir string) error {
 		return n.shadow.Point(n.worktree)
 	}
 	return nil
-}
-
-// network says whether there is any but loopback.
-func (c *Cells) network(n engine.Network) bool {
-	return n == engine.Fetching || n == engine.AsAgents && c.Place.Network
 }
 
 // there is path where something is, else "".
