@@ -290,3 +290,27 @@ func TestBoundedHook(t *testing.T) {
 	require.Contains(t, out+f.must("orch", "events", f.epic), "read only")
 	require.NoFileExists(t, filepath.Join(f.dir, ".git/planted"))
 }
+
+// TestBoundedLimits: an agent that uses more than it may is ended, the task says why and what to do, and the other agents and the run go on.
+func TestBoundedLimits(t *testing.T) {
+	t.Parallel()
+	bounded(t, func(t *testing.T) *fixture {
+		return newFixture(t, `cd "$ORCH_WORKTREE"; case "$ORCH_TASK" in
+			e-1.1) bomb() { sleep 1000 & sleep 1000 & (bomb) & }; bomb; bomb; wait ;;
+			e-1.2) while :; do head -c 3000000 /dev/zero >>"$HOME/large"; sleep 0.02; done ;;
+			*) echo x >work; git add -A; git commit -qm work ;; esac`, "true")
+	}, func(t *testing.T, f *fixture, _ sandbox.Level) {
+		for _, title := range []string{"one", "two", "three"} {
+			f.task(title)
+		}
+		before := f.checkout()
+		out, code := f.run([]string{"ORCH_SANDBOX_LIMITS_PROCESSES=60", "ORCH_SANDBOX_LIMITS_DISK=20MB", "ORCH_RUN_ATTEMPTS=1"}, "orch", "run", f.epic)
+		require.Equal(t, 3, code, out)
+		require.Contains(t, out, "PROCESS_LIMIT")
+		require.Contains(t, out, "DISK_LIMIT")
+		require.Contains(t, f.must("orch", "events", f.epic), "had more than 60 processes")
+		require.Equal(t, "x", f.must("git", "show", "epic/e-1:work"))
+		require.Equal(t, before, f.checkout())
+		f.noProcesses()
+	})
+}

@@ -79,6 +79,9 @@ func (s spec) enter() error {
 	if s.Level.Mounts() {
 		return s.boundRest()
 	}
+	if err := s.Limits.set(s.Level); err != nil {
+		return err
+	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err
 	}
@@ -90,6 +93,9 @@ func (s spec) enter() error {
 
 // boundRest puts this thread within the bounds that are left where all is mounted.
 func (s spec) boundRest() error {
+	if err := s.Limits.set(s.Level); err != nil {
+		return err
+	}
 	if err := dropCapabilities(nil); err != nil {
 		return err
 	}
@@ -113,9 +119,9 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
+	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy, Limits: s.Limits}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Limits: s.Limits}
 	}
 	list, err := listFile(arguments)
 	if err != nil {

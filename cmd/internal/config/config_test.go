@@ -90,6 +90,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
 		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
 		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D",
+		"sandbox.limits.processes": "100", "sandbox.limits.memory": "2GB", "sandbox.limits.disk": "0",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
 	for key, value := range values {
@@ -118,8 +119,8 @@ func TestSandboxIsThePersons(t *testing.T) {
 	own := config.File{Path: "/own", Text: []byte("workflow: {sandbox: {level: off, read: [/models]}}")}
 	c, _, err := config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {run: {attempts: 2}}")}}.Load()
 	require.NoError(t, err)
-	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}}, c.Sandbox)
-	for _, said := range []string{"{level: off}", "{read: [/models]}", "{level: auto}"} {
+	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
+	for _, said := range []string{"{level: off}", "{read: [/models]}", "{level: auto}", "{limits: {memory: 1GB}}"} {
 		_, _, err = config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
 		var e *config.Error
 		require.ErrorAs(t, err, &e)
@@ -437,7 +438,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 39)
+		require.Len(t, origins, 42)
 	})
 }
 

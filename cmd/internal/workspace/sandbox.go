@@ -38,8 +38,10 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
+	l := w.Project.Config.Sandbox.Limits
 	return cell.New(cell.Options{
-		Repo: w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Limits: command.Limits{Processes: l.Processes, Memory: l.Memory, Disk: l.Disk},
+		Repo:   w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs

@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 )
 
-// Options is what Cells are made of; all of it has to be set but Needs and Failed.
+// Options is what Cells are made of; all of it has to be set but Needs, Limits and Failed.
 type Options struct {
 	// Repo is the repository.
 	Repo *git.Repo
@@ -33,6 +33,8 @@ type Options struct {
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
 	Needs func(client string) harness.Needs
+	// Limits bound what a turn or a judging command uses; the folders are its own.
+	Limits command.Limits
 	// Failed is called when the bounds of a command could not be set up.
 	Failed func()
 }
