@@ -21,7 +21,7 @@ import (
 )
 
 // TestMain lets the test binary be a guard, and a sandbox.
-func TestMain(m *testing.M) { sandboxtest.Main(m) }
+func TestMain(m *testing.M) { sandboxtest.Main(m, doErrand) }
 
 const branch = "refs/heads/orch/e/t/1"
 
