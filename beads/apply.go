@@ -199,6 +199,8 @@ func hasChange(x *tracker.Index, c tracker.Change) bool {
 		return ok && i.Status == tracker.StatusClosed
 	case tracker.Reopen:
 		return ok && i.Status == tracker.StatusOpen
+	case tracker.AddNote:
+		return ok && strings.Contains(i.Notes, c.Note)
 	case tracker.SetStatus:
 		return ok && i.Status == c.Status && (c.Note == "" || strings.Contains(i.Notes, c.Note))
 	}
@@ -256,6 +258,8 @@ func (a *applying) alone(ctx context.Context, n int) error {
 	}
 	args := []string{"--actor", a.actor}
 	switch c.Kind {
+	case tracker.Comment:
+		return a.comment(ctx, c)
 	case tracker.Close:
 		args = append(args, "close", c.ID, "--reason", batchWord(c.Reason), "--force", "--json")
 	default:
@@ -298,9 +302,26 @@ func (a *applying) create(ctx context.Context, want tracker.Issue) (string, erro
 			return i.ID, nil
 		}
 	}
-	args := []string{"--actor", a.actor, "create", want.Title, "--type", want.Type, "--priority", fmt.Sprint(want.Priority), "--body-file", "-", "--json"}
+	title := want.Title
+	if strings.HasPrefix(title, "-") {
+		title = "--title=" + title // else it would be an option
+	}
+	args := []string{"--actor", a.actor, "create", title, "--type", want.Type, "--priority", fmt.Sprint(want.Priority), "--body-file", "-", "--json"}
 	if len(want.Labels) > 0 {
 		args = append(args, "--labels", strings.Join(want.Labels, ","))
+	}
+	if want.Design != "" {
+		args = append(args, "--design", want.Design)
+	}
+	if want.AcceptanceCriteria != "" {
+		args = append(args, "--acceptance", want.AcceptanceCriteria)
+	}
+	want, parent := parted(want)
+	if parent != "" {
+		args = append(args, "--parent", parent)
+	}
+	for _, d := range want.Dependencies {
+		args = append(args, "--deps", d.Type+":"+d.DependsOnID)
 	}
 	res, err := a.bd.call(ctx, []byte(want.Description), args...)
 	if err != nil {

@@ -255,6 +255,10 @@ func (b *BD) Apply(ctx context.Context, actor string, changes []tracker.Change) 
 			a.reopens = append(a.reopens, n)
 		case c.Kind == tracker.Create || !isPlainID(c.ID) || b.version.before(batchSince):
 			a.single = append(a.single, n)
+		case c.Kind == tracker.AddNote:
+			a.notes = append(a.notes, n)
+		case c.Kind == tracker.Comment:
+			a.single = append(a.single, n)
 		default:
 			a.batch = append(a.batch, n)
 			if c.Note != "" {

@@ -81,7 +81,7 @@ func TestSurveyOfAFaultyBD(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			timeout := 20 * time.Second
+			timeout := time.Minute
 			if strings.HasPrefix(name, "hangs") {
 				timeout = time.Second
 			}
@@ -126,7 +126,7 @@ func TestVersions(t *testing.T) {
 	} {
 		t.Run(said, func(t *testing.T) {
 			t.Parallel()
-			_, err := scriptedBD(t, 20*time.Second, "#version "+said)
+			_, err := scriptedBD(t, time.Minute, "#version "+said)
 			if ok {
 				require.NoError(t, err)
 				return

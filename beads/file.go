@@ -277,7 +277,7 @@ func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 				return r.issue.ID, nil
 			}
 		}
-		return tx.create(*c.Issue, "")
+		return tx.create(parted(*c.Issue))
 	}
 	i, err := tx.issue(c.ID)
 	if err != nil {
@@ -295,6 +295,10 @@ func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 		if c.Note != "" {
 			i.Notes = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n")
 		}
+	case tracker.AddNote:
+		i.Notes, i.UpdatedAt = strings.TrimPrefix(i.Notes+"\n"+c.Note, "\n"), tx.now
+	case tracker.Comment:
+		err = tx.comment(i, actor, c.Note)
 	case tracker.Close:
 		if i.Status != tracker.StatusClosed { // else another closed it
 			i.ClosedBy = actor
@@ -376,6 +380,9 @@ func (tx *transaction) create(i tracker.Issue, parent string) (string, error) {
 		return "", fmt.Errorf("%s exists: %w", i.ID, tracker.ErrRefused)
 	}
 	i.Status, i.CreatedAt, i.UpdatedAt = tracker.StatusOpen, tx.now, tx.now
+	for n := range i.Dependencies {
+		i.Dependencies[n].IssueID, i.Dependencies[n].CreatedAt = i.ID, tx.now
+	}
 	i.Keep("_type", "issue")
 	if tx.actor != "" {
 		i.Keep("created_by", tx.actor)

@@ -63,7 +63,7 @@ func (f *fixture) next(when string, want epic.Promise) map[string]any {
 // TestAllAgree asks every document and command for how the epic stands, at each stage of its life.
 func TestAllAgree(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `test -e "$HOME/asks-$ORCH_TASK" && { echo '<promise>BLOCKED</promise>'; echo 'Reason: which?'; exit; }
+	f := quickFixture(t, `test -e "$HOME/asks-$ORCH_TASK" && { echo '<promise>BLOCKED</promise>'; echo 'Reason: which?'; exit; }
 touch "$HOME/began-$ORCH_TASK"
 until test -e "$HOME/go-$ORCH_TASK"; do sleep 0.05; done
 echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
@@ -205,7 +205,7 @@ func (f *fixture) snapshot() (state map[string]any) {
 // driven it here and then.
 func TestAllAgreeOnWorkOfAnotherClone(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "echo x >\"$ORCH_TASK\" && git add -A && git commit -q -m x\n", "true")
+	f := quickFixture(t, "echo x >\"$ORCH_TASK\" && git add -A && git commit -q -m x\n", "true")
 	f.must("orch", "session", "bind", f.epic, "--session", "s-1")
 	c := connect(t, f)
 	f.task("one")
@@ -314,7 +314,7 @@ func (f *fixture) promise() epic.Promise {
 // and nowhere else.
 func TestSessionsAgree(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `touch "$HOME/began-$ORCH_TASK"
+	f := quickFixture(t, `touch "$HOME/began-$ORCH_TASK"
 until test -e "$HOME/go-$ORCH_TASK"; do sleep 0.05; done
 echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 `, "true")

@@ -51,6 +51,9 @@ func run(ctx context.Context, p Process, f faults) int {
 	if code, ok := probe.Serve(p.Args); ok {
 		return code
 	}
+	if code, ok := askRun(ctx, p); ok {
+		return code
+	}
 	a := &app{viewer: drive.NewReporter(&p), faults: f}
 	a.App = &cli.Invocation{Process: p}
 	defer a.App.End()

@@ -170,6 +170,7 @@ func TestBoundedKilledAnywhere(t *testing.T) {
 func TestBoundedOrNot(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work`, "true")
+	f.byDefault()
 	f.env = append(f.env, "XDG_CONFIG_HOME="+filepath.Join(filepath.Dir(f.dir), "own"))
 	f.task("one")
 	own := filepath.Join(filepath.Dir(f.dir), "own/orch/config.yaml")
@@ -296,8 +297,8 @@ func TestBoundedLimits(t *testing.T) {
 	t.Parallel()
 	bounded(t, func(t *testing.T) *fixture {
 		return newFixture(t, `cd "$ORCH_WORKTREE"; case "$ORCH_TASK" in
-			e-1.1) bomb() { sleep 1000 & sleep 1000 & (bomb) & }; bomb; bomb; wait ;;
-			e-1.2) while :; do head -c 3000000 /dev/zero >>"$HOME/large"; sleep 0.02; done ;;
+			e-1.1) grow() { if [ "$1" -gt 0 ]; then sleep 1000 & (grow $(($1 - 1))) & (grow $(($1 - 1))) & fi; }; grow 6; sleep 1000 ;;
+			e-1.2) head -c 15000000 /dev/zero >"$HOME/large"; cp "$HOME/large" "$TMPDIR/large"; sleep 1000 ;;
 			*) echo x >work; git add -A; git commit -qm work ;; esac`, "true")
 	}, func(t *testing.T, f *fixture, _ sandbox.Level) {
 		for _, title := range []string{"one", "two", "three"} {
@@ -313,4 +314,45 @@ func TestBoundedLimits(t *testing.T) {
 		require.Equal(t, before, f.checkout())
 		f.noProcesses()
 	})
+}
+
+// TestBoundedRefused: what an agent did to its repository without git is kept and named, its task is parked, and a retry begins anew.
+func TestBoundedRefused(t *testing.T) {
+	t.Parallel()
+	bounded(t, func(t *testing.T) *fixture {
+		return newFixture(t, `cd "$ORCH_WORKTREE"; echo "$ORCH_ATTEMPT" >work; git add work; git commit -qm "attempt $ORCH_ATTEMPT"
+			if [ "$ORCH_ATTEMPT" = 1 ]; then common=$(git rev-parse --git-common-dir); ref=$(git symbolic-ref HEAD); rm "$common/$ref"; mkdir "$common/$ref"; fi; exit 0`, "true")
+	}, func(t *testing.T, f *fixture, _ sandbox.Level) {
+		f.task("one")
+		out, code := f.run(nil, "orch", "run", f.epic)
+		require.Equal(t, 3, code, out)
+		status := f.must("orch", "status")
+		require.Contains(t, status, "WORK_REFUSED")
+		require.Contains(t, status, "refused-1")
+		require.Contains(t, status, "orch sandbox explain e-1.1")
+		require.Contains(t, f.must("orch", "sandbox", "explain", "e-1.1"), "refused    ")
+		require.Equal(t, "1", f.must("git", "show", "refs/orch/e-1/attic/e-1.1/1:work"))
+		require.NotContains(t, f.must("git", "log", "--format=%s", "epic/e-1"), "one")
+		f.must("orch", "retry", "e-1.1")
+		out, code = f.run(nil, "orch", "run", f.epic)
+		require.Zero(t, code, out)
+		require.Equal(t, "2", f.must("git", "show", "epic/e-1:work"))
+		f.nothingBounded()
+	})
+}
+
+// TestBoundedHint: an agent that changed nothing, and a gate that was red, name in their reason the path that was refused, and the setting.
+func TestBoundedHint(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, `cd "$ORCH_WORKTREE"; if [ "$ORCH_TASK" = e-1.2 ]; then echo x >work; git add -A; git commit -qm work; exit; fi; echo x >/usr/planted; exit 0`,
+		"! test -f work || touch /usr/built")
+	f.env = append(f.env, "ORCH_SANDBOX_LEVEL=auto")
+	f.task("one")
+	f.task("two")
+	out, code := f.run(nil, "orch", "run", f.epic)
+	require.Equal(t, 3, code, out)
+	status := f.must("orch", "status", f.epic)
+	require.Regexp(t, `NO_CHANGE.*/usr/planted: (Read-only file system \(sandbox\.write|Permission denied \(sandbox\.read or sandbox\.write) opens it`, status)
+	require.Regexp(t, `GATE_FAILED.*/usr/built: (Read-only|Permission denied)`, status)
 }

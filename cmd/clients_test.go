@@ -48,7 +48,7 @@ func clientFixture(t *testing.T, name, agent string, answer func(modeltest.Reque
 	client := realClient(t, name)
 	f := newFixture(t, "", "true")
 	model := modeltest.NewModel(t, answer)
-	f.env = append([]string{"PATH=" + strings.Join([]string{f.bin, client, os.Getenv("PATH")}, ":"), "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=/dev/null",
+	f.env = append([]string{unbounded(), "PATH=" + strings.Join([]string{f.bin, client, os.Getenv("PATH")}, ":"), "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=/dev/null",
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}, model.Env(t, name, t.TempDir())...)
 	f.write(filepath.Join(f.dir, "project.yaml"), `workflow:
   tracker: {kind: file}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 // with the same code, the same promise and the same way out, and nobody begins it anew.
 func TestAllRefuseADamagedJournal(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo x >"$ORCH_TASK" && git add -A && git commit -q -m x`, "true")
+	f := quickFixture(t, `echo x >"$ORCH_TASK" && git add -A && git commit -q -m x`, "true")
 	f.task("one")
 	f.task("two")
 	f.must("orch", "session", "bind", f.epic, "--session", "s-1")
@@ -28,10 +29,14 @@ func TestAllRefuseADamagedJournal(t *testing.T) {
 	broken := bytes.Clone(sound)
 	copy(broken[len(lines[0])+len(lines[1])+10:], make([]byte, 40))
 	changed := bytes.Replace(sound, []byte(`"e-1.1"`), []byte(`"e-1.9"`), 1)
+	ordinary := []string{"a torn first record", "zeros in the middle", "gone"}
 	for how, text := range map[string][]byte{
 		"empty": {}, "a header": lines[0], "a torn header": lines[0][:20], "a torn first record": append(bytes.Clone(lines[0]), lines[1][:len(lines[1])/2]...),
 		"zeros in the middle": broken, "another checksum in the middle": changed, "all zeros": make([]byte, 500), "gone": nil,
 	} {
+		if thorough(0, 1, 1) == 0 && !slices.Contains(ordinary, how) {
+			continue
+		}
 		if text == nil {
 			require.NoError(t, os.RemoveAll(path))
 		} else {

@@ -20,7 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/reason"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 func newEpicCmd(a *app) *cobra.Command {
@@ -146,7 +146,7 @@ const maxFetchHead = 1 << 20
 // mergeError says what a person can do where a commit was not merged into the epic branch.
 func mergeError(epicID epic.TaskID, commit epic.Commit, err error) error {
 	var conflict *land.ConflictError
-	id, branch := cli.Quote(epicID), slug.EpicBranch(string(epicID))
+	id, branch := cli.Quote(epicID), refname.Of(string(epicID)).ShortBranch()
 	switch {
 	case errors.Is(err, orchestrator.ErrUnsettled):
 		return &cli.Error{Code: string(reason.EpicMoved), What: err.Error(), Exit: cli.ExitNeedsYou, Err: err, Fix: []string{"orch status " + id}}

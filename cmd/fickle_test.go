@@ -40,7 +40,7 @@ func TestFickleAgents(t *testing.T) {
 	for seed := range uint64(thorough(1, 4, 4)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t, fickleAgent, "! cat *.txt 2>/dev/null | grep -v right")
+			f := quickFixture(t, fickleAgent, "! cat *.txt 2>/dev/null | grep -v right")
 			f.settings("", "  agents: {me: {maxIterations: 5, validationRules: [gate]}, do: {enabled: false}}\n")
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			for n := range tasks {

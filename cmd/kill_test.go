@@ -45,7 +45,7 @@ git commit -q -m "$ORCH_TASK" || true
 const killGate = `! grep -q bad two.txt 2>/dev/null && ! grep -q '<<<<' shared.txt 2>/dev/null`
 
 func killFixture(t *testing.T) *fixture {
-	f := newFixture(t, killAgent, killGate)
+	f := quickFixture(t, killAgent, killGate)
 	f.settings("gate: [", "agents: {qa: {validationRules: [one]}}\n  gate: [{name: one, type: command, command: '! grep -qs wrong one.txt'}, ")
 	f.must("orch", "tasks", "create", "one, by rules of its own", "--parent", f.epic, "--labels", "agent:qa")
 	f.task("two, red at first")
@@ -216,5 +216,5 @@ func (f *fixture) noProcesses() {
 	require.Eventually(f.t, func() bool {
 		left, err := proc.Survivors(w.Project.Marker())
 		return err == nil && len(left) == 0
-	}, 10*time.Second, 50*time.Millisecond, "processes are left")
+	}, time.Minute, 50*time.Millisecond, "processes are left")
 }

@@ -29,7 +29,7 @@ type layer struct {
 func powers() []string { return []string{"os/exec", "net", "github.com/go-git/go-git/v5/plumbing"} }
 
 func layers() []layer {
-	values := []string{"orchestrator/command", "orchestrator/object", "orchestrator/slug", "orchestrator/text"}
+	values := []string{"orchestrator/command", "orchestrator/object", "orchestrator/refname", "orchestrator/slug", "orchestrator/text"}
 	middle := append([]string{"orchestrator/iteration", "orchestrator/promise", "orchestrator/reason", "orchestrator/tracker", "orchestrator/validation"}, values...)
 	return []layer{
 		{"cmd/orch-stop-hook", []string{"stophook/session"}, nil, "the hook of every session: it starts in the time that git takes to"},
@@ -48,12 +48,14 @@ func layers() []layer {
 		{"orchestrator/text", nil, nil, "pure"},
 		{"orchestrator/slug", nil, nil, "pure"},
 		{"orchestrator/object", nil, nil, "a word"},
+		{"orchestrator/refname", []string{"orchestrator/slug"}, nil, "names"},
 		{"orchestrator/command", nil, nil, "values"},
 		{"orchestrator/redact", nil, nil, "pure"},
 		{"orchestrator/protect", []string{"orchestrator/validation"}, []string{"os/exec"}, "pure, but for what the expansion of braces links"},
 		{"orchestrator/journal", []string{"orchestrator/private"}, nil, "files"},
 		{"orchestrator/private", nil, nil, "files"},
 		{"orchestrator/fault", []string{"orchestrator/command", "orchestrator/private", "orchestrator/text"}, nil, "reads errors"},
+		{"orchestrator/setup", append([]string{"orchestrator/validation"}, values...), nil, "is handed what runs a command"},
 		{"orchestrator/harness", values, nil, "a client is data: command lines, and readers of output"},
 		{"orchestrator/harness/modeltest", nil, []string{"net"}, "a model on loopback, for tests"},
 		{"orchestrator/snapshot", append([]string{"orchestrator/epic", "orchestrator/private"}, values...), nil, "files"},
@@ -62,13 +64,13 @@ func layers() []layer {
 		{"orchestrator/sandbox", []string{"orchestrator/command", "orchestrator/private", "orchestrator/text"}, nil, "makes command lines, and becomes the command: it starts none"},
 		{"orchestrator/sandbox/sandboxtest", nil, nil, "skips tests"},
 		{"orchestrator/sandbox/cell", append([]string{"orchestrator/engine", "orchestrator/git", "orchestrator/harness", "orchestrator/private", "orchestrator/sandbox"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
-		{"orchestrator/sandbox/shadow", []string{"orchestrator/command", "orchestrator/git", "orchestrator/private", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+		{"orchestrator/sandbox/shadow", []string{"orchestrator/command", "orchestrator/git", "orchestrator/private", "orchestrator/refname", "orchestrator/sandbox"}, []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/git", append([]string{"orchestrator/fault", "orchestrator/private", "orchestrator/proc"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "proc tells whether the owner of a scratch folder lives"},
 		{"orchestrator/epicdir", []string{"orchestrator/private", "orchestrator/slug"}, nil, "names of files"},
 		{"orchestrator/engine", append([]string{"orchestrator/epic", "templates"}, middle...), nil, "the words between the orchestrator and an engine: data"},
 		{"orchestrator/engine/", append([]string{"orchestrator/engine", "orchestrator/epic", "orchestrator/epicdir", "orchestrator/checkpoint", "orchestrator/fault", "orchestrator/git", "orchestrator/harness",
-			"orchestrator/private", "orchestrator/proc", "orchestrator/redact", "templates"}, middle...), powers(), "an engine: by proc and git, or by asking another machine"},
-		{"orchestrator/land", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/git", "orchestrator/fault", "orchestrator/protect", "orchestrator/redact"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
+			"orchestrator/private", "orchestrator/proc", "orchestrator/redact", "orchestrator/setup", "templates"}, middle...), powers(), "an engine: by proc and git, or by asking another machine"},
+		{"orchestrator/land", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/git", "orchestrator/fault", "orchestrator/protect", "orchestrator/redact", "orchestrator/setup"}, middle...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/tamper", append([]string{"orchestrator/fault", "orchestrator/git", "orchestrator/private"}, values...), []string{"os/exec", "github.com/go-git/go-git/v5/plumbing"}, "by git"},
 		{"orchestrator/epicstore", append([]string{"orchestrator/epic", "orchestrator/epicdir", "orchestrator/journal", "orchestrator/private"}, values...), nil, "files"},
 		{"orchestrator/watch", append([]string{"orchestrator/epic", "orchestrator/epicstore", "orchestrator/journal", "orchestrator/private", "orchestrator/redact", "orchestrator/tracker"}, values...), nil, "by the replay of a journal: files"},

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
@@ -39,13 +42,17 @@ func TestMain(m *testing.M) {
 	if code, ok := probe.Serve(os.Args); ok {
 		os.Exit(code)
 	}
+	if filepath.Base(os.Args[0]) == inside.BD { // which it is within a sandbox
+		asOrch()
+	}
 	if err := flag.Set("test.parallel", strconv.Itoa(thorough(2, 1, 1)*runtime.GOMAXPROCS(0))); err != nil { // what the command line says holds
 		panic(err)
 	}
-	testscript.Main(m, map[string]func(){"orch": asOrch})
+	testscript.Main(inMemory{m}, map[string]func(){"orch": asOrch})
 }
 
 func asOrch() {
+	debug.SetGCPercent(400) // what it holds because it is a test binary too is not to be collected in each of thousands of short commands
 	proc.KeepOwnerBits()
 	proc.KeepName()
 	err := proc.Conceal(cli.MarkName)
@@ -139,6 +146,16 @@ func bin(t *testing.T) string {
 	return dir
 }
 
+// unbounded is the environment of fixtures, whose agents and gates are scripts that reach what is outside of a sandbox on purpose: the
+// journal, orch's processes, files by which a test waits for them. What is to hold in a sandbox is tried by the tests of the sandbox, by the
+// scripts whose names begin with default, and by the demo.
+func unbounded() string { return "ORCH_SANDBOX_LEVEL=off" }
+
+// byDefault has orch go by the settings alone.
+func (f *fixture) byDefault() {
+	f.env = slices.DeleteFunc(f.env, func(e string) bool { return e == unbounded() })
+}
+
 // fixture is a repository with an epic in the embedded tracker, and scripted
 // agents.
 type fixture struct {
@@ -161,7 +178,7 @@ func newFixtureIn(t *testing.T, top, agent, gate string) *fixture {
 	t.Helper()
 	f := &fixture{t: t, dir: filepath.Join(top, "repo"), bin: bin(t), epic: "e-1"}
 	t.Cleanup(f.deserted)
-	f.env = []string{"PATH=" + f.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
+	f.env = []string{unbounded(), "PATH=" + f.bin + string(os.PathListSeparator) + os.Getenv("PATH"), "HOME=" + top, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8",
 		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}
 	f.write(filepath.Join(top, "agent.sh"), agent)
 	f.write(filepath.Join(f.dir, "project.yaml"), fmt.Sprintf("workflow:\n  tracker: {kind: file}\n  gate: [{name: gate, type: command, command: %q}]\n  agent: {harness: command, command: [sh, %s]}\n", gate, filepath.Join(top, "agent.sh")))

@@ -72,6 +72,13 @@ func scopeOf(c *cobra.Command) scope {
 // the processes above, and by ORCH_ATTEMPT; never by the folder, since a session lands from where it
 // stands.
 func (a *app) onlyPersons(ctx context.Context, c *cobra.Command, args []string) error {
+	if refused := a.mayServe(c); refused != nil {
+		at := attemptOf(a.App.Process)
+		if err := a.note(ctx, at, fmt.Sprintf("%s, asked from inside %s", c.CommandPath(), at)); err != nil {
+			refused.Why += "; it could not be noted: " + err.Error()
+		}
+		return refused
+	}
 	far := scopeOf(c)
 	if far == anyTask || far == unheard {
 		return nil

@@ -53,7 +53,7 @@ func (f *fixture) promises(c tools, verify string) map[string]any {
 // TestOnePromise asks all documents at the same moments of an epic's life; they say the same.
 func TestOnePromise(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `test -e "$HOME/asks" && { echo '<promise>BLOCKED</promise>'; exit; }
+	f := quickFixture(t, `test -e "$HOME/asks" && { echo '<promise>BLOCKED</promise>'; exit; }
 touch "$HOME/began"
 until test -e "$HOME/go"; do sleep 0.05; done
 echo x >"$ORCH_TASK" && git add -A && git commit -q -m x

@@ -23,6 +23,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/drive"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/hooks"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/show"
 	"github.com/beadsorch/orch/cmd/internal/trust"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
@@ -33,7 +34,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/protect"
 	"github.com/beadsorch/orch/orchestrator/reason"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/snapshot"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -197,7 +198,7 @@ func (a *app) putBack(ctx context.Context, w *workspace.Workspace, epicID epic.T
 
 // startOf is the revision that agents' worktrees begin from.
 func startOf(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, f runFlags) string {
-	branch := "refs/heads/" + slug.EpicBranch(string(epicID))
+	branch := refname.Of(string(epicID)).Branch()
 	if _, err := w.Project.Repo.Resolve(ctx, branch); errors.Is(err, git.ErrNoSuchRef) {
 		return f.base
 	}
@@ -392,6 +393,14 @@ type readAhead struct {
 	orchestrator.Tracker
 	mu     sync.Mutex
 	issues []tracker.Issue
+}
+
+// Comments asks the tracker. It fails where that keeps none.
+func (r *readAhead) Comments(ctx context.Context, id string) ([]tracker.CommentRecord, error) {
+	if kept, ok := r.Tracker.(inside.Discussed); ok {
+		return kept.Comments(ctx, id)
+	}
+	return nil, fmt.Errorf("%s keeps no comments", r.Name())
 }
 
 // Survey answers the first time with what was read before.

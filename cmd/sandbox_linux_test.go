@@ -149,3 +149,74 @@ func TestSandboxTryKilled(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
+
+// TestSandboxTrySettings: what is tried has what the settings open, and the gate's bounds with --as gate, in which there is no client's folder.
+func TestSandboxTrySettings(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, "", "true")
+	f.settings("command, command: [sh,", "claude, command: [sh,")
+	home := filepath.Dir(f.dir)
+	f.write(filepath.Join(home, "models/one"), "a model\n")
+	f.write(filepath.Join(home, "out/old"), "x")
+	f.write(filepath.Join(home, ".claude/login"), "a login\n")
+	f.env = append(f.env, "HOME="+home, "ORCH_SANDBOX_READ=~/models", "ORCH_SANDBOX_WRITE=~/out", "ORCH_SANDBOX_ENV=OF_MINE", "OF_MINE=seen")
+	out, code := f.run(nil, "orch", "sandbox", "try", "--", "sh", "-c", `cat "$HOME/models/one" "$HOME/.claude/login" && echo "$OF_MINE" >"$HOME/out/new"`)
+	require.Zero(t, code, out)
+	require.Equal(t, "a model\na login\n", out)
+	said, err := os.ReadFile(filepath.Join(home, "out/new"))
+	require.NoError(t, err)
+	require.Equal(t, "seen\n", string(said))
+	out, code = f.run(nil, "orch", "sandbox", "try", "--as", "gate", "--", "sh", "-c", `cat "$HOME/models/one"; cat "$HOME/.claude/login" 2>/dev/null`)
+	require.Equal(t, 1, code, out)
+	require.Equal(t, "a model\n", out)
+	out, code = f.run(nil, "orch", "sandbox", "try", "--as", "somebody", "--", "true")
+	require.Equal(t, 2, code, out)
+}
+
+// TestSandboxExplain: it says what is bound, how and why, of what would be and of what was, with what was refused there.
+func TestSandboxExplain(t *testing.T) {
+	t.Parallel()
+	bounded(t, func(t *testing.T) *fixture {
+		f := newFixture(t, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work; git branch mine; echo evil >`+f0+`/x; exit 0`, "true")
+		return f
+	}, func(t *testing.T, f *fixture, l sandbox.Level) {
+		f.task("one")
+		explain := func(args ...string) (doc document.Sandbox) {
+			t.Helper()
+			require.NoError(t, json.Unmarshal([]byte(f.must("orch", append([]string{"sandbox", "explain", "--json"}, args...)...)), &doc))
+			return doc
+		}
+		home := filepath.Dir(f.dir)
+		f.env = append(f.env, "HOME="+home, "ORCH_SANDBOX_READ=~/models")
+		f.write(filepath.Join(home, "models/one"), "x")
+		would := explain()
+		require.Len(t, would.Cells, 2)
+		for _, c := range would.Cells {
+			require.Equal(t, string(l), c.Level)
+			require.Contains(t, c.Paths, document.SandboxPath{At: filepath.Join(home, "models"), How: "read-only", Why: "sandbox.read"})
+			require.Equal(t, l.Mounts(), slices.ContainsFunc(c.Paths, func(p document.SandboxPath) bool { return p.At == home && p.How == "private" }))
+		}
+		text := f.must("orch", "sandbox", "explain")
+		require.Contains(t, text, "an agent: "+string(l)+"\n")
+		require.Contains(t, text, "the gate: "+string(l)+"\n")
+		require.Equal(t, text, f.must("orch", "sandbox", "explain"), "nothing is left that changes it")
+
+		out, code := f.run(nil, "orch", "run", f.epic)
+		require.Zero(t, code, out)
+		was := explain("e-1.1").Cells
+		require.Len(t, was, 1)
+		require.Equal(t, string(l), was[0].Level)
+		require.Equal(t, []string{"refs/heads/mine"}, was[0].Dropped)
+		require.Equal(t, []document.SandboxMet{{Path: f0 + "/x", Says: map[bool]string{true: "Read-only file system", false: "Permission denied"}[l.Mounts()],
+			Setting: map[bool]string{true: "sandbox.write", false: "sandbox.read or sandbox.write"}[l.Mounts()]}}, was[0].Met)
+		text = f.must("orch", "sandbox", "explain", "e-1.1")
+		require.Contains(t, text, "attempt 1 at e-1.1: "+string(l)+"\n")
+		require.Contains(t, text, "dropped    refs/heads/mine")
+		out, code = f.run(nil, "orch", "sandbox", "explain", "e-1.1", "--attempt", "2")
+		require.Equal(t, 5, code, out)
+	})
+}
+
+// f0 is a folder of the system that exists everywhere, and that a sandbox lets nobody write.
+const f0 = "/usr"

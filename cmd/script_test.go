@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +16,9 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/assert"
 
+	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/worktree/worktreetest"
 )
 
@@ -23,14 +26,24 @@ import (
 // agents that are programs.
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	level := levelOfDefault(t)
+	t.Logf("the scripts run without a sandbox, those of default* at the default: %s", cmp.Or(level, "this machine has no level"))
+	memory := os.Getenv(memoryName)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
+		WorkdirRoot:         memory,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("ORCH_TEST_UPDATE") != "",
 		Setup: func(e *testscript.Env) error {
+			if memory != "" { // testscript leaves it there
+				e.Defer(func() { assert.NoError(t, removeAll(e.WorkDir)) })
+			}
 			e.Setenv("HOME", e.WorkDir)
 			e.Setenv("TERM", "dumb")
+			if off := strings.Split(unbounded(), "="); !strings.HasPrefix(filepath.Base(e.WorkDir), "script-default") {
+				e.Setenv(off[0], off[1])
+			}
 			e.Setenv("LANG", "C.UTF-8")
 			e.Setenv("GIT_CONFIG_GLOBAL", os.DevNull)
 			e.Setenv("GIT_CONFIG_NOSYSTEM", "1")
@@ -41,13 +54,34 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Condition: func(name string) (bool, error) {
-			if name != "thorough" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "thorough":
+				return thorough(0, 1, 1) == 1, nil
+			case "sandbox":
+				return level != "", nil
 			}
-			return thorough(0, 1, 1) == 1, nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "repo": makeRepo, "waitfile": waitFile, "grepped": grepped, "trust": confirm},
 	})
+}
+
+// levelOfDefault is the sandbox that this machine has where nothing is set; "" none.
+func levelOfDefault(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	c := exec.CommandContext(t.Context(), filepath.Join(bin(t), "orch"), "doctor", "--sandbox", "--json")
+	c.Dir, c.Env = dir, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir, "TMPDIR=" + os.TempDir()}
+	out, err := c.Output()
+	if c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	for _, l := range sandbox.Levels() {
+		if strings.Contains(string(out), string(l)+" stands") {
+			return string(l)
+		}
+	}
+	return ""
 }
 
 // exits runs a program that has to end with the code: exits 3 orch run e-1.

@@ -62,7 +62,7 @@ git add -A
 git commit -q -m "$ORCH_TASK"
 `
 	world := func(t *testing.T) *fixture {
-		f := newFixture(t, agent, "true")
+		f := quickFixture(t, agent, "true")
 		f.task("one")
 		f.task("two", ".1")
 		return f

@@ -17,7 +17,7 @@ import (
 // two hands, and each lands once.
 func TestSessionsBesideARun(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo "agent $ORCH_TASK" >>"$HOME/worked"
+	f := quickFixture(t, `echo "agent $ORCH_TASK" >>"$HOME/worked"
 echo x >"$ORCH_TASK" && git add -A && git commit -q -m x
 `, "true")
 	titles := strings.Fields("a b c d e f g h")

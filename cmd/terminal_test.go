@@ -76,7 +76,7 @@ func TestViewerIsKilled(t *testing.T) {
 // nothing stays.
 func TestViewerIsKilledEarly(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+	f := quickFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
 	for n := range 8 {
 		f.task(fmt.Sprintf("task %d", n))
 		run := f.sit(nil, "run", f.epic)
@@ -215,7 +215,7 @@ func TestErrorsAtATerminal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t, "true", "true")
+			f := quickFixture(t, "true", "true")
 			breaks.do(f)
 			want, exit := f.run(nil, "orch", breaks.args...)
 			require.NotZero(t, exit)
@@ -232,7 +232,7 @@ func TestErrorsAtATerminal(t *testing.T) {
 // TestTrustAtATerminal: the person is asked once, before the driver starts.
 func TestTrustAtATerminal(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "true", "true")
+	f := quickFixture(t, "true", "true")
 	f.must("orch", "trust", "--revoke")
 	run := f.sit(nil, "run", f.epic)
 	run.until("Trust these? [y/N] ")
@@ -272,7 +272,7 @@ func TestDriverKeepsNoTerminal(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("SKIPPED: there is no /proc here")
 	}
-	f := newFixture(t, `ls -l /proc/self/fd >fds; ps -o tty= -p $$ >tty; git add -A; git commit -q -m x`+patientAgent, "true")
+	f := quickFixture(t, `ls -l /proc/self/fd >fds; ps -o tty= -p $$ >tty; git add -A; git commit -q -m x`+patientAgent, "true")
 	f.task("first")
 	inherited, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	require.NoError(t, err)
@@ -373,7 +373,7 @@ func TestDetached(t *testing.T) {
 // TestPlantedOutcome: a file that says that all is done is not believed against the journal.
 func TestPlantedOutcome(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "true", "true") // an agent that does nothing
+	f := quickFixture(t, "true", "true") // an agent that does nothing
 	f.settings("", "  run: {attempts: 1}\n")
 	f.task("first")
 	want, exit := f.run(nil, "orch", "run", f.epic)
@@ -390,7 +390,7 @@ func TestPlantedOutcome(t *testing.T) {
 // TestJSONAtATerminal: the document is what it is off a terminal, and what goes on beside it.
 func TestJSONAtATerminal(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+	f := quickFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
 	f.task("first")
 	out, code := f.sit(nil, "run", f.epic, "--json").end()
 	require.Zero(t, code, out)
@@ -429,7 +429,7 @@ func TestNobodyReads(t *testing.T) {
 	}
 	t.Run("a full pipe", func(t *testing.T) {
 		t.Parallel()
-		f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+		f := quickFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
 		f.task("first")
 		f.task("second", ".1")
 		read, write, err := os.Pipe()
@@ -451,7 +451,7 @@ func TestNobodyReads(t *testing.T) {
 	})
 	t.Run("a pipe without a reader", func(t *testing.T) {
 		t.Parallel()
-		f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+		f := quickFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
 		f.task("first")
 		read, write, err := os.Pipe()
 		require.NoError(t, err)

@@ -60,7 +60,8 @@ func (a *app) verify(ctx context.Context, id, word string) error {
 			files = append(files, c.Path)
 		}
 	}
-	v, err := validation.Judge(ctx, p.Workspace.RunBounded, validation.Within(p.Workspace.Project.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.Project.GateEnv(), Files: files, Now: a.App.Now})
+	run := p.Workspace.InRoom(p.Workspace.VerifyRoom(p.State.Epic, t.ID, attempt.Number))
+	v, err := validation.Judge(ctx, run, validation.Within(p.Workspace.Project.Config.Gate, validation.OfChange), validation.Input{Dir: name.Dir, Env: p.Workspace.Project.GateEnv(), Files: files, Now: a.App.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}

@@ -56,7 +56,7 @@ func TestNextRunIsWatchedToo(t *testing.T) {
 // TestWhatAgentsDo: status says it while the run goes on, and no file of orch's has a secret.
 func TestWhatAgentsDo(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo "thinks of $API_TOKEN"`+"\n"+patientAgent, "true")
+	f := quickFixture(t, `echo "thinks of $API_TOKEN"`+"\n"+patientAgent, "true")
 	f.settings("agent: {", "agent: {env: [API_TOKEN], ")
 	f.task("first")
 	f.env = append(f.env, "API_TOKEN=hunter2hunter2")

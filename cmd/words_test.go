@@ -77,7 +77,7 @@ func everyVerb() []line {
 		said("pause", "@"), said("continue", "@"), said("stop", "@"), said("epic", "merge", "e-1", "@"), said("epic", "accept", "@"), said("epic", "restore", "@"),
 		said("logs", "e-1.2"), said("diff", "e-1.2"), said("events", "@"), said("explain", "@"), said("config", "explain", "@"), said("doctor", "--fix"), said("trust", "@"),
 		said("init", "--yes", "--client", "@"), said("init", "--yes", "--client", "claude"), said("version"),
-		said("sandbox", "try", "--read", "/@", "--write", "/@", "--level", "@", "--show"), said("sandbox", "try", "--", "echo", "@"),
+		said("sandbox", "try", "--read", "/@", "--write", "/@", "--level", "@", "--as", "@", "--show"), said("sandbox", "try", "--", "echo", "@"), said("sandbox", "explain", "@"),
 		said("session", "release", "--session", "s-1"), said("hook", "clear", "e-1.1"), said("gc", "e-1"), said("purge", "--task", "e-1.1"),
 	}
 }
@@ -87,7 +87,7 @@ func everyVerb() []line {
 // hooks, sessions, journals, logs.
 func TestWordsKeepNoSecret(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo "it is $MY_TOKEN $CORP_SEED"
+	f := quickFixture(t, `echo "it is $MY_TOKEN $CORP_SEED"
 if [ "$ORCH_TASK" = e-1.2 ] && ! [ -e ../../asked ]; then touch ../../asked; echo "<promise>BLOCKED</promise> Reason: is it $MY_TOKEN?"; exit; fi
 echo x >"$ORCH_TASK"; git add -A; git commit -q -m "it is $ORCH_TASK"`, "true")
 	f.settings("command, command: [sh,", "command, env: [MY_TOKEN], command: [sh,")
@@ -120,7 +120,7 @@ echo x >"$ORCH_TASK"; git add -A; git commit -q -m "it is $ORCH_TASK"`, "true")
 // TestFlagsKeepNoSecret is the same for each flag by itself, but for ids and names of references, which stay as they are.
 func TestFlagsKeepNoSecret(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
+	f := quickFixture(t, `echo x >"$ORCH_TASK"; git add -A; git commit -q -m x`, "true")
 	f.settings("", "  secrets: [CORP_SEED]\n")
 	f.task("one")
 	f.env = append(f.env, append(canaries(), "CLAUDE_CODE_SESSION_ID=s-1")...)
@@ -186,7 +186,7 @@ func (f *fixture) grep(text string) (found []string) {
 // TestToolsKeepNoSecret is the same for the tools of orch mcp: each is called with the canary in all that it takes.
 func TestToolsKeepNoSecret(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t, "true", "true")
+	f := quickFixture(t, "true", "true")
 	f.settings("", "  secrets: [CORP_SEED]\n")
 	f.task("one")
 	f.task("two")

@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
+	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
 )
@@ -26,6 +27,7 @@ type Orchestrator struct {
 	me      epic.SessionHolder // the session that this was started from
 	mine    epic.IsSession     // whether that is who holds an attempt
 	pinned  epic.Commit        // what the tip reference was at when this run began; "" for none
+	held    git.Checkout       // of the epic branch, when this run began; zero for none
 	named   map[string]bool    // what could not be removed, and was reported
 	left    []engine.Leftover  // what Close could not remove
 
@@ -278,5 +280,9 @@ func (o *Orchestrator) begin(mode epic.Mode, tip epic.Commit) epic.Event {
 	if mode == epic.ModeLand { // it lands what was handed out although the gate is red
 		limits.AllowRedBase = limits.AllowRedBase || s.Run.Limits.AllowRedBase
 	}
-	return epic.Event{Fact: epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered, Sandbox: o.fx.Sandbox}}
+	fact := epic.RunStarted{Epic: o.fx.Epic, Number: number, Mode: mode, Holder: o.me, Tip: tip, Limits: limits, Settings: o.fx.Settings, Guarded: o.remembered, Sandbox: o.fx.Sandbox}
+	if o.held != (git.Checkout{}) {
+		fact.Held, fact.Busy = heldBy(o.held), o.held.Busy
+	}
+	return epic.Event{Fact: fact}
 }

@@ -11,12 +11,16 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/reason"
+	"github.com/beadsorch/orch/orchestrator/setup"
 )
 
 // checkBase has the gate judge the epic branch as it is.
 func (x *dispatch) checkBase(ctx context.Context, s epic.State, d epic.Decision) []epic.Event {
 	c := d.Fact.(epic.BaseCheckStarted).Commit
 	j, found, err := x.judgeUndisturbed(ctx, s, d, land.Stack{Tip: c})
+	if why, ok := setupFailed(err); ok {
+		return append(found, epic.Event{Fact: epic.BaseChecked{Commit: c, Stopped: true}, Reason: why}, epic.Event{Fact: epic.DrainStarted{}, Code: reason.SetupFailed, Reason: why})
+	}
 	if err != nil && context.Cause(ctx) != nil {
 		return append(found, epic.Event{Fact: epic.BaseChecked{Commit: c, Stopped: true}, Reason: err.Error()})
 	}
@@ -54,6 +58,9 @@ func (x *dispatch) judge(ctx context.Context, s epic.State, d epic.Decision) []e
 			Fact: epic.LandingRefused{Old: s.Tip, Files: r.Files,
 				Feedback: "Your work changes paths that no task may change by itself: " + strings.Join(r.Files, ", ") + ".\nLeave them as they are."}})
 	}
+	if why, ok := setupFailed(err); ok {
+		events = append(events, epic.Event{Fact: epic.DrainStarted{}, Code: reason.SetupFailed, Reason: why})
+	}
 	if err != nil {
 		return append(events, epic.Event{Fact: epic.LandingLost{}, Reason: err.Error()})
 	}
@@ -66,6 +73,15 @@ func (x *dispatch) judge(ctx context.Context, s epic.State, d epic.Decision) []e
 		f.Tasks, f.Commits = append(f.Tasks, b.Task), append(f.Commits, b.Candidate)
 	}
 	return append(events, epic.Event{Fact: f, Reason: j.Why})
+}
+
+// setupFailed reports whether the gate did not run since its worktree could not be made ready, and says why.
+func setupFailed(err error) (why string, ok bool) {
+	var failed *setup.Error
+	if !errors.As(err, &failed) {
+		return "", false
+	}
+	return failed.Error(), true
 }
 
 func conflictText(files []string, tip epic.Commit) string {

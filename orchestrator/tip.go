@@ -28,16 +28,22 @@ func (x *dispatch) branch() epicBranch {
 
 // look sees whether the epic branch is where it was left, and who has it checked out.
 func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
-	e, err := b.compare(ctx, s)
+	e, err := b.see(ctx, s)
 	if err != nil {
 		return machineFailed("looking at the epic branch", err)
 	}
-	at, held, err := b.repo.CheckedOut(b.name)
+	return e
+}
+
+// see is look for who takes errors. It fails as git does, and when a folder cannot be read.
+func (b epicBranch) see(ctx context.Context, s epic.State) (epic.Event, error) {
+	e, err := b.compare(ctx, s)
 	if err != nil {
-		return machineFailed("looking for work trees", err)
+		return epic.Event{}, err
 	}
-	if !held {
-		return e
+	at, held, err := b.repo.CheckedOut(b.name)
+	if err != nil || !held {
+		return e, err
 	}
 	switch f := e.Fact.(type) {
 	case epic.TipSeen:
@@ -47,7 +53,7 @@ func (b epicBranch) look(ctx context.Context, s epic.State) epic.Event {
 		f.Held, f.Busy = heldBy(at), at.Busy
 		e.Fact = f
 	}
-	return e
+	return e, nil
 }
 
 // heldBy names a work tree that has the epic branch checked out.
@@ -196,16 +202,18 @@ func machineFailed(what string, err error) epic.Event {
 }
 
 // leftAt says where the epic branch was left, and makes it at the base where there is nothing to
-// lose. It fails with a [*git.CheckedOutError], which moving the branch would leave stale,
-// and as git does.
+// lose. It fails with a [*git.CheckedOutError], which moving the branch would leave stale, unless all is
+// done, and as git does.
 func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 	fx, s := o.fx, o.loop.State
 	at, held, err := fx.Repo.CheckedOut(fx.Store.EpicBranch())
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if held {
+	case held && (len(s.Landings()) == 0 || epic.PromiseOf(s, fx.Now()).Promise != epic.LoopDone):
 		return "", &git.CheckedOutError{Branch: fx.Store.EpicBranch(), Path: at.Path, Reason: at.Busy}
+	case held: // what is done needs no landing, and whether there is more the tracker says
+		o.held = at
 	}
 	seen, err := fx.branch().at(ctx, fx.Store.EpicBranch())
 	if err != nil {
@@ -236,7 +244,7 @@ func (o *Orchestrator) leftAt(ctx context.Context) (epic.Commit, error) {
 // checkTip records where the epic branch is now.
 func (o *Orchestrator) checkTip(ctx context.Context) error {
 	fx, s := o.fx, o.loop.State
-	e, err := fx.branch().compare(ctx, s)
+	e, err := fx.branch().see(ctx, s)
 	if err != nil {
 		return fmt.Errorf("looking at the epic branch: %w", err)
 	}

@@ -147,6 +147,9 @@ func endEvent(task epic.TaskID, attempt, turn int, w engine.Work) epic.Event {
 	if w.Gone != "" && (w.End == epic.EndedItself || w.End == epic.EndedCrash) {
 		e.Code = reason.WorktreeGone
 	}
+	if w.Refused != "" && (w.End == epic.EndedItself || w.End == epic.EndedCrash || w.End == epic.EndedTime || w.End == epic.EndedIdle) {
+		e.Code = reason.WorkRefused
+	}
 	e.Fact = f
 	return e
 }
@@ -168,6 +171,8 @@ func codeOf(end epic.End) reason.Code {
 		return reason.MemoryLimit
 	case epic.EndedOverDisk:
 		return reason.DiskLimit
+	case epic.EndedSetup:
+		return reason.SetupFailed
 	case epic.EndedItself, epic.EndedStopped:
 		return ""
 	}

@@ -3,11 +3,7 @@
 // Each attempt at a task has a worktree of its own, outside the repository, on a branch of
 // its own. Whatever an agent does there (commits, resets, rebases, other branches, a deleted
 // branch, nothing at all), [Store.Harvest] finds its work and commits what is uncommitted, and
-// nothing is removed before all of it is reachable from a reference:
-//
-//	refs/heads/epic/<epic>                     what has landed
-//	refs/heads/orch/<epic>/<task>/<n>          an attempt
-//	refs/orch/<epic>/attic/<task>/<n>          its work that landed nowhere
+// nothing is removed before all of it is reachable from a reference (package refname has their names).
 //
 // The user's checkout, index, stash, configuration and other references are never touched.
 // An agent's .git file is never followed, nor what an admin directory says of settings; of a

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // CheckedOutError says that the epic branch is checked out in a work tree.
@@ -40,7 +41,7 @@ func (s *Store) EnsureEpic(ctx context.Context, base git.Commit) (git.Commit, er
 // ended the branch is not needed any more. It fails with a [*git.InTheWayError] when somebody's
 // reference has one of their names, or a part of one, and when the references cannot be read.
 func (s *Store) CheckRefs(ctx context.Context, ended bool) error {
-	names := []string{s.attempts(), s.attic(), "refs/orch/" + s.epic + "/lease", "refs/orch/" + s.epic + "/tip"}
+	names := []string{s.attempts(), s.attic(), refname.Epic(s.epic).Lease(), refname.Epic(s.epic).Tip()}
 	if !ended {
 		names = append(names, s.EpicBranch())
 	}

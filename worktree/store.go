@@ -16,6 +16,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
 
@@ -132,7 +133,7 @@ func isInside(path, dir string) bool {
 }
 
 // EpicBranch is the full name of the branch that the epic's tasks land on.
-func (s *Store) EpicBranch() string { return "refs/heads/epic/" + s.epic }
+func (s *Store) EpicBranch() string { return refname.Epic(s.epic).Branch() }
 
 // Name is what the things of attempt n at task are called.
 func (s *Store) Name(task string, n int) engine.Names { return namesOf(s.root, s.epic, task, n) }
@@ -149,26 +150,22 @@ func namesOf(root, epic, task string, n int) engine.Names {
 	number := "/" + strconv.Itoa(n)
 	return engine.Names{
 		Dir:    filepath.Join(root, dirPrefix+task),
-		Branch: attempts(epic) + task + number,
-		Attic:  attic(epic) + task + number,
+		Branch: refname.Epic(epic).Attempts() + task + number,
+		Attic:  refname.Epic(epic).Attic() + task + number,
 	}
 }
 
 const dirPrefix = "agent-"
 
 // attempts is what the names of attempt branches begin with.
-func (s *Store) attempts() string { return attempts(s.epic) }
-
-func attempts(epic string) string { return "refs/heads/orch/" + epic + "/" }
+func (s *Store) attempts() string { return refname.Epic(s.epic).Attempts() }
 
 // attic is what the names of attic references begin with.
-func (s *Store) attic() string { return attic(s.epic) }
-
-func attic(epic string) string { return "refs/orch/" + epic + "/attic/" }
+func (s *Store) attic() string { return refname.Epic(s.epic).Attic() }
 
 // ours are the namespaces that only orch writes for this epic.
 func (s *Store) ours() []string {
-	return []string{s.attempts(), s.attic(), "refs/orch/" + s.epic + "/lease", s.EpicBranch()}
+	return []string{s.attempts(), s.attic(), refname.Epic(s.epic).Lease(), s.EpicBranch()}
 }
 
 // Exists reports whether attempt n has a worktree that is whole.

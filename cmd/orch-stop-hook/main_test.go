@@ -65,7 +65,7 @@ func TestAnswersAsOrchDoes(t *testing.T) {
 	began := time.Now()
 	_, stderr = run(alone, r, quick)
 	require.Contains(t, stderr, "the client says nothing")
-	require.Less(t, time.Since(began), 30*time.Second)
+	require.Less(t, time.Since(began), time.Minute)
 	require.NoError(t, w.Close())
 
 	// A criteria loop applies to every session in its project.

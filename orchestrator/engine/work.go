@@ -42,6 +42,7 @@ type Work struct {
 	TooLarge string      `json:"too_large,omitempty"` // over which limit of size it is, in a clause; "" none
 	Embedded []string    `json:"embedded,omitempty"`  // repositories of their own in the worktree that keep the work from being taken
 	Apart    []string    `json:"apart,omitempty"`     // repositories of their own in the worktree, with what is saved nowhere, that the work goes without
+	Refused  string      `json:"refused,omitempty"`   // why commits of its sandbox were not taken back, and where they are kept; "" they were
 	Gone     string      `json:"gone,omitempty"`      // the folder that was missing when its work was inspected; "" none
 
 	Survivors []int `json:"survivors,omitempty"` // processes of the agent that could not be ended; normally none

@@ -117,8 +117,15 @@ func reached(s State, now *clock) (reason.Code, string) {
 		return reason.AgentCrashed, "the agent does not start: " + s.Run.FastExits[len(s.Run.FastExits)-1].Why
 	}
 	for _, t := range s.Tasks {
-		if a := t.Last(); t.State == Waiting && !a.Ended.Before(s.Run.Started) && (a.Failure == reason.AgentAuth || a.Failure == reason.Disk) {
+		a := t.Last()
+		if t.State != Waiting || a.Ended.Before(s.Run.Started) {
+			continue
+		}
+		switch a.Failure {
+		case reason.AgentAuth, reason.Disk:
 			return a.Failure, a.Failure.Means()
+		case reason.SetupFailed:
+			return a.Failure, a.Why
 		}
 	}
 	return "", ""

@@ -36,7 +36,7 @@ type BaseChecked struct {
 	Output  string `json:"output,omitempty" text:"long"` // of what failed
 }
 
-func (f BaseChecked) apply(s State, _ Event) State {
+func (f BaseChecked) apply(s State, e Event) State {
 	switch {
 	case f.Stopped:
 		s.Gate = GateUnknown
@@ -44,7 +44,7 @@ func (f BaseChecked) apply(s State, _ Event) State {
 	case f.Passed:
 		s.Gate = GateGreen
 	default:
-		s.Gate = GateRed
+		s.Gate, s.red = GateRed, e.Reason
 	}
 	if s.Moved.Accepted && (f.Passed || s.Run.Limits.AllowRedBase) {
 		s.Moved = Moved{}

@@ -62,6 +62,8 @@ func (s State) mustParkWaiting(t *Task) (reason.Code, string) {
 		return reason.Question, text.FirstLine(a.Feedback, "the agent asked for a person and gave no reason")
 	case unseen && a.Failure == reason.Protected:
 		return reason.Protected, a.Why
+	case unseen && a.Failure == reason.WorkRefused:
+		return reason.WorkRefused, a.Why
 	case unseen && guards(a.Failure):
 		return a.Failure, cmp.Or(a.Why, a.Failure.Means())
 	case a.Number > 0 && t.over(s.Run.Limits.TaskBudget) != "":
@@ -164,7 +166,11 @@ func attemptsUsed(t *Task) string {
 	case reason.MergeConflict:
 		return fmt.Sprintf("conflict in %s %s", FirstOf(a.Files), tries)
 	case reason.NoChange:
-		return "the agent ended without changing anything, " + tries
+		why := "the agent ended without changing anything, " + tries
+		if a.Why != "" {
+			why += ": " + text.FirstLine(a.Why, "")
+		}
+		return why
 	case reason.GateFailed:
 		return fmt.Sprintf("gate red %s: %s", tries, text.FirstLine(a.Why, "no output"))
 	}

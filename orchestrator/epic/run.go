@@ -92,6 +92,8 @@ type RunStarted struct {
 	Mode     Mode              `json:"mode"`                           // what it is for
 	Holder   SessionHolder     `json:"holder,omitzero"`                // the session that it is started from
 	Tip      Commit            `json:"tip,omitempty"`                  // where the epic branch is; "" is not known
+	Held     string            `json:"held,omitempty"`                 // the work tree that has it checked out; "" none
+	Busy     string            `json:"busy,omitempty"`                 // what goes on there; "" nothing
 	Limits   Limits            `json:"limits"`                         // the settings that Decide reads
 	Settings map[string]string `json:"settings,omitempty"`             // all settings, by key
 	Guarded  string            `json:"guarded,omitempty" text:"plain"` // how the repository was, as a digest
@@ -122,7 +124,7 @@ func (f RunStarted) apply(s State, e Event) State {
 			s.Base = s.Tip
 		}
 	}
-	s.Moved, s.tip = Moved{}, tipState{seen: e.At}
+	s.Moved, s.tip = Moved{}, tipState{seen: e.At, since: e.At, held: f.Held, busy: f.Busy, barred: f.Held != ""}
 	s.Landing.Lost, s.Landing.NotBefore, s.Landing.Why = 0, time.Time{}, ""
 	if s.Gate == GateChecking || s.Gate == GateRed {
 		s.Gate = GateUnknown

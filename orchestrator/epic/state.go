@@ -32,6 +32,7 @@ type State struct {
 
 	index   map[TaskID]int // of Tasks
 	before  *Run           // the newest run, while Run is that of a command that is none
+	red     string         // why the gate was red on the untouched base, in a clause
 	taken   TipMove        // what others did to the branch since the last landing, where it was taken as it is
 	tip     tipState
 	merged  merged

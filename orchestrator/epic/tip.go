@@ -119,7 +119,11 @@ func (s State) gateRed() string {
 	if s.taken.From != "" {
 		return "the gate is red: " + s.taken.String()
 	}
-	return "the gate is red on the epic branch before any agent has touched it"
+	why := "the gate is red on the epic branch before any agent has touched it"
+	if s.red != "" {
+		why += ": " + s.red
+	}
+	return why
 }
 
 // Pending reports whether there is a move at all.
@@ -163,7 +167,7 @@ type tipState struct {
 	looked  time.Time // when the newest look ended, whatever it found
 	held    string    // the work tree that has it checked out; "" none
 	busy    string    // what goes on there; "" nothing
-	barred  bool      // no run can begin for that, as somebody sees who only looks
+	barred  bool      // it was so before the run: nothing begins
 	since   time.Time // that it is held
 }
 
@@ -257,7 +261,7 @@ func (f BranchHeld) apply(s State, e Event) State {
 func (s State) hold(dir, busy string, at time.Time) State {
 	s.tip.looked, s.tip.busy = at, busy
 	if dir != s.tip.held {
-		s.tip.held, s.tip.since = dir, at
+		s.tip.held, s.tip.since, s.tip.barred = dir, at, false
 	}
 	return s
 }
@@ -415,6 +419,8 @@ func tipStops(s State, now *clock) (reason.Code, string) {
 		return reason.EpicMoved, m.String()
 	case m.Pending() && m.Accepted && s.Gate == GateRed && len(m.During) == 0 && !s.Run.Limits.AllowRedBase:
 		return reason.BaseRed, s.gateRed()
+	case s.tip.barred && !s.tracker.read.IsZero() && !s.noneLeft():
+		return reason.CheckedOut, s.heldText()
 	case s.tip.held != "" && !now.Before(s.tip.since.Add(heldPatience)) && !s.working() && (!s.workLeft(now) || s.Moved.Pending()): // nothing begins on a branch that is not settled
 		return reason.CheckedOut, s.heldText()
 	}

@@ -197,9 +197,9 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 		t.NotBefore = e.At.Add(machineBackOff)
 	case e.Code == reason.TooLarge:
 		t.end(reason.TooLarge, f.Said, e.At)
-	case e.Code == reason.WorktreeGone, e.Code == reason.Embedded:
+	case e.Code == reason.WorktreeGone, e.Code == reason.Embedded, e.Code == reason.WorkRefused:
 		t.end(e.Code, f.Said, e.At)
-	case f.End == EndedLimit, f.End == EndedUsage, f.End == EndedAuth, f.End == EndedDisk:
+	case f.End == EndedLimit, f.End == EndedUsage, f.End == EndedAuth, f.End == EndedSetup, f.End == EndedDisk:
 		t.end(e.Code, "", e.At)
 	case f.End == EndedProcesses, f.End == EndedMemory, f.End == EndedOverDisk:
 		t.end(e.Code, e.Reason, e.At)
@@ -235,5 +235,6 @@ const (
 
 	EndedNoStart End = "no_start"
 	EndedMachine End = "machine"
-	EndedDisk    End = "disk" // only in journals of version 1
+	EndedSetup   End = "setup" // did not begin: the setup of its worktree failed
+	EndedDisk    End = "disk"  // only in journals of version 1
 )

@@ -44,5 +44,8 @@ func Home[ID ~string](dir string, task ID) string {
 	return filepath.Join(dir, "homes", slug.Of(string(task)))
 }
 
+// Setup is what the setup of a worktree has printed, in the folder of the attempt; or of the epic for that of the gate's.
+func Setup(folder string) string { return filepath.Join(folder, "setup.log") }
+
 // Gate is what the gate printed last of an attempt's work, in the folder of the attempt.
 func Gate(attempt string) string { return filepath.Join(attempt, "gate.log") }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // Ref is a reference and what it points at.
@@ -195,10 +196,6 @@ func namesOf[T named](all []T) (names []string) {
 }
 
 const (
-	// ownRefs begins the names of references that only orch writes.
-	ownRefs = "refs/orch/"
-	// epicBranches begins the names of the branches that orch lands on, and that a person may move.
-	epicBranches = "refs/heads/epic/"
 	// staleLock is how old a lock on one of orch's references is that no git of orch's can still have.
 	staleLock = 15 * time.Second
 	// deadLock is how old a lock is that no git at all still has.
@@ -221,9 +218,9 @@ func (r *Repo) unlock(names []string) (removed bool) {
 // the branch of an epic may be a person's git, which is looked for.
 func (r *Repo) left(name string, age time.Duration) bool {
 	switch {
-	case strings.HasPrefix(name, ownRefs):
+	case strings.HasPrefix(name, refname.Own):
 		return age > staleLock
-	case !strings.HasPrefix(name, epicBranches) || age <= staleLock:
+	case !strings.HasPrefix(name, refname.Epics) || age <= staleLock:
 		return false
 	case age > deadLock:
 		return true

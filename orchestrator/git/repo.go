@@ -108,7 +108,15 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 	at := func(args ...string) (command.Result, error) {
 		return r.start(ctx, command.Cmd{Dir: dir, Env: r.openEnv}, append([]string{"rev-parse", "--path-format=absolute"}, args...)...)
 	}
-	res, err := at("--git-common-dir", "--git-dir")
+	res, err := at("--git-common-dir", "--git-dir", "--show-toplevel")
+	if lines := strings.Split(string(res.Stdout), "\n"); err == nil && len(lines) == 4 {
+		own, err := r.shares(lines[0], lines[1])
+		if !own {
+			return "", err
+		}
+		return lines[2], nil
+	}
+	res, err = at("--git-common-dir", "--git-dir") // each by itself: to say what is wrong, or that there is no work tree
 	if err != nil {
 		return "", discoveryError(dir, err)
 	}
@@ -121,10 +129,7 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 		return "", &UnsupportedError{Reason: fmt.Sprintf("the path of the repository has a line break: %q", strings.TrimSuffix(string(alone.Stdout), "\n")),
 			Fix: "rename the folder whose name has it"}
 	}
-	if r.commonDir, err = filepath.EvalSymlinks(common); err != nil {
-		return "", fmt.Errorf("resolving the git directory: %w", err)
-	}
-	if own, err := filepath.EvalSymlinks(gitDir); err != nil || own != r.commonDir {
+	if own, err := r.shares(common, gitDir); !own {
 		return "", err
 	}
 	res, err = at("--show-toplevel")
@@ -133,6 +138,16 @@ func (r *Repo) discover(ctx context.Context, dir string) (top string, err error)
 		return "", nil
 	}
 	return strings.TrimSuffix(string(res.Stdout), "\n"), err
+}
+
+// shares fills in the common directory, and reports whether gitDir is it, as it is outside of linked worktrees.
+func (r *Repo) shares(common, gitDir string) (bool, error) {
+	var err error
+	if r.commonDir, err = filepath.EvalSymlinks(common); err != nil {
+		return false, fmt.Errorf("resolving the git directory: %w", err)
+	}
+	own, err := filepath.EvalSymlinks(gitDir)
+	return err == nil && own == r.commonDir, err
 }
 
 func discoveryError(dir string, err error) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/iteration"
 	"github.com/beadsorch/orch/orchestrator/redact"
+	"github.com/beadsorch/orch/orchestrator/setup"
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
@@ -32,12 +33,19 @@ type Options struct {
 	Checkouts Checkouts
 	// Run runs the commands of the gate.
 	Run command.Runner
+	// SetUp makes the folder of a candidate ready to be judged, and gives what runs the commands of the gate there, and what removes
+	// what it has made beside; nil has Run run them. It fails with a [*setup.Error] where a command of the setup does.
+	SetUp func(ctx context.Context, dir string) (run command.Runner, done func() error, err error)
 	// Bounded says that Run puts them into a sandbox.
 	Bounded bool
+	// Offline says that they have no network but a loopback of their own.
+	Offline bool
 	// Env is the whole environment of a command of the gate.
 	Env []string
 	// Gate is what has to hold before work lands.
 	Gate []validation.Rule
+	// Before are commands that run before the gate does: what they name is protected as what it names.
+	Before []validation.Rule
 	// Withheld is why the gate may not run; nil where it may.
 	Withheld error
 	// Protect are globs of paths that no task changes by itself, beside the defaults.
@@ -86,6 +94,9 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 		j.Size, files = l.measure(ctx, s.Tip, top)
 	}
 	v, tree, err := l.runRules(ctx, top, scope, files, &j)
+	if failed := l.setupOfWork(ctx, s, err); failed != nil {
+		v, err = *failed, nil
+	}
 	why, ok := l.starvedBy(v, err)
 	if !ok && len(s.Tasks) == 0 { // no agent's work is in it
 		why, ok = fault.Damaged(err)
@@ -100,11 +111,26 @@ func (l *Lander) Judge(ctx context.Context, s Stack) (j Judgement, err error) {
 	if j.Why = v.Why(); !v.Passed {
 		j.Feedback = v.Feedback()
 	}
-	if hint := validation.BoundsHint(j.Why + j.Feedback); l.Bounded && !v.Passed && len(s.Tasks) == 0 && hint != "" { // no work of an agent's is in it
+	if hint := validation.RefusalHint(j.Feedback); l.Bounded && !v.Passed && len(s.Tasks) > 0 && hint != "" {
 		j.Why += "; " + hint
+	}
+	if !v.Passed && len(s.Tasks) == 0 { // no work of an agent's is in it
+		j.Why += l.hint(j.Why + j.Feedback)
 	}
 	j.Log = l.keepVerdict(s, j.Built, v)
 	return j, nil
+}
+
+// hint is what of the sandbox may be why the gate is red on a base, as clauses to add; "" where nothing looks so.
+func (l *Lander) hint(said string) (more string) {
+	network, bounds := validation.NetworkHint(said), validation.BoundsHint(said)
+	if l.Offline && network != "" {
+		return "; " + network
+	}
+	if l.Bounded && bounds != "" {
+		return "; " + bounds
+	}
+	return ""
 }
 
 // build stacks the candidates on the tip. Work that conflicts with the tip itself is reported; work
@@ -157,13 +183,42 @@ func (l *Lander) runRules(ctx context.Context, c git.Commit, scope validation.Sc
 	if err != nil {
 		return validation.Verdict{}, "", err
 	}
+	inner, done := l.Run, func() error { return nil }
+	if l.SetUp != nil {
+		if inner, done, err = l.SetUp(ctx, dir); err != nil {
+			return validation.Verdict{}, tree, err
+		}
+	}
+	var survivors sync.Mutex // rules may run at a time
 	run := func(ctx context.Context, c command.Cmd) (command.Result, error) {
-		res, err := l.Run(ctx, c)
+		res, err := inner(ctx, c)
+		survivors.Lock()
+		defer survivors.Unlock()
 		j.Survivors = append(j.Survivors, res.Survivors...)
 		return res, err
 	}
 	v, err := validation.Judge(ctx, run, gate, validation.Input{Dir: dir, Env: l.Env, Files: files})
-	return v, tree, err
+	return v, tree, errors.Join(err, done())
+}
+
+// setupOfWork is the verdict on work with which the setup fails, where it does not fail without; nil where it is not the work that is to
+// blame.
+func (l *Lander) setupOfWork(ctx context.Context, s Stack, err error) *validation.Verdict {
+	var failed *setup.Error
+	if len(s.Tasks) == 0 || !errors.As(err, &failed) {
+		return nil
+	}
+	l.verify.Lock()
+	defer l.verify.Unlock()
+	dir, err := l.Checkouts.Checkout(ctx, s.Tip)
+	if err != nil {
+		return nil
+	}
+	_, done, err := l.SetUp(ctx, dir)
+	if err != nil || done() != nil {
+		return nil
+	}
+	return &validation.Verdict{Checks: []validation.Check{failed.Check}}
 }
 
 // starvedBy reports whether a verdict is due to the machine rather than to the work: the gate could not

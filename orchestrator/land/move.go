@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // Step is one move of a branch.
@@ -43,7 +43,7 @@ func Move(ctx context.Context, repo *git.Repo, s Step) error {
 // content hold the same lease. It fails with [git.ErrRefMoved] when another one acquires at
 // the same moment, else as git does.
 func Acquire(ctx context.Context, repo *git.Repo, epic string, content []byte) (git.Ref, error) {
-	lease := git.Ref{Name: "refs/orch/" + slug.Of(epic) + "/lease"}
+	lease := git.Ref{Name: refname.Of(epic).Lease()}
 	old, err := repo.Resolve(ctx, lease.Name)
 	if err != nil && !errors.Is(err, git.ErrNoSuchRef) {
 		return git.Ref{}, err

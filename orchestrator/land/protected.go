@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -67,7 +68,7 @@ func (l *Lander) protection(ctx context.Context, tip git.Commit) (*protect.Set, 
 	if err != nil {
 		return nil, err
 	}
-	set, err := protect.New(l.Protect, l.Gate, tree)
+	set, err := protect.New(l.Protect, slices.Concat(l.Gate, l.Before), tree)
 	if err == nil {
 		l.guarded.set = set
 	}

@@ -13,12 +13,12 @@ import (
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // TipRef is the reference that keeps the tip which the last landing left an epic branch at,
 // whatever becomes of the branch.
-func TipRef(epic string) string { return "refs/orch/" + slug.Of(epic) + "/tip" }
+func TipRef(epic string) string { return refname.Of(epic).Tip() }
 
 // Difference is how a branch differs from where it was left.
 type Difference struct {
@@ -198,7 +198,7 @@ func takeAncestors(ctx context.Context, repo *git.Repo, tip git.Commit, left map
 // branch. It fails as git does.
 func Keep(ctx context.Context, repo *git.Repo, epic string, c git.Commit) (ref string, err error) {
 	prefix := TipRef(epic) + "-"
-	all, err := repo.Refs(ctx, "refs/orch/"+slug.Of(epic)+"/")
+	all, err := repo.Refs(ctx, refname.Of(epic).Own())
 	if err != nil {
 		return "", err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/proc"
@@ -115,11 +116,13 @@ func hostile(what string, args []string) int {
 		forever()
 	case "stop-guard":
 		ready()
+		reported()
 		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT)
 		forever()
 	case "stop-tree": // the guard, and then itself
 		ready()
+		reported()
 		below(true, "double", "hang")
 		syscall.Kill(os.Getppid(), syscall.SIGSTOP)
 		syscall.Kill(os.Getpid(), syscall.SIGSTOP)
@@ -259,4 +262,16 @@ func number(s string) int {
 		panic(err)
 	}
 	return n
+}
+
+// reported waits until the guard of this process has said that it started it, after which it lets go of its output.
+// One that is stopped before is taken for a guard that does not start.
+func reported() {
+	for {
+		to, err := os.Readlink("/proc/" + strconv.Itoa(os.Getppid()) + "/fd/1")
+		if err != nil || to == os.DevNull {
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
 }

@@ -105,7 +105,12 @@ func (g *guard) tell(r report) {
 
 func (g *guard) run() int {
 	for {
-		if gone := g.reap(); gone || g.overdue() {
+		ran := !g.status.Ended
+		gone := g.reap()
+		if ran && g.status.Ended && !gone { // all of the machine's processes are looked at only where something is left
+			g.end(syscall.SIGTERM, lingerGrace)
+		}
+		if gone || g.overdue() {
 			return g.finish(gone)
 		}
 		select {
@@ -170,7 +175,7 @@ func (g *guard) reap() (gone bool) {
 	}
 }
 
-// commandEnded gives what the command left behind a short time. There may be nothing left.
+// commandEnded reports how; what the command has left behind gets a short time, when there is any.
 func (g *guard) commandEnded(status syscall.WaitStatus) {
 	g.status = report{Ended: true}
 	g.status.Code, _ = waitStatus(status)
@@ -178,7 +183,6 @@ func (g *guard) commandEnded(status syscall.WaitStatus) {
 		g.status.Signal = int(status.Signal())
 	}
 	g.tell(g.status)
-	g.end(syscall.SIGTERM, lingerGrace)
 }
 
 // press follows what forks, without a pause, until the next round.
@@ -199,8 +203,10 @@ func (g *guard) press() {
 func (g *guard) finish(gone bool) int {
 	last := g.status
 	last.Gone = gone
-	for _, p := range below(os.Getpid()) {
-		last.Survivors = append(last.Survivors, p.pid)
+	if !gone {
+		for _, p := range below(os.Getpid()) {
+			last.Survivors = append(last.Survivors, p.pid)
+		}
 	}
 	g.tell(last)
 	if !last.Ended {

@@ -62,19 +62,39 @@ func (b Box) Try(ctx context.Context, run command.Runner, p Policy) error {
 	return err
 }
 
-// Choose tries boxes in their order and gives the first that stands, with all trials up to it. It fails where none does.
+// Choose tries boxes in their order and gives the first that stands, with all trials up to it. It fails with a [*NoneError] where none does.
 func Choose(ctx context.Context, run command.Runner, boxes []Box, p Policy) (Box, []Trial, error) {
 	var trials []Trial
-	var why []string
 	for _, b := range boxes {
 		err := b.Try(ctx, run, p)
 		trials = append(trials, Trial{Box: b, Err: err})
 		if err == nil {
 			return b, trials, nil
 		}
-		why = append(why, fmt.Sprintf("%s: %s", b.Level, strings.TrimPrefix(err.Error(), string(b.Level)+": ")))
 	}
-	return Box{}, trials, fmt.Errorf("no sandbox on this machine: %s", strings.Join(why, "; "))
+	return Box{}, trials, &NoneError{Trials: trials}
+}
+
+// NoneError says that a machine has no level of those that were tried.
+type NoneError struct{ Trials []Trial }
+
+// Error says why each is not to be had.
+func (e *NoneError) Error() string {
+	var why []string
+	for _, t := range e.Trials {
+		why = append(why, fmt.Sprintf("%s: %s", t.Box.Level, strings.TrimPrefix(t.Err.Error(), string(t.Box.Level)+": ")))
+	}
+	return "no sandbox on this machine: " + strings.Join(why, "; ")
+}
+
+// Help is what a person can do, for the strongest level where something is known; "" nothing is.
+func (e *NoneError) Help() string {
+	for _, t := range e.Trials {
+		if help := Help(t.Err); help != "" {
+			return help
+		}
+	}
+	return ""
 }
 
 // Help is what a person can do about a level that failed with err; "" where nothing is known.

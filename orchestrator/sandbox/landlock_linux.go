@@ -54,6 +54,9 @@ func restrictFiles(p Policy) error {
 		rules = append(rules, readRule(path)...)
 	}
 	rules = append(rules, writeRule(p.PrivateHome)...)
+	if p.Service != "" {
+		rules = append(rules, landlock.RODirs(p.Service).WithResolveUnix())
+	}
 	for _, b := range p.Bounds {
 		switch b.Kind {
 		case Readable, Layered:

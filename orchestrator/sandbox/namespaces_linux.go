@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -119,10 +121,8 @@ func (s spec) layOut() error {
 			return err
 		}
 	}
-	for _, b := range s.Policy.layers() {
-		if err := b.mountLayer(newRoot, s.Policy.TempAt); err != nil {
-			return err
-		}
+	if err := s.Policy.mountLayers(newRoot); err != nil {
+		return err
 	}
 	if err := unix.Unmount(oldRoot, unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("letting go of the system: %w", err)
@@ -261,34 +261,64 @@ func (b Bound) mount() error {
 	return bind(b.From, b.At, unix.MOUNT_ATTR_RDONLY)
 }
 
-// mountLayer has what is written at a bound be in a new folder in temp, over what is there, both below root. Where the system has no such
-// mounts, as below another of them, an empty folder is there: a cache costs time then, and nothing else.
-func (b Bound) mountLayer(root, temp string) error {
-	at := filepath.Join(root, b.At)
-	if !there(at) {
+// mountLayers puts a layer over each cache, below root, where bounds are laid out.
+func (p Policy) mountLayers(root string) error {
+	for _, b := range p.layers() {
+		l := layer{at: filepath.Join(root, b.At), above: filepath.Join(root, p.TempAt, b.layerName())}
+		if p.Fetched {
+			l.before = filepath.Join(root, FetchedAt, b.layerName(), upperFolder)
+		}
+		if err := l.mount(); err != nil {
+			return fmt.Errorf("a layer over %s: %w", b.At, err)
+		}
+	}
+	return nil
+}
+
+// layerName is the name of the folder in which is what is written at a bound.
+func (b Bound) layerName() string {
+	sum := sha256.Sum256([]byte(b.At))
+	return ".layer-" + hex.EncodeToString(sum[:8])
+}
+
+// upperFolder is the folder of a layer in which is what was written.
+const upperFolder = "upper"
+
+// layer is a cache: what is written at a path is in the folder above, which is made, and not in what is there. before is what a
+// command before has written, which is there too; "" nothing.
+type layer struct{ at, above, before string }
+
+// mount lays it. Where the system has no such mounts, as below another of them, only what was written before is there, and what is written
+// is beside it: a cache costs time then, and nothing else.
+func (l layer) mount() error {
+	if !there(l.at) {
 		return nil
 	}
-	above, err := os.MkdirTemp(filepath.Join(root, temp), ".layer-")
-	if err != nil {
-		return fmt.Errorf("a layer over %s: %w", b.At, err)
-	}
-	upper, work := filepath.Join(above, "upper"), filepath.Join(above, "work")
-	if err := errors.Join(os.MkdirAll(upper, 0o700), os.MkdirAll(work, 0o700)); err != nil {
+	upper := filepath.Join(l.above, upperFolder)
+	if err := os.MkdirAll(upper, 0o700); err != nil {
 		return err
 	}
+	work, err := os.MkdirTemp(l.above, "work-") // the system takes none again that was for a mount which is not synced
+	if err != nil {
+		return err
+	}
+	lower := l.at
+	if l.before != "" && there(l.before) {
+		lower = l.before + ":" + l.at
+	}
 	const flags = unix.MS_NOSUID | unix.MS_NODEV
-	if !strings.ContainsAny(at+above, `:,\`) { // which the system takes for more than a name
-		options := "lowerdir=" + at + ",upperdir=" + upper + ",workdir=" + work + ",userxattr"
+	if !strings.ContainsAny(l.at+l.above+l.before, `:,\`) { // which the system takes for more than a name
+		options := "lowerdir=" + lower + ",upperdir=" + upper + ",workdir=" + work + ",userxattr"
 		for _, more := range []string{",volatile", ""} { // it is thrown away: nothing of it needs to be on the disk when it is left
-			if unix.Mount("overlay", at, "overlay", flags, options+more) == nil {
+			if unix.Mount("overlay", l.at, "overlay", flags, options+more) == nil {
 				return nil
 			}
 		}
 	}
-	if err := unix.Mount("tmpfs", at, "tmpfs", flags, "mode=0755"); err != nil {
-		return fmt.Errorf("a layer over %s: %w", b.At, err)
+	if lower != l.at {
+		upper = l.before
 	}
-	return nil
+	return unix.Mount(upper, l.at, "", unix.MS_BIND, "")
 }
 
 // makePoint makes what something is mounted on, where nothing is.

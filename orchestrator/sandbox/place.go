@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -43,11 +44,20 @@ type Place struct {
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
+	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
+	Fetched string
 	// Hide are more folders that are hidden.
 	Hide []string
+	// Mask are programs that the command cannot start, where they are seen at all. Only where there are mounts.
+	Mask []string
+	// Service is the folder with the socket by which the command asks the run for what is out of its reach; "" is none. The command
+	// reads it.
+	Service string
 	// Network says that the command may use the network as it is. Without it there is none but its own
 	// loopback, where the level can do that.
 	Network bool
+	// Asked is who asks for a path, by the path, for a person: see [Place.Ask].
+	Asked map[string]string
 }
 
 // Kind is what is done with a path.
@@ -93,6 +103,10 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Fetched says that what a command before has written to what is layered is at FetchedAt.
+	Fetched bool `json:"fetched,omitempty"`
+	// Service is the folder whose socket may be connected to; "" is none.
+	Service string `json:"service,omitempty"`
 	// Network says that the network is as it is outside.
 	Network bool `json:"network"`
 }
@@ -101,8 +115,24 @@ type Policy struct {
 // mounts.
 const Borrowed = "borrowed"
 
-// ProgramAt is where the command finds the running program, where there are mounts.
-const ProgramAt = "/run/orch/bin/orch"
+// Where the command finds what is orch's, where there are mounts.
+const (
+	// ProgramAt is the running program.
+	ProgramAt = "/run/orch/bin/orch"
+	// TrackerAt is the running program under the name of the tracker's.
+	TrackerAt = "/run/orch/bin/bd"
+	// ServiceAt is the folder of [Place.Service].
+	ServiceAt = "/run/orch/service"
+)
+
+// SocketName is the socket in the folder of [Place.Service]; a command finds it by [SocketVariable].
+const (
+	SocketName     = "socket"
+	SocketVariable = "ORCH_SOCKET"
+)
+
+// FetchedAt is where a command finds what one before has written to the caches, where there are mounts.
+const FetchedAt = "/run/orch/fetched"
 
 // commonlyHidden are folders of other people, of sockets and of temporary files.
 func commonlyHidden() []string {
@@ -134,7 +164,7 @@ func New(p Place) (Policy, error) {
 		all = append(all, Bound{Hidden, path, ""})
 	}
 	all = append(all, Bound{Writable, p.Home, p.PrivateHome}, Bound{Writable, cmp.Or(p.TempAt, p.Temp), p.Temp})
-	for _, path := range masked() {
+	for _, path := range slices.Concat(masked(), p.Mask) {
 		all = append(all, Bound{Masked, path, ""})
 	}
 	for _, path := range slices.Concat(shownAgain(), p.Read) {
@@ -146,6 +176,9 @@ func New(p Place) (Policy, error) {
 	for _, path := range slices.Concat([]string{p.Worktree}, p.Write) {
 		all = append(all, Bound{Writable, path, path})
 	}
+	if p.Fetched != "" {
+		all = append(all, Bound{Writable, FetchedAt, p.Fetched})
+	}
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
 	}
@@ -154,13 +187,17 @@ func New(p Place) (Policy, error) {
 	} else {
 		all = append(all, Bound{Readable, filepath.Join(p.Worktree, ".git"), filepath.Join(p.Worktree, ".git")})
 	}
-	all = append(all, Bound{Readable, ProgramAt, p.Program}, Bound{Readable, p.Program, p.Program},
+	if p.Service != "" {
+		all = append(all, Bound{Readable, ServiceAt, p.Service})
+	}
+	all = append(all, Bound{Readable, ProgramAt, p.Program}, Bound{Readable, TrackerAt, p.Program}, Bound{Readable, p.Program, p.Program},
 		Bound{Writable, p.CommonDir, p.Shadow},
 		Bound{Readable, filepath.Join(p.CommonDir, Borrowed), filepath.Join(p.CommonDir, "objects")})
 	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
 		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
 	})
-	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Network: p.Network}, nil
+	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
+		Service: p.Service, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.
@@ -179,7 +216,7 @@ func (p Place) check() error {
 		}
 	}
 	secret := []string{p.Home, p.CommonDir, p.Checkout, p.Siblings}
-	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp}, p.Read, p.Caches, p.Write) {
+	for _, open := range slices.Concat([]string{p.Worktree, p.Shadow, p.PrivateHome, p.Temp, p.Fetched}, p.Read, p.Caches, p.Write) {
 		for _, s := range slices.Concat(secret, p.Hide) {
 			if s != "" && open != "" && (open == s || below(s, open)) {
 				return fmt.Errorf("sandbox: %s cannot be open, since %s is to be hidden", open, s)
@@ -190,7 +227,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Program}, p.Read, p.Caches, p.Write, p.Hide)
+	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -208,10 +245,15 @@ func (p Place) Real() Place {
 		}
 		return out
 	}
-	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Program} {
+	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Program, &p.Service} {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)
+	asked := maps.Clone(p.Asked)
+	for path, why := range p.Asked {
+		asked[real(path)] = why
+	}
+	p.Asked = asked
 	for _, path := range commonlyHidden() {
 		if followed := real(path); followed != path && followed != "/" {
 			p.Hide = append(p.Hide, followed)
@@ -242,12 +284,27 @@ func needed(all []Bound) (out []Bound) {
 				break
 			}
 		}
-		if b.Kind == Hidden && (above == Hidden || !real) || b.Kind == above && real && b.From == b.At {
+		if (b.Kind == Hidden || b.Kind == Masked) && (above == Hidden || !real) || b.Kind == above && real && b.From == b.At {
 			continue // not there anyway, or as it is
 		}
 		out = append(out, b)
 	}
 	return out
+}
+
+// WithTemp is the policy with another folder for temporary files, for a command that runs beside the one it was made for.
+func (p Policy) WithTemp(dir string) Policy {
+	p.Bounds = slices.Clone(p.Bounds)
+	for n := range p.Bounds {
+		if p.Bounds[n].From == p.Temp {
+			p.Bounds[n].From = dir
+		}
+	}
+	if p.TempAt == p.Temp {
+		p.TempAt = dir
+	}
+	p.Temp = dir
+	return p
 }
 
 // layers are the bounds that are layered.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -172,6 +173,59 @@ func TestCaches(t *testing.T) {
 				require.NoError(t, errors.Join(above.RemoveAll(place.Temp), above.Close()), "nothing that cannot be removed is left")
 				require.NoError(t, os.Mkdir(place.Temp, 0o700))
 			}
+		})
+	}
+}
+
+// TestFetched: what a command writes to a cache is there for those that come after it and are told so, each of which writes for itself alone.
+func TestFetched(t *testing.T) {
+	t.Parallel()
+	for _, l := range sandbox.Levels()[:2] {
+		t.Run(string(l), func(t *testing.T) {
+			t.Parallel()
+			place := here(t)
+			cache, plain := filepath.Join(place.Home, ".cache", "x"), filepath.Join(place.Home, ".cache", "a,b")
+			for _, dir := range []string{cache, plain} { // of which the second cannot be layered
+				require.NoError(t, os.MkdirAll(dir, 0o700))
+				require.NoError(t, os.WriteFile(filepath.Join(dir, "old"), []byte("old"), 0o600))
+			}
+			place.Caches = []string{cache, plain}
+			policy, err := sandbox.New(place)
+			require.NoError(t, err)
+			found := boxes(t, policy)
+			at := slices.IndexFunc(found, func(b sandbox.Box) bool { return b.Level == l })
+			if at < 0 {
+				return
+			}
+			in := func(temp, fetched, script string) string {
+				p := place
+				p.Temp, p.Fetched = temp, fetched
+				require.NoError(t, os.MkdirAll(temp, 0o700))
+				policy, err := sandbox.New(p)
+				require.NoError(t, err)
+				c, err := found[at].Wrap(command.Cmd{Argv: []string{"sh", "-c", script, "sh", cache, plain}, Env: []string{"PATH=" + os.Getenv("PATH")}}, policy)
+				require.NoError(t, err)
+				res, err := system(t).RunGuarded(t.Context(), c)
+				require.NoError(t, err, string(res.Stderr))
+				return string(res.Stdout)
+			}
+			top := filepath.Dir(place.Temp)
+			setup := filepath.Join(top, "setup")
+			for _, name := range []string{"one", "two"} { // a setup has several commands
+				in(setup, "", `for c in "$1" "$2"; do echo `+name+` >"$c/`+name+`"; done`)
+			}
+			for range 2 {
+				later := filepath.Join(top, "later")
+				require.Equal(t, "one\ntwo\n", in(later, setup, `cat "$2/one" "$2/two"; echo mine >"$2/mine"; rm "$2/mine"`))
+				if layers(t) {
+					require.Equal(t, "old\none\ntwo\n", in(later, setup, `cat "$1/old"; echo; cat "$1/one" "$1/two"; test ! -e "$1/mine" || exit 3; echo mine >"$1/mine"; rm "$1/one"`))
+				}
+				require.NoError(t, private.RemoveAll(later))
+			}
+			left, err := os.ReadDir(cache)
+			require.NoError(t, err)
+			require.Len(t, left, 1, "the person's is as it was")
+			require.NoError(t, private.RemoveAll(setup))
 		})
 	}
 }

@@ -23,19 +23,23 @@ func (p Place) WithTools(getenv func(string) string) Place {
 	p.Read, p.Caches = slices.Clone(p.Read), slices.Clone(p.Caches)
 	for _, folder := range toolchains() {
 		p.Read = append(p.Read, filepath.Join(p.Home, folder))
+		p = p.Ask("a toolchain", filepath.Join(p.Home, folder))
 	}
 	for _, folder := range caches() {
 		p.Caches = append(p.Caches, filepath.Join(p.Home, folder))
+		p = p.Ask("a cache of a toolchain", filepath.Join(p.Home, folder))
 	}
 	for _, dir := range filepath.SplitList(getenv("PATH")) {
 		if p.opens(dir) {
 			p.Read = append(p.Read, dir)
+			p = p.Ask("a folder of PATH", dir)
 		}
 	}
 	for variable, folders := range moved() {
 		for _, folder := range folders {
 			if at := getenv(variable); filepath.IsAbs(at) && p.opens(filepath.Join(at, folder)) {
 				p.Caches = append(p.Caches, filepath.Join(at, folder))
+				p = p.Ask("the cache that "+variable+" names", filepath.Join(at, folder))
 			}
 		}
 	}

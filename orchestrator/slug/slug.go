@@ -39,6 +39,3 @@ func Of(id string) string {
 	}
 	return safe + "-" + hex.EncodeToString(sum[:])[:digits]
 }
-
-// EpicBranch is the short name of the branch that an epic's work lands on.
-func EpicBranch(epic string) string { return "epic/" + Of(epic) }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // gitFolders are the folders of a git directory that every git uses, and that stay real folders during a run.
@@ -137,7 +139,7 @@ func (g *Guard) looksLike(path, at string) bool {
 	case "worktrees":
 		pattern = "*/commondir"
 	case "refs/orch":
-		epic, _, _ := strings.Cut(strings.TrimPrefix(g.Attic, "refs/orch/"), "/")
+		epic, _, _ := strings.Cut(strings.TrimPrefix(g.Attic, refname.Own), "/")
 		pattern = epic
 	default:
 		return false

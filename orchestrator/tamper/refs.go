@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/fault"
 	"github.com/beadsorch/orch/orchestrator/git"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // A person commits, fetches and tags while a run goes: that is not reported. What is reported of
@@ -23,8 +24,7 @@ import (
 // guardedRef reports whether a reference is compared: attempts' and epics' own branches, and
 // what other epics keep, are not.
 func (g *Guard) guardedRef(name string) bool {
-	return strings.HasPrefix(name, g.Attic) || g.Misplaced(name) ||
-		!strings.HasPrefix(name, "refs/heads/orch/") && !strings.HasPrefix(name, "refs/heads/epic/") && !strings.HasPrefix(name, "refs/orch/")
+	return strings.HasPrefix(name, g.Attic) || g.Misplaced(name) || !refname.IsOrchs(name)
 }
 
 // references are all guarded ones.
@@ -59,7 +59,7 @@ func (g *Guard) refsSignature() (string, error) {
 		}
 		name := filepath.ToSlash(rel)
 		if e.IsDir() {
-			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") && !strings.HasPrefix(name+"/", "refs/heads/orch/") {
+			if !g.guardedRef(name+"/") && !strings.HasPrefix(g.Attic, name+"/") && !strings.HasPrefix(name+"/", refname.Attempts) {
 				return fs.SkipDir
 			}
 			return nil
@@ -291,11 +291,11 @@ func (g *Guard) isOrdinaryMove(ctx context.Context, name string, was, is git.Com
 
 // notAnAttempts reports whether no attempt's branch leads to a commit, or an epic's does too.
 func (g *Guard) notAnAttempts(ctx context.Context, is git.Commit) (bool, error) {
-	out, err := g.Repo.Out(ctx, "for-each-ref", "--contains="+string(is), "--format=%(refname)", "refs/heads/orch/", "refs/heads/epic/")
+	out, err := g.Repo.Out(ctx, "for-each-ref", "--contains="+string(is), "--format=%(refname)", refname.Attempts, refname.Epics)
 	if err != nil {
 		return true, passedExit(ctx, err)
 	}
-	return out == "" || strings.Contains(out, "refs/heads/epic/"), nil
+	return out == "" || strings.Contains(out, refname.Epics), nil
 }
 
 // lastWord is what the last line of a reflog says of itself.

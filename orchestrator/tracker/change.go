@@ -10,11 +10,13 @@ type ChangeKind string
 
 // The kinds of change.
 const (
-	Claim     ChangeKind = "claim"  // in progress, in the actor's hands; only when no one else has it
-	SetStatus ChangeKind = "status" // with a note, if there is one; open also takes the assignee away
-	Reopen    ChangeKind = "reopen" // open and unassigned; only when it is closed. One that is open counts as made
-	Close     ChangeKind = "close"  // whatever blocks it
-	Create    ChangeKind = "create" // an issue of its own; one that is open with the same title and labels counts as made
+	Claim     ChangeKind = "claim"   // in progress, in the actor's hands; only when no one else has it
+	SetStatus ChangeKind = "status"  // with a note, if there is one; open also takes the assignee away
+	Reopen    ChangeKind = "reopen"  // open and unassigned; only when it is closed. One that is open counts as made
+	Close     ChangeKind = "close"   // whatever blocks it
+	Create    ChangeKind = "create"  // an issue of its own; one that is open with the same title and labels counts as made
+	AddNote   ChangeKind = "note"    // appended to the issue's notes
+	Comment   ChangeKind = "comment" // a new one of the actor's
 )
 
 // Change is one thing that the tracker is asked to write.
@@ -22,9 +24,9 @@ type Change struct {
 	ID     string // of the issue; "" for Create
 	Kind   ChangeKind
 	Status Status // SetStatus
-	Note   string // SetStatus: appended to the issue's notes
+	Note   string // SetStatus, AddNote: appended to the issue's notes; Comment: its text
 	Reason string // Close
-	Issue  *Issue // Create: title, description, type, priority, labels
+	Issue  *Issue // Create: title, description, type, priority, labels, dependencies; IssueID of these is not read
 }
 
 // Outcome is the answer to one Change. Err is nil, or wraps one of the errors

@@ -56,6 +56,9 @@ func (x *Index) Issue(id string) (Issue, bool) {
 	return x.issues[n], true
 }
 
+// All are the issues, each once; they are not to be changed.
+func (x *Index) All() []Issue { return x.issues }
+
 // Children returns the ids of those that have id as their parent.
 func (x *Index) Children(id string) []string { return slices.Clone(x.children[id]) }
 

@@ -79,6 +79,23 @@ type Dependency struct {
 	extra fields
 }
 
+// CommentRecord is one comment on an issue.
+type CommentRecord struct {
+	ID        json.RawMessage `json:"id"`         // unique in the tracker: a string, of old bd a number
+	IssueID   string          `json:"issue_id"`   // what it is on
+	Author    string          `json:"author"`     // the actor's name
+	Text      string          `json:"text"`       // of any length
+	CreatedAt time.Time       `json:"created_at"` // UTC
+}
+
+// Comments are those that the record has. It fails where they are of no shape that bd writes.
+func (i *Issue) Comments() (all []CommentRecord, err error) {
+	if raw := i.extra["comments"]; raw != nil {
+		err = json.Unmarshal(raw, &all)
+	}
+	return all, err
+}
+
 // The types of edge that the rules of ready work read.
 const (
 	DepBlocks      = "blocks"
@@ -86,6 +103,9 @@ const (
 	DepWaitsFor    = "waits-for"
 	DepParent      = "parent-child"
 )
+
+// DepDiscovered is the edge of an issue that came up in the work at another; it blocks nothing.
+const DepDiscovered = "discovered-from"
 
 // fields are those of a JSON object that a struct does not name.
 type fields map[string]json.RawMessage
@@ -194,6 +214,15 @@ func (i *Issue) Keep(name string, v any) {
 	}
 	extra[name] = raw
 	i.extra = extra
+}
+
+// Without is the issue without fields that Issue does not name; i itself is not changed.
+func (i Issue) Without(names ...string) Issue {
+	i.extra = maps.Clone(i.extra)
+	for _, name := range names {
+		delete(i.extra, name)
+	}
+	return i
 }
 
 // EditTexts is the issue with each text in it replaced by what edit makes of it; i itself is not changed. Ids, statuses

@@ -365,8 +365,8 @@ func TestParallel(t *testing.T) {
 		return "touch " + mine + "; while [ ! -e " + other + " ]; do sleep 0.01; done"
 	}
 	rules := []validation.Rule{
-		{Name: "a", Type: validation.Command, Command: meet("a", "b"), Parallel: true, Timeout: 20 * time.Second},
-		{Name: "b", Type: validation.Command, Command: meet("b", "a"), Parallel: true, Timeout: 20 * time.Second},
+		{Name: "a", Type: validation.Command, Command: meet("a", "b"), Parallel: true, Timeout: time.Minute},
+		{Name: "b", Type: validation.Command, Command: meet("b", "a"), Parallel: true, Timeout: time.Minute},
 		{Name: "off", Type: validation.Command, Command: "false", Off: true},
 		{Name: "after", Type: validation.Command, Command: "test -e a && test -e b"},
 	}

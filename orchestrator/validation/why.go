@@ -13,10 +13,15 @@ import (
 func (v Verdict) Why() string {
 	for _, c := range v.Checks {
 		if !c.Passed {
-			return fmt.Sprintf("%s: %s", c.Rule, cmp.Or(likelyCause(c.Output), text.FirstLine(c.Why, "failed")))
+			return fmt.Sprintf("%s: %s", c.Rule, c.Cause())
 		}
 	}
 	return ""
+}
+
+// Cause is why the rule did not pass, in a clause: the line of its output that says most.
+func (c Check) Cause() string {
+	return cmp.Or(likelyCause(c.Output), text.FirstLine(c.Why, "failed"))
 }
 
 // likelyCause is the first line of a command's output that sounds like the reason

@@ -198,7 +198,7 @@ func TestActivity(t *testing.T) {
 		_, a = w.Snapshot()
 		return a
 	}
-	require.Eventually(t, func() bool { return len(read().Agents) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(read().Agents) > 0 }, time.Minute, time.Millisecond)
 	info, err := os.Lstat(path)
 	require.NoError(t, err)
 	require.Equal(t, fs.FileMode(0o600), info.Mode())
@@ -242,7 +242,7 @@ func TestActivityThatIsNone(t *testing.T) {
 			require.NoError(t, w.Read(nil))
 			_, a := w.Snapshot()
 			return len(a.Agents) > 0
-		}, 10*time.Second, time.Millisecond, name)
+		}, time.Minute, time.Millisecond, name)
 		require.NoError(t, p.Close(), name)
 	}
 }

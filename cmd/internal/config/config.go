@@ -26,6 +26,8 @@ type Config struct {
 	// Gate is workflow.gate: the rules that all must pass on the tree that lands, each
 	// well-formed, each with a name of its own.
 	Gate []validation.Rule
+	// Setup is workflow.setup: the commands that make a new worktree ready, before an agent or the gate works in it.
+	Setup []string
 	// Protect is workflow.protect: globs of paths that no task may change by itself, beside
 	// those that are always protected; one with a ! before it takes such a one out.
 	Protect []string
@@ -43,7 +45,7 @@ type Config struct {
 	Worktree Worktree
 	// Tracker is workflow.tracker.
 	Tracker Tracker
-	// Sandbox is workflow.sandbox, which only the person can say.
+	// Sandbox is workflow.sandbox, which only the person can say, but for what a repository may ask for: see [Asked].
 	Sandbox Sandbox
 	// Secrets is workflow.secrets: names of variables whose values are secret although their names
 	// do not look so; a * at the end stands for any rest. The values themselves never stand in a file.
@@ -179,6 +181,10 @@ type Sandbox struct {
 	Env []string
 	// Limits bound what an attempt, or a rule of the gate, may use; 0 is no limit.
 	Limits SandboxLimits
+	// Network is what they have of the network.
+	Network Network
+	// Asked is what of this the repository asks for.
+	Asked Asked
 }
 
 // SandboxLimits bound what is used at a time.
@@ -189,6 +195,38 @@ type SandboxLimits struct {
 	Memory int64
 	// Disk is for the worktree, the home of the task and temporary files together, in bytes.
 	Disk int64
+}
+
+// Network is what a sandbox lets through to the network.
+type Network struct {
+	// Gate is what the gate has: one of [NetworkAuto], [NetworkOpen] and [NetworkNone].
+	Gate string
+}
+
+// The words for a network.
+const (
+	NetworkAuto = "auto" // none where there is a setup, which fetches what is needed; else open
+	NetworkOpen = "open" // as it is outside
+	NetworkNone = "none" // none but a loopback of its own
+)
+
+// Asked is what a repository wants of the sandbox beyond what it would have: a person is asked about it, as about what runs.
+type Asked struct {
+	// Read are those of [Sandbox.Read] that it names.
+	Read []string
+	// Gate is the [Network.Gate] that it names; "" none.
+	Gate string
+}
+
+// GateOpen reports whether the gate has the network as it is outside.
+func (c Config) GateOpen() bool {
+	switch c.Sandbox.Network.Gate {
+	case NetworkAuto:
+		return len(c.Setup) == 0
+	case NetworkNone:
+		return false
+	}
+	return true
 }
 
 // defaults is what holds where nobody says otherwise.
@@ -208,7 +246,7 @@ func defaults() Config {
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: TrackerAuto},
-		Sandbox: Sandbox{Level: SandboxOff, Limits: SandboxLimits{Processes: 2000, Disk: 50 << 30}},
+		Sandbox: Sandbox{Level: SandboxAuto, Network: Network{Gate: NetworkAuto}, Limits: SandboxLimits{Processes: 2000, Disk: 50 << 30}},
 	}
 }
 
@@ -299,15 +337,19 @@ func (from Sources) Load() (Config, Origins, error) {
 	if len(named) > 0 {
 		agentsOwn.from, agentsOwn.repo = AgentsFolder, true
 	}
-	mine := len(c.Protect)
+	mine, read := len(c.Protect), len(c.Sandbox.Read)
 	if err := s.readFile(from.Repo, true); err != nil {
 		return Config{}, nil, err
 	}
 	if err := s.onlyAdds(c.Protect[mine:]); err != nil {
 		return Config{}, nil, err
 	}
-	if err := s.onlyPersons("sandbox"); err != nil {
+	if err := s.onlyPersons("sandbox", "read", "network.gate"); err != nil {
 		return Config{}, nil, err
+	}
+	c.Sandbox.Asked.Read = slices.Clone(c.Sandbox.Read[read:])
+	if s.origins().Said("sandbox.network.gate") {
+		c.Sandbox.Asked.Gate = c.Sandbox.Network.Gate
 	}
 	if err := s.readEnv(from.Env); err != nil {
 		return Config{}, nil, err
@@ -320,10 +362,10 @@ func (from Sources) Load() (Config, Origins, error) {
 	return c, s.origins(), nil
 }
 
-// onlyPersons refuses what the repository says of a section that is the person's own.
-func (s settings) onlyPersons(section string) error {
+// onlyPersons refuses what the repository says of a section that is the person's own, but for some keys.
+func (s settings) onlyPersons(section string, but ...string) error {
 	for key, one := range s.named(section).within.values() {
-		if one.repo {
+		if one.repo && !slices.Contains(but, key) {
 			return one.fault("workflow."+section+"."+key, "is not for a repository to say", "say it in your own file: orch config explain "+section+"."+key)
 		}
 	}

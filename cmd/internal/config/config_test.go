@@ -62,6 +62,7 @@ func TestFull(t *testing.T) {
 		{Name: "covered", Type: "coverage", Path: "cover.out", Min: 82.5, Format: "go"},
 		{Name: "no_todo", Type: "content_pattern", Pattern: "TODO", Target: "diff", Path: "**/*.go", Absent: true},
 	}
+	want.Setup = []string{"npm ci"}
 	want.Protect = []string{"ci/**", "tools/check.py"}
 	want.Agent = config.Agent{Harness: "command", Command: []string{"my-agent", "--brief", "-"}, Model: "large", PermissionMode: "dontAsk", AllowedTools: []string{}, Env: []string{"MY_TOKEN", "CARGO_*"}}
 	want.Agents["qa"] = config.Definition{Enabled: true, MaxIterations: 3, ValidationRules: []string{"tests_pass"}}
@@ -89,7 +90,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
 		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
-		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D",
+		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D", "sandbox.network.gate": "open", "setup": "npm ci,uv sync",
 		"sandbox.limits.processes": "100", "sandbox.limits.memory": "2GB", "sandbox.limits.disk": "0",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
@@ -119,12 +120,29 @@ func TestSandboxIsThePersons(t *testing.T) {
 	own := config.File{Path: "/own", Text: []byte("workflow: {sandbox: {level: off, read: [/models]}}")}
 	c, _, err := config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {run: {attempts: 2}}")}}.Load()
 	require.NoError(t, err)
-	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
-	for _, said := range []string{"{level: off}", "{read: [/models]}", "{level: auto}", "{limits: {memory: 1GB}}"} {
+	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Network: config.Network{Gate: "auto"}, Asked: c.Sandbox.Asked, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
+	require.Empty(t, c.Sandbox.Asked.Read)
+	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{limits: {memory: 1GB}}"} {
 		_, _, err = config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
 		var e *config.Error
 		require.ErrorAs(t, err, &e)
 		require.Contains(t, err.Error(), "is not for a repository to say")
+	}
+}
+
+// TestSandboxAsked: what a repository may ask for is added to what the person has said, and is known to be asked for.
+func TestSandboxAsked(t *testing.T) {
+	t.Parallel()
+	own := config.File{Path: "/own", Text: []byte("workflow: {sandbox: {read: [/models]}}")}
+	c, _, err := config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {setup: [npm ci], sandbox: {read: [/data], network: {gate: open}}}")}, Env: []string{"ORCH_SANDBOX_READ=/more"}}.Load()
+	require.NoError(t, err)
+	require.Equal(t, []string{"/models", "/data", "/more"}, c.Sandbox.Read)
+	require.Equal(t, config.Asked{Read: []string{"/data"}, Gate: "open"}, c.Sandbox.Asked)
+	require.True(t, c.GateOpen())
+	for said, open := range map[string]bool{"{}": true, "{setup: [npm ci]}": false, "{setup: [npm ci], sandbox: {network: {gate: open}}}": true, "{sandbox: {network: {gate: none}}}": false} {
+		c, _, err := config.Sources{Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: " + said)}}.Load()
+		require.NoError(t, err)
+		require.Equal(t, open, c.GateOpen(), said)
 	}
 }
 
@@ -438,7 +456,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 42)
+		require.Len(t, origins, 44)
 	})
 }
 

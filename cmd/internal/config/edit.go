@@ -11,10 +11,10 @@ import (
 	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
-// AddGate puts rules that run commands into settings that have no gate, and leaves every
+// AddGate puts rules that run commands into settings that have no gate, with the setup that these need where there is none, and leaves every
 // other line as it is. ok is false when there is a gate, or no place for one: then the
 // text is not changed.
-func AddGate(path string, data []byte, rules []validation.Rule) (out []byte, ok bool) {
+func AddGate(path string, data []byte, rules []validation.Rule, setup []string) (out []byte, ok bool) {
 	line, indent, ok := gatePlace(path, data)
 	if !ok || len(rules) == 0 {
 		return data, false
@@ -30,6 +30,9 @@ func AddGate(path string, data []byte, rules []validation.Rule) (out []byte, ok 
 	block.WriteString(pad + "gate:\n")
 	for _, r := range rules {
 		fmt.Fprintf(&block, "%s  - {name: %s, type: command, command: %s}\n", pad, r.Name, strconv.Quote(r.Command))
+	}
+	if was, _, err := Load(path, data, nil); err == nil && len(was.Setup) == 0 && len(setup) > 0 {
+		fmt.Fprintf(&block, "%ssetup: %s # in each new worktree, with the network, which the gate then has not\n", pad, shownList(setup))
 	}
 	at := len(data)
 	if line > 0 {

@@ -25,19 +25,25 @@ func TestAddGate(t *testing.T) {
 		"a: [":                    "",
 		"workflow:\n\trun: {}\n":  "",
 	} {
-		got, ok := config.AddGate("project.yaml", []byte(before), []validation.Rule{{Name: "check_1", Command: "npm test"}})
+		got, ok := config.AddGate("project.yaml", []byte(before), []validation.Rule{{Name: "check_1", Command: "npm test"}}, nil)
 		require.Equal(t, want != "", ok, before)
 		if !ok {
 			want = before
 		}
 		require.Equal(t, want, string(got), before)
 	}
-	_, ok := config.AddGate("project.yaml", nil, nil)
+	_, ok := config.AddGate("project.yaml", nil, nil, []string{"npm ci"})
 	require.False(t, ok)
-	got, ok := config.AddGate("project.yaml", nil, []validation.Rule{{Name: "a", Command: `sh -c "x: #y"`}, {Name: "b", Command: "make"}})
+	got, ok := config.AddGate("project.yaml", nil, []validation.Rule{{Name: "a", Command: `sh -c "x: #y"`}, {Name: "b", Command: "make"}}, []string{"npm ci", `a "b"`})
 	require.True(t, ok)
 	c, _, err := config.Load("project.yaml", got, nil)
 	require.NoError(t, err)
 	require.Equal(t, `sh -c "x: #y"`, c.Gate[0].Command)
 	require.Equal(t, "make", c.Gate[1].Command)
+	require.Equal(t, []string{"npm ci", `a "b"`}, c.Setup)
+	got, ok = config.AddGate("project.yaml", []byte("workflow:\n  setup: [own]\n"), []validation.Rule{{Name: "a", Command: "b"}}, []string{"npm ci"})
+	require.True(t, ok)
+	c, _, err = config.Load("project.yaml", got, nil)
+	require.NoError(t, err)
+	require.Equal(t, []string{"own"}, c.Setup)
 }

@@ -38,6 +38,7 @@ func schema(c *Config, kinds Kinds) settings {
 			whole("max_consecutive_failures", &c.Run.MaxConsecutiveFailures, 1, math.MaxInt32),
 		}},
 		rules("gate", &c.Gate),
+		list("setup", &c.Setup),
 		globs("protect", &c.Protect),
 		{name: "agent", within: settings{
 			word("harness", &c.Agent.Harness, Harnesses()...),
@@ -64,7 +65,7 @@ func schema(c *Config, kinds Kinds) settings {
 		list("secrets", &c.Secrets),
 		{name: "sandbox", within: settings{
 			word("level", &c.Sandbox.Level, sandboxLevels()...),
-			list("read", &c.Sandbox.Read),
+			added("read", &c.Sandbox.Read),
 			list("write", &c.Sandbox.Write),
 			list("share", &c.Sandbox.Share),
 			list("env", &c.Sandbox.Env),
@@ -72,6 +73,9 @@ func schema(c *Config, kinds Kinds) settings {
 				whole("processes", &c.Sandbox.Limits.Processes, 0, math.MaxInt32),
 				size("memory", &c.Sandbox.Limits.Memory),
 				size("disk", &c.Sandbox.Limits.Disk),
+			}},
+			{name: "network", within: settings{
+				word("gate", &c.Sandbox.Network.Gate, NetworkAuto, NetworkOpen, NetworkNone),
 			}},
 		}},
 	}

@@ -244,6 +244,22 @@ func list(name string, at *[]string, known ...string) *setting {
 	}}
 }
 
+// added is a list to which each file adds.
+func added(name string, at *[]string) *setting {
+	var more []string
+	one := list(name, &more)
+	replace := one.read
+	one.adds, one.show = true, func() string { return shownList(*at) }
+	one.read = func(n *yaml.Node, key string) *fault {
+		f := replace(n, key)
+		if f == nil {
+			*at = append(slices.Clone(*at), more...)
+		}
+		return f
+	}
+	return one
+}
+
 // globs is a list of globs of paths, to which each file adds. A ! before one takes it out.
 func globs(name string, at *[]string) *setting {
 	return &setting{name: name, form: asList, adds: true, show: func() string { return shownList(*at) }, read: func(n *yaml.Node, key string) *fault {

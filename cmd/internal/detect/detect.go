@@ -42,6 +42,36 @@ func Rules(root fs.FS) []validation.Rule {
 	return rules
 }
 
+// Setup is the commands that fetch all that the checks of the repository in root need, by its own lock files; none where that is not known of all
+// of it.
+func Setup(root fs.FS) (commands []string) {
+	r := repository{root}
+	if r.has("pom.xml", "build.gradle", "build.gradle.kts") {
+		return nil // whose tools fetch more while they test
+	}
+	if strings.Contains(r.text("go.mod"), "require") && !r.has("vendor/modules.txt") {
+		commands = append(commands, "go mod download")
+	}
+	for _, known := range []struct{ file, command string }{
+		{"Cargo.lock", "cargo fetch --locked"}, {"package-lock.json", "npm ci"}, {"npm-shrinkwrap.json", "npm ci"}, {"pnpm-lock.yaml", "pnpm install --frozen-lockfile"},
+		{"yarn.lock", r.yarn()}, {"bun.lock", "bun install --frozen-lockfile"}, {"bun.lockb", "bun install --frozen-lockfile"},
+		{"uv.lock", "uv sync"}, {"poetry.lock", "poetry install"}, {"Pipfile.lock", "pipenv sync --dev"}, {"Gemfile.lock", "bundle install"},
+	} {
+		if r.has(known.file) && !slices.Contains(commands, known.command) {
+			commands = append(commands, known.command)
+		}
+	}
+	return commands
+}
+
+// yarn is how the yarn that the repository uses installs what its lock file has.
+func (r repository) yarn() string {
+	if r.has(".yarnrc.yml") {
+		return "yarn install --immutable"
+	}
+	return "yarn install --frozen-lockfile"
+}
+
 type repository struct{ fs.FS }
 
 // maxFile bounds a file that is read, in bytes.

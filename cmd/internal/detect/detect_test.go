@@ -54,6 +54,30 @@ func TestRules(t *testing.T) {
 	}
 }
 
+func TestSetup(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"nothing":            {map[string]string{"README.md": "npm ci", "package.json": "{}"}, nil},
+		"Go":                 {map[string]string{"go.mod": "module x\nrequire a v1.0.0\n"}, []string{"go mod download"}},
+		"Go, alone":          {map[string]string{"go.mod": "module x\n"}, nil},
+		"Go, with its own":   {map[string]string{"go.mod": "module x\nrequire a v1.0.0\n", "vendor/modules.txt": ""}, nil},
+		"several":            {map[string]string{"Cargo.lock": "", "package-lock.json": "", "uv.lock": "", "Gemfile.lock": ""}, []string{"cargo fetch --locked", "npm ci", "uv sync", "bundle install"}},
+		"yarn":               {map[string]string{"yarn.lock": ""}, []string{"yarn install --frozen-lockfile"}},
+		"yarn, a later":      {map[string]string{"yarn.lock": "", ".yarnrc.yml": ""}, []string{"yarn install --immutable"}},
+		"Maven beside npm":   {map[string]string{"pom.xml": "", "package-lock.json": ""}, nil},
+		"two files of a bun": {map[string]string{"bun.lock": "", "bun.lockb": ""}, []string{"bun install --frozen-lockfile"}},
+	} {
+		root := fstest.MapFS{}
+		for path, text := range c.files {
+			root[path] = &fstest.MapFile{Data: []byte(text)}
+		}
+		require.Equal(t, c.want, detect.Setup(root), name)
+	}
+}
+
 func FuzzRules(f *testing.F) {
 	f.Add(`{"scripts":{"test":"x"}}`, "test:\n", "[tool.ruff]")
 	f.Fuzz(func(t *testing.T, pkg, makefile, project string) {

@@ -75,6 +75,18 @@ type Around struct {
 	EpicBranch EpicBranch `json:"epic_branch"`
 	// LetGo are the sessions that the stop hook let go with work of the epic left, which nobody has bound again.
 	LetGo []SessionEnding `json:"sessions_let_go"`
+	// Kept are folders with what could be put into no commit, for a person to look through.
+	Kept []Folder `json:"kept"`
+	// LeftBehind is what could not be removed.
+	LeftBehind []Folder `json:"left_behind"`
+}
+
+// Folder is one that is kept, or left, with why.
+type Folder struct {
+	// Path is where it is; with the reference that is meant, where it is one.
+	Path string `json:"path"`
+	// Why says in a clause what it holds, or why it is there still.
+	Why string `json:"why"`
 }
 
 // SessionEnding is a session that was let go with work left.

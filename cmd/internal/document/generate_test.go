@@ -307,6 +307,7 @@ func commands(k Kind) string {
 // kept are the fields of a record of the embedded tracker that its type does not name, each with its type and its meaning.
 var kept = map[string]string{
 	"_type":      "string | \"issue\", as exports of beads have it",
+	"comments":   "list | each with id, issue_id, author, text and created_at, as exports of beads have them",
 	"created_by": "string | who made it, where the tracker tells",
 	"started_at": "time | when it was first begun, UTC",
 }

@@ -85,7 +85,8 @@ func (w *world) write(path, text string) {
 }
 
 func (w *world) env() []string {
-	env := []string{"HOME=" + w.home, "CODEX_SESSION_ID=s-2", "PATH=" + os.Getenv("PATH"), "TERM=dumb", "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "USER=me"}
+	// The documents are the same on each machine, whatever sandbox it has.
+	env := []string{"ORCH_SANDBOX_LEVEL=off", "HOME=" + w.home, "CODEX_SESSION_ID=s-2", "PATH=" + os.Getenv("PATH"), "TERM=dumb", "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=" + os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "USER=me"}
 	for _, who := range []string{"AUTHOR", "COMMITTER"} {
 		env = append(env, "GIT_"+who+"_NAME=T", "GIT_"+who+"_EMAIL=t@localhost")
 	}
@@ -221,6 +222,7 @@ func (w *world) session() {
 	w.keep("orch.land-2", "", "land", "e-1.1")
 	w.keep("orch.diff-1", "", "diff", "e-1.1")
 	w.keep("orch.logs-1", "", "logs", "e-1.1", "--brief")
+	w.keep("orch.sandbox-1", "", "sandbox", "explain", "e-1.1")
 }
 
 // run has agents do the rest, and does what a person does after it.

@@ -71,6 +71,7 @@ func Kinds() []Kind {
 		{Product{}, "", []string{"orch task store"}},
 		{Init{}, "", []string{"orch init"}},
 		{Doctor{}, "", []string{"orch doctor"}},
+		{Sandbox{}, "", []string{"orch sandbox explain"}},
 		{GC{}, "", []string{"orch gc"}},
 		{Purge{}, "", []string{"orch purge"}},
 		{Config{}, "", []string{"orch config explain"}},

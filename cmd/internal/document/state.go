@@ -6,7 +6,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/reason"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 )
 
 // What several documents say of the state of an epic is made here, once for all of them.
@@ -63,7 +63,7 @@ func RunState(s epic.State, held bool) string {
 // parked task.
 func StatusOf(s epic.State, sum epic.Summary, now time.Time, next func(*epic.Task) []Command) Status {
 	st := standingOf(sum)
-	d := Status{Epic: s.Epic, AsOf: now.UTC(), Counts: st.counts, Tasks: []TaskRow{}, ETA: epic.ETA(s, now).Milliseconds(), Branch: slug.EpicBranch(string(s.Epic)), Tip: s.Tip,
+	d := Status{Epic: s.Epic, AsOf: now.UTC(), Counts: st.counts, Tasks: []TaskRow{}, ETA: epic.ETA(s, now).Milliseconds(), Branch: refname.Of(string(s.Epic)).ShortBranch(), Tip: s.Tip,
 		Run: RunRow{Number: s.Run.Number, State: RunState(s, false), Promise: st.promise, Paused: s.Run.Paused && s.Run.Ended.IsZero(), Code: st.code, Reason: st.reason, Cost: s.Run.CostUSD, Tokens: s.Run.Tokens, Iterations: s.Run.Iterations,
 			Elapsed: sum.Took.Milliseconds(), Sandbox: s.Run.Sandbox}}
 	for _, t := range s.Tasks {

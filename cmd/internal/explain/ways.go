@@ -24,6 +24,8 @@ func Ways(s epic.State, sum epic.Summary) []string {
 		return append(Leave(s.Held(), s.HeldBusy()), "orch run "+id+"    goes on then")
 	case reason.RunActive:
 		return []string{"wait for it", "orch run " + id + " --take-over    if it is gone"}
+	case reason.SetupFailed:
+		return []string{"mend what the reason names, or workflow.setup, then orch run " + id + ": no attempt was charged"}
 	case reason.Machine:
 		return []string{"mend what the reason names, then orch run " + id + ": no attempt was charged"}
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/reason"
-	"github.com/beadsorch/orch/orchestrator/slug"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/stophook"
@@ -210,7 +210,7 @@ func (a sessionCmd) viewOf(ctx context.Context, w *workspace.Workspace, id epic.
 // file of the branch does not have what the last landing left there, a work tree has it checked out, or
 // another clone has landed work.
 func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p *workspace.EpicView) error {
-	s, common, branch := p.State, filepath.Dir(w.Project.Home), "refs/heads/"+slug.EpicBranch(string(p.State.Epic))
+	s, common, branch := p.State, filepath.Dir(w.Project.Home), refname.Of(string(p.State.Epic)).Branch()
 	_, barred, err := git.CheckedOutIn(common, w.Project.Root, branch)
 	if err == nil && (p.Held || !barred) && len(s.Sought()) == 0 && (p.Held || s.Tip == "" || refTip(common, branch) == string(s.Tip)) {
 		return nil
@@ -233,7 +233,7 @@ func (a sessionCmd) lookAtBranch(ctx context.Context, w *workspace.Workspace, p 
 func fingerprint(w *workspace.Workspace, s epic.State) string {
 	common, root := filepath.Dir(w.Project.Home), w.Project.Worktrees()
 	sum := sha256.New()
-	fmt.Fprintln(sum, refTip(common, "refs/heads/"+slug.EpicBranch(string(s.Epic))))
+	fmt.Fprintln(sum, refTip(common, refname.Of(string(s.Epic)).Branch()))
 	for _, t := range s.Tasks {
 		at := t.Last()
 		fmt.Fprintf(sum, "%q %s %s %d %d\n", t.ID, t.State, t.Status, at.Number, at.Iteration)

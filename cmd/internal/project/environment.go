@@ -3,10 +3,12 @@ package project
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/redact"
 )
 
 // systemNames are what any program needs of the environment. What is not named by one of these
@@ -59,6 +61,17 @@ func (p *Project) noIdentity(ctx context.Context) bool {
 
 // GateEnv is the whole environment of a gate's command.
 func (p *Project) GateEnv() []string { return GateEnv(p.Invocation.Process, p.Config) }
+
+// SetupEnv is the whole environment of a command that makes a worktree ready: that of the gate, without what looks secret.
+func (p *Project) SetupEnv() []string {
+	return slices.DeleteFunc(p.GateEnv(), func(e string) bool {
+		name, _, _ := strings.Cut(e, "=")
+		return redact.LooksSecret(name) || slices.ContainsFunc(p.Config.Secrets, func(secret string) bool {
+			prefix, open := strings.CutSuffix(secret, "*")
+			return name == secret || open && strings.HasPrefix(name, prefix)
+		})
+	})
+}
 
 // GateEnv is what GateEnv of a project is, where there may be no repository.
 func GateEnv(p cli.Process, c config.Config) []string {

@@ -17,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/proc"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
@@ -31,12 +32,6 @@ type forgotten struct {
 	attempts []engine.Found  // worktrees and branches of attempts
 	refs     []git.Ref       // all others of its references
 }
-
-// where orch's references to an epic begin; its slug follows.
-const (
-	attemptRefs = "refs/heads/orch/"
-	orchRefs    = "refs/orch/"
-)
 
 // forgotten lists such epics, by the ids of the tracker's issues where those tell. It fails as git does.
 func (w doctor) forgotten(ctx context.Context, issues []tracker.Issue) (out []forgotten, err error) {
@@ -58,8 +53,8 @@ func (w doctor) forgotten(ctx context.Context, issues []tracker.Issue) (out []fo
 				return nil, err
 			}
 		}
-		if branch, err := w.workspace.Project.Repo.Resolve(ctx, "refs/heads/epic/"+name); err == nil {
-			f.refs = append(f.refs, git.Ref{Name: "refs/heads/epic/" + name, Commit: branch})
+		if branch, err := w.workspace.Project.Repo.Resolve(ctx, refname.Epic(name).Branch()); err == nil {
+			f.refs = append(f.refs, git.Ref{Name: refname.Epic(name).Branch(), Commit: branch})
 		} else if !errors.Is(err, git.ErrNoSuchRef) {
 			return nil, err
 		}
@@ -74,7 +69,7 @@ func (w doctor) forgotten(ctx context.Context, issues []tracker.Issue) (out []fo
 // that are no attempt's.
 func (w doctor) namesInGit(ctx context.Context) (names []string, others map[string][]git.Ref, err error) {
 	others = map[string][]git.Ref{}
-	for _, prefix := range []string{attemptRefs, orchRefs} {
+	for _, prefix := range []string{refname.Attempts, refname.Own} {
 		refs, err := w.workspace.Project.Repo.Refs(ctx, prefix)
 		if err != nil {
 			return nil, nil, err
@@ -82,7 +77,7 @@ func (w doctor) namesInGit(ctx context.Context) (names []string, others map[stri
 		for _, r := range refs {
 			name, _, _ := strings.Cut(strings.TrimPrefix(r.Name, prefix), "/")
 			names = append(names, name)
-			if prefix == orchRefs {
+			if prefix == refname.Own {
 				others[name] = append(others[name], r)
 			}
 		}
@@ -129,7 +124,7 @@ func (w doctor) mendForgotten(ctx context.Context) (out []finding) {
 				out = append(out, finding{"left", false, fmt.Sprintf("%s: %s", attemptText(e), u.What), strings.Join(u.Fix, "; ")})
 				continue
 			}
-			out = append(out, finding{"mended", true, fmt.Sprintf("%s, which no journal knows: removed; its work is kept below %s%s", attemptText(e), orchRefs, f.name), ""})
+			out = append(out, finding{"mended", true, fmt.Sprintf("%s, which no journal knows: removed; its work is kept below %s%s", attemptText(e), refname.Own, f.name), ""})
 		}
 		_, err := f.store.Sweep(ctx, false)
 		if err = errors.Join(err, f.store.Close(ctx)); err != nil {

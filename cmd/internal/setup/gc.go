@@ -22,6 +22,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/worktree"
 )
@@ -264,7 +265,7 @@ func inBranch(ctx context.Context, repo *git.Repo, c git.Commit) (holder git.Ref
 		return git.Ref{}, false, err
 	}
 	for _, r := range refs {
-		if strings.HasPrefix(r.Name, "refs/heads/epic/") || strings.HasPrefix(r.Name, "refs/heads/orch/") {
+		if refname.IsOrchs(r.Name) {
 			continue
 		}
 		lost, err := land.Lost(ctx, repo, r.Commit, map[string]git.Commit{"": c})

@@ -36,13 +36,13 @@ func shimWants(string) ([]install.Want, error) {
 func clientWants(k client.Client, root string) ([]install.Want, error) {
 	wants := install.Client(k)
 	if k.Name != "claude" {
-		return append(wants, gateWant(detect.Rules(os.DirFS(root)))), nil
+		return append(wants, gateWant(detect.Rules(os.DirFS(root)), detect.Setup(os.DirFS(root)))), nil
 	}
 	wants, checks := takeOver(wants, k, root)
 	if len(checks) == 0 {
 		checks = detect.Rules(os.DirFS(root))
 	}
-	gate := gateWant(checks)
+	gate := gateWant(checks, detect.Setup(os.DirFS(root)))
 	rules, err := gateRules(root, gate)
 	if err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func clientWants(k client.Client, root string) ([]install.Want, error) {
 
 // clientPaths is where all that may be of orch, for a client; what is in it no longer matters.
 func clientPaths(k client.Client) ([]install.Want, error) {
-	wants := append(install.Client(k), gateWant(nil))
+	wants := append(install.Client(k), gateWant(nil, nil))
 	if k.Name != "claude" {
 		return wants, nil
 	}
@@ -91,10 +91,10 @@ func definitions(gate []string) (wants []install.Want, err error) {
 	return wants, nil
 }
 
-// gateWant gives the settings a gate, where they have none.
-func gateWant(rules []validation.Rule) install.Want {
+// gateWant gives the settings a gate, with the setup that it needs, where they have none.
+func gateWant(rules []validation.Rule, setup []string) install.Want {
 	return install.Want{Path: project.SettingsFile, Over: true, Text: func(before []byte) ([]byte, error) {
-		after, _ := config.AddGate(project.SettingsFile, before, rules)
+		after, _ := config.AddGate(project.SettingsFile, before, rules, setup)
 		return after, nil
 	}}
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/reason"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
-	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/orchestrator/text"
 )
 
@@ -154,7 +154,7 @@ func nextText(lines string) string {
 // that the next run meets again.
 func (p page) stopped() bool {
 	switch p.view.State.Run.Drain {
-	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth, reason.AgentCrashed:
+	case reason.BaseRed, reason.Machine, reason.RunActive, reason.AgentAuth, reason.SetupFailed, reason.AgentCrashed:
 		return !p.view.Held && epic.Count(p.view.State, p.view.Workspace.Now()).Done < epic.Count(p.view.State, p.view.Workspace.Now()).Total
 	}
 	return false
@@ -371,6 +371,8 @@ func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []n
 	case reason.TooLarge:
 		return []next{{"orch diff " + id, "what it changed"}, {"orch retry " + id + ` -m "leave the large files out"`, "try again with advice"},
 			{"orch retry " + id, "try again, after raising the limit it names in project.yaml"}, skip}
+	case reason.WorkRefused:
+		return []next{{"orch sandbox explain " + id, "what was refused, and where it is kept"}, {"orch diff " + id, "what its worktree had"}, retry, skip}
 	case reason.LandedElsewhere:
 		ways := []next{{"orch retry " + id, "do it again here; the tracker has it open then"}, {"orch skip " + id + " --close", "count it as done without its work"}}
 		if t.LandedIn == "" {
@@ -378,7 +380,7 @@ func nextFor(s epic.State, t *epic.Task, cloneDir func(actor string) string) []n
 		}
 		epicID, why := cli.Quote(s.Epic), "have its work on the epic branch here; then orch run "+cli.Quote(s.Epic)
 		of, here := s.LandedBy(t)
-		branch := slug.EpicBranch(string(of))
+		branch := refname.Of(string(of)).ShortBranch()
 		if here {
 			return append([]next{{fmt.Sprintf("orch epic merge %s %s", epicID, branch), why}}, ways...)
 		}
@@ -481,7 +483,7 @@ func Summary(s epic.State, sum epic.Summary) string {
 	if s.Run.CostUSD > 0 {
 		fmt.Fprintf(&b, "  cost   $%.2f\n", s.Run.CostUSD)
 	}
-	branch := slug.EpicBranch(string(s.Epic))
+	branch := refname.Of(string(s.Epic)).ShortBranch()
 	ways := explain.Ways(s, sum)
 	for i, way := range ways {
 		word := "next"

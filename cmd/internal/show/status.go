@@ -117,7 +117,7 @@ func (p page) document(sum epic.Summary) document.Status {
 	}
 	asked, bad := min(len(p.view.Asked), maxRequestsPrinted), min(len(p.view.NoRequests), maxRequestsPrinted)
 	doc.Around = &document.Around{Held: p.view.Held, TrackerAge: age, EpicBranch: branchDocument(p.branch),
-		Asked: document.RecordsOf(p.view.Asked[:asked]), AskedMore: len(p.view.Asked) - asked, NoRequests: p.view.NoRequests[:bad], NoRequestsMore: len(p.view.NoRequests) - bad, LetGo: p.letGo()}
+		Asked: document.RecordsOf(p.view.Asked[:asked]), AskedMore: len(p.view.Asked) - asked, NoRequests: p.view.NoRequests[:bad], NoRequestsMore: len(p.view.NoRequests) - bad, LetGo: p.letGo(), Kept: foldersOf(p.view.Kept()), LeftBehind: foldersOf(p.view.Unremoved())}
 	doc.Run.State = document.RunState(p.view.State, p.view.Held)
 	if p.view.Held {
 		holder := document.Holder(p.view.Holder)
@@ -125,6 +125,14 @@ func (p page) document(sum epic.Summary) document.Status {
 	}
 	doc.Tampered = TamperedDocument(p.view.Tampered())
 	return doc
+}
+
+func foldersOf(all []workspace.Unremoved) []document.Folder {
+	folders := []document.Folder{}
+	for _, u := range all {
+		folders = append(folders, document.Folder{Path: u.Path, Why: u.Why})
+	}
+	return folders
 }
 
 // Document is an epic for a program.

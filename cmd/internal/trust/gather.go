@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
@@ -26,7 +27,7 @@ import (
 // files in its main work tree and in HEAD, of git's own configuration, of the hooks of its
 // tasks, and of the loop in the work tree. It fails where one of these cannot be read.
 func gatherPlan(ctx context.Context, w *project.Project) (plan.Plan, error) {
-	items := slices.Concat(gateItems(w.Config, w.Origins), agentItems(w.Config, w.Origins), pathItems(w.Config, w.Origins))
+	items := slices.Concat(gateItems(w.Config, w.Origins), setupItems(w.Config, w.Origins), agentItems(w.Config, w.Origins), pathItems(w.Config, w.Origins))
 	files, err := clientItems(ctx, w)
 	if err != nil {
 		return nil, err
@@ -57,6 +58,20 @@ func gateItems(c config.Config, from config.Origins) (items []plan.Item) {
 			rules := slices.Sorted(slices.Values(d.ValidationRules))
 			items = append(items, plan.Item{Part: plan.Settings, Kind: "rules asked after each turn of agent", Name: name, Text: strings.Join(rules, ", "), Own: !from.Said("agents")})
 		}
+	}
+	return items
+}
+
+// setupItems are the commands that make a worktree ready, and what of the sandbox the repository wants opened.
+func setupItems(c config.Config, from config.Origins) (items []plan.Item) {
+	for n, line := range c.Setup {
+		items = append(items, plan.Item{Part: plan.Settings, Kind: "setup command", Name: strconv.Itoa(n + 1), Text: line, Detail: "with the network", Own: !from.Said("setup")})
+	}
+	for _, path := range c.Sandbox.Asked.Read {
+		items = append(items, plan.Item{Part: plan.Settings, Kind: "path that can be read in the sandbox", Text: path})
+	}
+	if asked := c.Sandbox.Asked.Gate; asked != "" {
+		items = append(items, plan.Item{Part: plan.Settings, Kind: "network of the gate", Text: asked})
 	}
 	return items
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -16,6 +17,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/harness/all"
 	"github.com/beadsorch/orch/orchestrator/land"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
 	"github.com/beadsorch/orch/orchestrator/slug"
 	"github.com/beadsorch/orch/worktree"
@@ -83,7 +85,13 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 		return orchestrator.Deps{}, err
 	}
 	dir := w.EpicDir(epicID)
-	box, err := w.Sandbox(ctx)
+	reading := inside.NewReading(t, here.Invocation.Redact.String)
+	desk := inside.NewDesk(inside.Options{
+		Tracker: reading, Self: here.Invocation.Self, Env: here.Invocation.Env, Dir: here.Root, RuleEnv: here.GateEnv(), Run: here.Proc.Run, Now: w.Now,
+	})
+	box, err := w.sandbox(ctx, func(v cell.Visit) (func() error, error) {
+		return desk.Serve(inside.Attempt{Task: string(v.Stay.ID.Task), Epic: string(v.Stay.ID.Epic), Actor: v.Stay.Actor, Env: v.Stay.Env, Folder: v.Folder, Wrap: v.Wrap})
+	})
 	level, judging := epic.NoSandbox, command.Runner(here.Proc.RunGuarded)
 	switch {
 	case err != nil && p.Agents:
@@ -91,17 +99,21 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	case err != nil:
 		judging = func(context.Context, command.Cmd) (command.Result, error) { return command.Result{ExitCode: -1}, err }
 	case box != nil:
-		level, judging = box.Level(), box.Run
+		level, judging = box.Level(), box.In(engine.Room{Network: w.GateNetwork()})
+	}
+	gateSetUp := w.gateSetUp(box, dir)
+	if err != nil { // where nothing starts, the setup does not
+		gateSetUp = nil
 	}
 	return orchestrator.Deps{
-		Epic: epicID, Dir: dir, Tracker: t, Repo: here.Repo, Store: store, Marker: here.Marker(),
+		Epic: epicID, Dir: dir, Tracker: reading, Repo: here.Repo, Store: store, Marker: here.Marker(),
 		Engine: w.engineKind().open(local.Options{
 			Dir: dir, Repo: here.Repo, Bench: store, Proc: here.Proc, Harness: w.harness, Env: here.AgentEnv(ctx), RuleEnv: here.GateEnv(),
-			Hooks: p.Hooks, Sandbox: box, Redact: here.Invocation.Redact, Now: w.Now,
+			Hooks: p.Hooks, SetUp: w.setupPlan(), Sandbox: box, Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Lander: land.NewLander(land.Options{
-			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: here.Repo, Checkouts: store, Run: judging, Bounded: box != nil, Env: here.GateEnv(),
-			Gate: here.Config.Gate, Withheld: p.Withheld, Protect: append(all.Protected(), here.Config.Protect...), AllowProtected: p.Protected,
+			Epic: epicID, Dir: dir, Branch: store.EpicBranch(), Repo: here.Repo, Checkouts: store, Run: judging, SetUp: gateSetUp, Bounded: box != nil, Offline: box != nil && sandbox.Level(level).Mounts() && !here.Config.GateOpen(), Env: here.GateEnv(),
+			Gate: here.Config.Gate, Before: w.setupPlan().Rules(), Withheld: p.Withheld, Protect: append(all.Protected(), here.Config.Protect...), AllowProtected: p.Protected,
 			Redact: here.Invocation.Redact, Now: w.Now,
 		}),
 		Agents: orchestrator.Agents{

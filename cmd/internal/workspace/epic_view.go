@@ -264,18 +264,27 @@ type Unremoved struct {
 	Why  string // in a clause
 }
 
-// Unremoved lists what of the epic could not be removed, and is there still.
+// Unremoved lists what of the epic could not be removed, and is there still, but for what is kept for a person.
 func (p *EpicView) Unremoved() (left []Unremoved) {
+	kept := p.Kept()
+	isKept := func(path string) bool {
+		return slices.ContainsFunc(kept, func(k Unremoved) bool { return k.Path == path })
+	}
 	for _, e := range p.Events {
 		if !orchestrator.IsUnremoved(e) {
 			continue
 		}
 		f, _ := e.Fact.(epic.LeftoverFound)
-		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) {
+		if path, _, _ := strings.Cut(f.Path, " refs/"); cli.Exists(path) && !isKept(path) {
 			left = append(left, Unremoved{Path: f.Path, Why: e.Reason})
 		}
 	}
-	return append(left, p.unremovedWorktrees()...)
+	for _, u := range p.unremovedWorktrees() {
+		if !isKept(u.Path) {
+			left = append(left, u)
+		}
+	}
+	return left
 }
 
 // unremovedWorktrees are those of tasks that are over, which the newest look at them found not to be removable, as

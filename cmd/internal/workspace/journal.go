@@ -15,6 +15,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
 	"github.com/beadsorch/orch/orchestrator/land"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 )
 
@@ -45,7 +46,7 @@ func (w *Workspace) lostJournal(ctx context.Context, dir string) (bool, error) {
 	if kept, err := filepath.Glob(filepath.Join(dir, journal.Damaged+"*")); err != nil || len(kept) > 0 {
 		return false, err // orch doctor has put it aside
 	}
-	c, err := land.Tip(ctx, w.Project.Repo, "refs/orch/"+filepath.Base(dir)+"/tip")
+	c, err := land.Tip(ctx, w.Project.Repo, refname.Epic(filepath.Base(dir)).Tip())
 	return c != "", err
 }
 

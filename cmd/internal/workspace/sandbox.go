@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
@@ -23,7 +25,21 @@ import (
 
 // Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
 // the error NO_SANDBOX where the machine has none.
-func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
+func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) { return w.sandbox(ctx, nil) }
+
+// sandbox is Sandbox, with who listens to agents from within.
+func (w *Workspace) sandbox(ctx context.Context, serve func(cell.Visit) (func() error, error)) (engine.Sandbox, error) {
+	cells, err := w.cells(ctx, serve)
+	if cells == nil {
+		return nil, err // none, and no interface with none in it
+	}
+	return cells, err
+}
+
+// Cells is [Workspace.Sandbox] as the cells that it is.
+func (w *Workspace) Cells(ctx context.Context) (*cell.Cells, error) { return w.cells(ctx, nil) }
+
+func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() error, error)) (*cell.Cells, error) {
 	if w.Project.Config.Sandbox.Level == config.SandboxOff {
 		return nil, nil
 	}
@@ -46,21 +62,36 @@ func (w *Workspace) Sandbox(ctx context.Context) (engine.Sandbox, error) {
 			c, _ := all.Client(client)
 			return c.Needs
 		},
+		Serve:  serve,
 		Failed: func() { _ = SandboxMemory(w.Project).Forget() }, // it is tried again all the same when something changes
 	}), nil
 }
 
-// RunBounded runs a command that judges within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
+// RunBounded runs a command within the bounds of the sandbox, if the settings have one. It fails as [Workspace.Sandbox] does, and
 // as a [command.Runner] does.
 func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Result, error) {
-	box, err := w.Sandbox(ctx)
-	switch {
-	case err != nil:
-		return command.Result{ExitCode: -1}, err
-	case box == nil:
-		return w.Project.Proc.RunGuarded(ctx, c)
+	return w.InRoom(engine.Room{})(ctx, c)
+}
+
+// InRoom gives what runs commands that share a room, as [Workspace.RunBounded] does.
+func (w *Workspace) InRoom(r engine.Room) command.Runner {
+	return func(ctx context.Context, c command.Cmd) (command.Result, error) {
+		if told := w.Project.Invocation.Getenv(inside.BoundsVariable); told != "" { // an agent asks, from the sandbox of its attempt
+			var bounds inside.Bounds
+			if err := json.Unmarshal([]byte(told), &bounds); err != nil {
+				return command.Result{ExitCode: -1}, err
+			}
+			return w.Project.Proc.RunGuarded(ctx, bounds.Wrap(c))
+		}
+		box, err := w.Sandbox(ctx)
+		switch {
+		case err != nil:
+			return command.Result{ExitCode: -1}, err
+		case box == nil:
+			return w.Project.Proc.RunGuarded(ctx, c)
+		}
+		return box.In(r)(ctx, c)
 	}
-	return box.Run(ctx, c)
 }
 
 // boundPlace is what is the same for all that runs in a sandbox of this repository.
@@ -73,15 +104,21 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 	}
 	p := sandbox.Place{CommonDir: w.Project.Repo.CommonDir(), Checkout: w.Project.Repo.WorkTree(), Siblings: w.Project.Worktrees(), Home: filepath.Clean(home), Program: a.Self, Network: true}
 	p.Hide = PersonsFolders(a)
-	for said, into := range map[*[]string]*[]string{&w.Project.Config.Sandbox.Read: &p.Read, &w.Project.Config.Sandbox.Write: &p.Write, &w.Project.Config.Sandbox.Share: &p.Caches} {
-		for _, path := range *said {
+	said := w.Project.Config.Sandbox
+	for _, s := range []struct {
+		setting string
+		paths   []string
+		into    *[]string
+	}{{"sandbox.read", said.Read, &p.Read}, {"sandbox.write", said.Write, &p.Write}, {"sandbox.share", said.Share, &p.Caches}} {
+		for _, path := range s.paths {
 			if rest, ok := strings.CutPrefix(path, "~/"); ok {
 				path = filepath.Join(p.Home, rest)
 			}
 			if !filepath.IsAbs(path) {
 				return p, &cli.Error{Code: "SETTINGS", What: fmt.Sprintf("workflow.sandbox names %s, which is no absolute path", path), Exit: cli.ExitUsage, Fix: []string{"begin it with / or ~/"}}
 			}
-			*into = append(*into, filepath.Clean(path))
+			*s.into = append(*s.into, filepath.Clean(path))
+			p = p.Ask(s.setting, filepath.Clean(path))
 		}
 	}
 	return p.Real().WithTools(a.Getenv), nil
@@ -114,8 +151,12 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	}
 	b, err = ChooseBox(ctx, w.Project, boxes, policy, level == config.SandboxAuto)
 	if err != nil {
-		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady,
-			Fix: []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}}
+		fix := []string{"orch doctor --sandbox says what each level needs", "orch run --no-sandbox, or sandbox: {level: off} in your own settings, does without"}
+		var none *sandbox.NoneError
+		if errors.As(err, &none) && none.Help() != "" {
+			fix = append([]string{none.Help()}, fix...)
+		}
+		return b, &cli.Error{Code: "NO_SANDBOX", What: err.Error(), Why: "agents, their rules and the gate run within bounds (workflow.sandbox.level)", Exit: cli.ExitNotReady, Fix: fix}
 	}
 	return b, nil
 }

@@ -37,6 +37,7 @@ func (t *turn) enter(ctx context.Context, c command.Cmd, brief string) (command.
 		return c, nil
 	}
 	cell, err := t.e.Sandbox.Enter(ctx, engine.Stay{
+		ID: t.AttemptID, Actor: t.Actor,
 		Dir: t.names.Dir, Branch: t.names.Branch, Folder: t.dir, Home: epicdir.Home(t.e.Dir, t.Task), Client: t.Client.Harness, Command: c.Argv, Env: c.Env, Read: []string{brief},
 	})
 	if err != nil {
@@ -56,7 +57,7 @@ func (t *turn) leave(ctx context.Context, w *engine.Work) error {
 		return fmt.Errorf("taking back what was committed in the sandbox: %w", err)
 	}
 	t.cell = nil
-	w.Reason = joinClauses(w.Reason, l.Refused)
+	w.Refused = l.Refused
 	for what, names := range map[string][]string{"not taken back from the sandbox, since only the branch is: ": l.Dropped, "moved aside, since the client would run it for everybody: ": l.Planted} {
 		if len(names) > 0 {
 			w.Reason = joinClauses(w.Reason, what+strings.Join(names[:min(len(names), 5)], ", "))
@@ -66,11 +67,14 @@ func (t *turn) leave(ctx context.Context, w *engine.Work) error {
 }
 
 // judging runs the commands that judge a turn.
-func (e *Engine) judging() command.Runner {
-	if e.Sandbox != nil {
-		return e.Sandbox.Run
+func (t *turn) judging() command.Runner {
+	switch {
+	case t.e.Sandbox == nil:
+		return t.e.Proc.RunGuarded
+	case len(t.e.SetUp.Commands) == 0:
+		return t.e.Sandbox.In(engine.Room{})
 	}
-	return e.Proc.RunGuarded
+	return t.e.Sandbox.In(engine.Room{Home: epicdir.Home(t.e.Dir, t.Task), Fetched: engine.Fetched(t.dir)})
 }
 
 // level is what bounds agents here.
@@ -81,11 +85,11 @@ func (e *Engine) level() string {
 	return e.Sandbox.Level()
 }
 
-// removeHome removes the home of a task's agents, with the conversations in it.
-func (e *Engine) removeHome(task epic.TaskID) error {
+// removeHome removes the home of a task's agents, with the conversations in it, and what the setup of the attempt has fetched.
+func (e *Engine) removeHome(id engine.AttemptID) error {
 	files, err := epicdir.Open(e.Dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(files.RemoveAll(epicdir.Home(e.Dir, task)), files.Close())
+	return errors.Join(files.RemoveAll(epicdir.Home(e.Dir, id.Task)), files.RemoveAll(engine.Fetched(epicdir.Attempt(e.Dir, id.Task, id.Number))), files.Close())
 }

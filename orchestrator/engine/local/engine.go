@@ -19,9 +19,10 @@ import (
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/proc"
 	"github.com/beadsorch/orch/orchestrator/redact"
+	"github.com/beadsorch/orch/orchestrator/setup"
 )
 
-// Options is what an Engine is made of; all of it has to be set but Hooks, Sandbox and Redact.
+// Options is what an Engine is made of; all of it has to be set but Hooks, SetUp, Sandbox and Redact.
 type Options struct {
 	// Dir is the epic's folder, for briefs and logs.
 	Dir string
@@ -39,6 +40,8 @@ type Options struct {
 	RuleEnv []string
 	// Hooks decide on turns; nil for none.
 	Hooks engine.Hooks
+	// SetUp makes a new worktree ready.
+	SetUp setup.Plan
 	// Sandbox bounds agents and rules; nil for none.
 	Sandbox engine.Sandbox
 	// Redact takes secrets out of all that is kept; nil knows none.
@@ -63,6 +66,9 @@ func (e *Engine) Run(ctx context.Context, j engine.Job, progress func(engine.Pro
 	defer t.files.Close()
 	if what, err := t.addWorktree(ctx); err != nil {
 		return noWorktree(what, private.Refused(err))
+	}
+	if w, err := t.setUp(ctx); err != nil {
+		return w, err
 	}
 	spec, env, err := t.prepare()
 	if err != nil {
@@ -117,7 +123,7 @@ func (e *Engine) Discard(ctx context.Context, id engine.AttemptID, head epic.Com
 	if _, err := (abandoned{e, epicdir.Attempt(e.Dir, id.Task, id.Number)}).Leave(ctx); err != nil {
 		return err
 	}
-	err := errors.Join(e.Bench.Remove(ctx, string(id.Task), id.Number, head), e.removeHome(id.Task))
+	err := errors.Join(e.Bench.Remove(ctx, string(id.Task), id.Number, head), e.removeHome(id))
 	return errors.Join(err, checkpoint.Prune(checkpoint.Dir(epicdir.Attempt(e.Dir, id.Task, id.Number))))
 }
 

@@ -17,7 +17,7 @@ import (
 // hooks of its task. It only records their results; what follows from them is decided elsewhere. A
 // turn that a full context has cut off is not evaluated.
 func (t *turn) evaluate(ctx context.Context, w *engine.Work) {
-	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" || w.Gone != "" || len(w.Embedded) > 0 {
+	if w.End != epic.EndedItself || w.Full || len(w.Unmerged) > 0 || w.TooLarge != "" || w.Gone != "" || len(w.Embedded) > 0 || w.Refused != "" {
 		return
 	}
 	v := validation.Verdict{Passed: true, Score: 100}
@@ -40,7 +40,7 @@ func (t *turn) runRules(ctx context.Context, files []string, said string) (valid
 	if err != nil {
 		products = "" // then a rule that needs them fails
 	}
-	v, err := validation.Judge(ctx, t.e.judging(), t.Rules, validation.Input{
+	v, err := validation.Judge(ctx, t.judging(), t.Rules, validation.Input{
 		Dir: t.names.Dir, Env: t.e.RuleEnv, Files: files, Output: said, Products: products})
 	if err == nil {
 		err = fault.Of(v.Err())

@@ -24,18 +24,24 @@ func (t *turn) harvest(ctx context.Context, w *engine.Work) error {
 		blameMachine(w, "looking at its work", err)
 		return fmt.Errorf("looking at its work: %w", err)
 	}
+	if w.End != epic.EndedStopped && (w.End != epic.EndedItself || !w.Changed) {
+		w.Reason = joinClauses(w.Reason, t.refusalHint())
+	}
 	if w.Gone != "" {
 		t.sayGone(w)
 	}
 	if len(w.Embedded) > 0 {
 		t.sayEmbedded(w)
 	}
+	if w.Refused != "" {
+		t.sayRefused(w)
+	}
 	switch {
-	case w.TooLarge != "", w.Changed && (w.Gone != "" || len(w.Embedded) > 0 || w.End != epic.EndedItself || t.Abandon):
+	case w.TooLarge != "", w.Changed && (w.Gone != "" || len(w.Embedded) > 0 || w.Refused != "" || w.End != epic.EndedItself || t.Abandon):
 		if err := t.e.Bench.Attic(ctx, string(t.Task), t.Number, w.Head); err != nil {
 			t.reportUnsaved(w, err)
 		}
-	case !w.Changed && w.End == epic.EndedItself && w.Gone == "" && len(w.Embedded) == 0:
+	case !w.Changed && w.End == epic.EndedItself && w.Gone == "" && len(w.Embedded) == 0 && w.Refused == "":
 		w.Text = "You ended without changing any file. The task is done only when its work is committed on your branch."
 	}
 	return nil
@@ -50,6 +56,16 @@ func (t *turn) sayGone(w *engine.Work) {
 	what += "; missing is " + w.Gone
 	w.Reason, w.Fast = joinClauses(what, w.Reason), false
 	w.Text = "An earlier attempt at this task was not taken: " + what + ". Leave the worktree that you are given where it is."
+}
+
+// sayRefused says why its commits were not taken back, and where the files of its worktree are.
+func (t *turn) sayRefused(w *engine.Work) {
+	what := w.Refused
+	if w.Changed {
+		what += "; the files of its worktree are " + t.names.Attic
+	}
+	w.Reason = joinClauses(what, w.Reason)
+	w.Text = "An earlier attempt at this task was not taken: " + w.Refused + ". Change the repository by git's own commands alone."
 }
 
 // sayEmbedded says which repositories keep the work from being taken, and what helps.

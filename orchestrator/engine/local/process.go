@@ -71,7 +71,7 @@ func (t *turn) prepare() (harness.Spec, []string, error) {
 		data.Previous = t.e.Bench.Name(string(t.Task), t.Previous).Attic
 	}
 	if t.e.Sandbox != nil && !t.HandOver {
-		data.Bounded, data.Tracker = true, "" // which is out of its reach
+		data.Bounded = true
 	}
 	brief, err := templates.Brief(data)
 	if err != nil {
@@ -131,7 +131,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	w = t.classify(exit, out)
 	if w.End == epic.EndedCrash {
 		w.Reason = withLastOutput(t.files, w.Reason, log)
-		if t.e.Sandbox != nil {
+		if t.e.Sandbox != nil && t.refusalHint() == "" {
 			w.Reason = joinClauses(w.Reason, validation.BoundsHint(w.Reason))
 		}
 	}
@@ -179,28 +179,44 @@ func waitOrInterrupt(ctx context.Context, p *proc.Process) proc.Exit {
 	}
 }
 
-// maxLastOutput is how much of the end of a log is read, in bytes.
-const maxLastOutput = 4 << 10
+// The ends of a log that are read, in bytes: for its last line, and for what was refused.
+const (
+	maxLastOutput    = 4 << 10
+	maxRefusedOutput = 256 << 10
+)
+
+// refusalHint is what of the turn's output says that a path was refused, in a sandbox; "" for nothing.
+func (t *turn) refusalHint() string {
+	if t.e.Sandbox == nil || t.HandOver {
+		return ""
+	}
+	return validation.RefusalHint(tailOf(t.files, epicdir.Output(t.dir, t.Turn), maxRefusedOutput), t.names.Dir)
+}
+
+// tailOf is the end of a log; "" where it cannot be read.
+func tailOf(files *private.Dir, log string, bytes int64) string {
+	f, err := files.Open(log)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return ""
+	}
+	end := make([]byte, bytes)
+	n, err := f.ReadAt(end, max(0, info.Size()-bytes))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return ""
+	}
+	return string(end[:n])
+}
 
 // withLastOutput adds to a reason the last line that a crashed agent printed, unless it is in
 // there, or is an event for a program: a client that does not start says why on stderr.
 func withLastOutput(files *private.Dir, reason, log string) string {
-	f, err := files.Open(log)
-	if err != nil {
-		return reason
-	}
-	defer f.Close()
-	end := make([]byte, maxLastOutput)
-	info, err := f.Stat()
-	if err != nil {
-		return reason
-	}
-	n, err := f.ReadAt(end, max(0, info.Size()-maxLastOutput))
-	if err != nil && !errors.Is(err, io.EOF) {
-		return reason
-	}
 	last := ""
-	for line := range strings.Lines(string(end[:n])) {
+	for line := range strings.Lines(tailOf(files, log, maxLastOutput)) {
 		if line = text.Clause(line, 160); line != "" && line[0] != '{' {
 			last = line
 		}

@@ -29,17 +29,37 @@ type cell struct {
 	worktree string // "" where the checkout is only read
 	view     string // the checkout, where it is read
 	home     string
+	service  string // of its Visit; "" where nobody listens
+	stop     func() error
 	own      string // folders that stand for parts of what is shared
+	temp     string
+	fetched  string // what a setup has written to caches; "" nothing
+	network  bool
 	needs    harness.Needs
 	shadow   *shadow.Shadow
+	place    sandbox.Place // that the policy was made of
 	policy   sandbox.Policy
 	guarded  []guarded
 }
 
 // Wrap is [engine.Cell.Wrap].
-func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
-	drop := []string{"GIT_CONFIG_GLOBAL="} // is of the home, which has one of its own
-	set := n.variables()
+func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) { return n.wrap(c, n.policy) }
+
+// wrapBeside is Wrap for a command that runs beside the agent, on the same files: it has a folder for temporary files of its own.
+func (n *cell) wrapBeside(c command.Cmd) (command.Cmd, error) {
+	at, err := os.MkdirTemp(n.folder, tempFolder+"-")
+	if err != nil {
+		return c, err
+	}
+	return n.wrap(c, n.policy.WithTemp(at))
+}
+
+func (n *cell) wrap(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
+	drop := []string{"GIT_CONFIG_GLOBAL=", "PATH="} // of the home, which has one of its own; and of what is there
+	set := append(n.variables(), "PATH="+n.withTools(pathOf(c.Env)))
+	if n.service != "" {
+		set = append(set, sandbox.SocketVariable+"="+n.socket())
+	}
 	for _, e := range set {
 		name, _, _ := strings.Cut(e, "=")
 		drop = append(drop, name+"=")
@@ -64,14 +84,44 @@ func (n *cell) Wrap(c command.Cmd) (command.Cmd, error) {
 	if below(n.home, n.folder) {
 		c.Limits.Folders = slices.DeleteFunc(c.Limits.Folders, func(f string) bool { return f == n.home })
 	}
-	return n.of.Box.Wrap(c, n.policy)
+	return n.of.Box.Wrap(c, p)
+}
+
+// socket is where a command finds it.
+func (n *cell) socket() string {
+	if n.of.Box.Level.Mounts() {
+		return filepath.Join(sandbox.ServiceAt, sandbox.SocketName)
+	}
+	return filepath.Join(n.service, sandbox.SocketName)
+}
+
+// withTools is a PATH on which orch is found first, under each of its names.
+func (n *cell) withTools(path string) string {
+	tools := filepath.Dir(sandbox.ProgramAt)
+	if !n.of.Box.Level.Mounts() {
+		tools = filepath.Join(n.folder, toolsFolder)
+	}
+	if path == "" {
+		return tools
+	}
+	return tools + string(os.PathListSeparator) + path
+}
+
+// pathOf is the PATH of an environment.
+func pathOf(env []string) (path string) {
+	for _, e := range env {
+		if value, ok := strings.CutPrefix(e, "PATH="); ok {
+			path = value
+		}
+	}
+	return path
 }
 
 // variables are those that are set for the client.
 func (n *cell) variables() (env []string) {
 	home, temp := n.of.Place.Home, tempAt
 	if !n.of.Box.Level.Mounts() {
-		home, temp = n.home, filepath.Join(n.folder, tempFolder)
+		home, temp = n.home, n.temp
 	}
 	for _, e := range n.needs.Env {
 		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
@@ -98,7 +148,7 @@ func (n *cell) modules() string {
 
 // Leave is [engine.Cell.Leave].
 func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
-	err = n.pointBack()
+	err = errors.Join(n.hangUp(), n.pointBack())
 	returned, returning := n.shadow.Return(ctx, 0)
 	left.Dropped = returned.Dropped
 	var refused *shadow.RefusedError
@@ -109,10 +159,20 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 	}
 	planted, moving := n.moveAside()
 	left.Planted = planted
-	if err = errors.Join(err, returning, moving); err != nil {
+	if err = errors.Join(err, returning, moving, n.recordLeft(left)); err != nil {
 		return left, err
 	}
 	return left, private.RemoveAll(n.folder)
+}
+
+// hangUp ends the service of the turn.
+func (n *cell) hangUp() error {
+	if n.stop == nil {
+		return nil
+	}
+	stop := n.stop
+	n.stop = nil
+	return stop()
 }
 
 // drop removes the cell, with what was done in it.
@@ -217,21 +277,25 @@ func (n *cell) moveAside() (planted []string, err error) {
 func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	p := n.of.Place
 	p.Worktree, p.View, p.CommonDir, p.Shadow = n.worktree, n.view, n.of.Repo.CommonDir(), n.shadow.Dir
-	p.PrivateHome, p.Temp, p.TempAt = n.home, filepath.Join(n.folder, tempFolder), tempAt
+	p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Network = n.home, n.temp, tempAt, n.fetched, n.network
 	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
 	p.Write = slices.Clone(p.Write)
+	p = p.Ask("named by what is started", read...).Ask("objects that the repository borrows", n.shadow.Alternates...)
 	for _, rel := range n.needs.Read {
 		p.Read = append(p.Read, filepath.Join(p.Home, rel))
+		p = p.Ask("the client reads it", filepath.Join(p.Home, rel))
 	}
 	maps := map[string]string{} // what of the home is another folder
 	for _, rel := range n.needs.Share {
 		if path, ok := n.shared(rel); ok {
 			p.Write = append(p.Write, path)
+			p = p.Ask("the client's folder, with its login: shared with you", path)
 		}
 	}
 	for _, rel := range n.needs.Fixed {
 		if path, ok := n.shared(rel); ok {
 			p.Read = append(p.Read, path)
+			p = p.Ask("the client runs or obeys it", path)
 		} else if _, ok := n.shared(filepath.Dir(rel)); ok {
 			n.guarded = append(n.guarded, guarded{Path: path, Link: link(path)})
 		}
@@ -245,11 +309,17 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 			maps[filepath.Join(path, filepath.Base(rel))] = own
 		}
 	}
+	p.Service = n.service
+	if !n.of.Box.Level.Mounts() {
+		p.Read = append(p.Read, filepath.Join(n.folder, toolsFolder))
+	}
+	p.Mask = n.trackers()
 	p = p.Real()
 	p.Mapped = maps
 	if err := n.remember(); err != nil {
 		return sandbox.Policy{}, err
 	}
+	n.place = p
 	return sandbox.New(p)
 }
 

@@ -83,7 +83,7 @@ func newWorld(t *testing.T, l sandbox.Level) *world {
 	w.stay = engine.Stay{Dir: worktree, Branch: branch, Folder: filepath.Join(epic, "attempts/t/1"), Home: filepath.Join(epic, "homes/t"), Client: "client"}
 	require.NoError(t, os.MkdirAll(w.stay.Folder, 0o700))
 	require.NoError(t, os.MkdirAll(filepath.Dir(w.stay.Home), 0o700))
-	if _, err := w.cells.Run(t.Context(), command.Cmd{Dir: worktree, Argv: []string{"true"}, Env: w.Env}); err != nil {
+	if _, err := w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: worktree, Argv: []string{"true"}, Env: w.Env}); err != nil {
 		sandboxtest.Skip(t, string(l), err.Error())
 	}
 	return w
@@ -194,14 +194,14 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	eachLevel(t, func(t *testing.T, w *world) {
 		pointer := w.content(filepath.Join(w.stay.Dir, ".git"))
-		res, err := w.cells.Run(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", `echo built >built; git add built; git commit -qm x; git log -1 --format=%s; cat "$HOME/secret" 2>/dev/null; exit 3`}, Env: w.Env})
+		res, err := w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", `echo built >built; git add built; git commit -qm x; git log -1 --format=%s; cat "$HOME/secret" 2>/dev/null; exit 3`}, Env: w.Env})
 		require.Error(t, err)
 		require.Equal(t, 3, res.ExitCode)
 		require.Equal(t, "x\n", string(res.Stdout))
 		require.Equal(t, w.Git("rev-parse", "main"), w.Git("rev-parse", branch))
 		require.FileExists(t, filepath.Join(w.stay.Dir, "built"))
 		require.Equal(t, pointer, w.content(filepath.Join(w.stay.Dir, ".git")))
-		res, err = w.cells.Run(t.Context(), command.Cmd{Dir: w.Dir, Argv: []string{"sh", "-c", `cat file; git status --porcelain; echo x >file; touch .git/planted; exit 0`}, Env: w.Env})
+		res, err = w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.Dir, Argv: []string{"sh", "-c", `cat file; git status --porcelain; echo x >file; touch .git/planted; exit 0`}, Env: w.Env})
 		require.NoError(t, err, string(res.Stderr))
 		require.Equal(t, "one\n", string(res.Stdout))
 		require.Equal(t, "one\n", w.content(filepath.Join(w.Dir, "file")))
@@ -212,12 +212,12 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// greedy are scripts that use more than a little of something, and never end.
+// greedy are scripts that use more than a little of something, and never end. None uses more than the machine has, should nobody look.
 func greedy() map[string]string {
 	return map[string]string{
-		command.Processes: `bomb() { sleep 1000 & sleep 1000 & (bomb) & }; for i in 1 2 3 4 5 6 7 8; do (bomb) & done; sleep 1000`,
+		command.Processes: `grow() { if [ "$1" -gt 0 ]; then sleep 1000 & (grow $(($1 - 1))) & (grow $(($1 - 1))) & fi; }; grow 6; sleep 1000`,
 		command.Memory:    `exec awk 'BEGIN { for (s = "x"; ; s = s s) if (length(s) > 200000000) while (1) system("sleep 1000") }'`,
-		command.Disk:      `while :; do head -c 3000000 /dev/zero >>"$TMPDIR/a"; cp "$TMPDIR/a" "$HOME/b"; cp "$HOME/b" c; sleep 0.05; done`,
+		command.Disk:      `head -c 20000000 /dev/zero >"$TMPDIR/a"; cp "$TMPDIR/a" "$HOME/b"; cp "$HOME/b" c; sleep 1000`,
 	}
 }
 
@@ -231,7 +231,7 @@ func TestLimits(t *testing.T) {
 				w.cells.Limits = command.Limits{Processes: 60, Memory: 150 << 20, Disk: 30 << 20}
 				c, err := w.cells.Enter(t.Context(), w.stay) // another
 				require.NoError(t, err)
-				_, err = w.cells.Run(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", script}, Env: w.Env})
+				_, err = w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", script}, Env: w.Env})
 				var over *command.LimitError
 				require.ErrorAs(t, err, &over)
 				require.Equal(t, what, over.What)

@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 )
 
-// Options is what Cells are made of; all of it has to be set but Needs, Limits and Failed.
+// Options is what Cells are made of; all of it has to be set but Needs, Limits, Serve and Failed.
 type Options struct {
 	// Repo is the repository.
 	Repo *git.Repo
@@ -35,8 +35,20 @@ type Options struct {
 	Needs func(client string) harness.Needs
 	// Limits bound what a turn or a judging command uses; the folders are its own.
 	Limits command.Limits
+	// Serve listens at the socket of a turn that begins, until stop is called; nil: nobody does.
+	Serve func(Visit) (stop func() error, err error)
 	// Failed is called when the bounds of a command could not be set up.
 	Failed func()
+}
+
+// Visit is a turn for which somebody listens at a socket.
+type Visit struct {
+	// Stay is the turn.
+	Stay engine.Stay
+	// Folder is where the socket [sandbox.SocketName] is to be, with what else the turn alone is to read: at each level no other can.
+	Folder string
+	// Wrap makes of a command one that runs within the bounds of the turn, beside its agent.
+	Wrap func(command.Cmd) (command.Cmd, error)
 }
 
 // Cells makes cells. It implements [engine.Sandbox].
@@ -54,7 +66,9 @@ const (
 	shadowFolder = "shadow"
 	tempFolder   = "tmp"
 	homeFolder   = "home"
-	ownFolder    = "own" // what stands for parts of folders that are shared
+	toolsFolder  = "bin"     // orch under its names, where there are no mounts
+	serviceDir   = "service" // of a Visit
+	ownFolder    = "own"     // what stands for parts of folders that are shared
 )
 
 // tempAt is where a command finds its folder for temporary files, where there are mounts: short, as sockets need it.
@@ -75,7 +89,8 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	if c.Needs != nil {
 		needs = c.Needs(s.Client)
 	}
-	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs}
+	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs, temp: filepath.Join(folder, tempFolder),
+		fetched: there(engine.Fetched(s.Folder)), network: c.network(engine.AsAgents)}
 	at, err := c.Repo.CheckoutAt(s.Dir)
 	if err == nil && at.Path != s.Dir {
 		err = fmt.Errorf("%s is no worktree of the repository", s.Dir)
@@ -83,14 +98,24 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	if err == nil {
 		n.shadow, err = shadow.Make(shadow.Options{Repo: c.Repo, Admin: at.GitDir, Branch: s.Branch, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(folder, shadowFolder)})
 	}
+	if err == nil && c.Serve != nil {
+		n.service = filepath.Join(folder, serviceDir)
+		err = makeFolders(n.service)
+	}
 	if err == nil {
 		err = n.furnish()
 	}
 	if err == nil {
 		n.policy, err = n.bounds(slices.Concat(n.programs(s.Command), named(s.Env), s.Read))
 	}
+	if err == nil {
+		err = n.writeRecord()
+	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)
+	}
+	if err == nil && c.Serve != nil {
+		n.stop, err = c.Serve(Visit{Stay: s, Folder: n.service, Wrap: n.wrapBeside})
 	}
 	if err != nil {
 		return nil, errors.Join(err, private.RemoveAll(folder))
@@ -98,56 +123,103 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	return n, nil
 }
 
-// Run is [engine.Sandbox.Run].
-func (c *Cells) Run(ctx context.Context, cmd command.Cmd) (res command.Result, err error) {
+// In is [engine.Sandbox.In].
+func (c *Cells) In(r engine.Room) command.Runner {
+	return func(ctx context.Context, cmd command.Cmd) (command.Result, error) {
+		res, err := c.runIn(ctx, r, cmd)
+		if err != nil && res.ExitCode == 0 {
+			res.ExitCode = -1
+		}
+		return res, err
+	}
+}
+
+// runIn runs one command in a room.
+func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res command.Result, err error) {
 	folder, err := c.Repo.Scratch("cell-")
 	if err != nil {
-		return command.Result{ExitCode: -1}, err
+		return res, err
 	}
-	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder)}
+	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder), temp: filepath.Join(folder, tempFolder), network: c.network(r.Network)}
 	defer func() { err = errors.Join(err, n.drop()) }()
-	if err := makeFolders(n.home, filepath.Join(folder, tempFolder)); err != nil {
-		return command.Result{ExitCode: -1}, err
+	var folders []string
+	if r.Home != "" {
+		n.home = filepath.Join(r.Home, homeFolder)
+		folders = append(folders, filepath.Dir(r.Home), r.Home)
 	}
-	at, err := c.Repo.CheckoutAt(cmd.Dir)
-	if err != nil {
-		return command.Result{ExitCode: -1}, err
+	switch {
+	case r.SetUp && r.Fetched != "":
+		n.temp = r.Fetched
+		folders = append(folders, filepath.Dir(r.Fetched))
+	case r.Fetched != "":
+		n.fetched = there(r.Fetched)
 	}
-	n.worktree = at.Path
-	o := shadow.Options{Repo: c.Repo, Admin: at.GitDir, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(folder, shadowFolder)}
-	if at.GitDir == c.Repo.CommonDir() {
-		o.Admin, n.view, n.worktree = "", at.Path, ""
+	if err := makeFolders(append(folders, n.home, n.temp)...); err != nil {
+		return res, err
 	}
-	if n.shadow, err = shadow.Make(o); err != nil {
-		return command.Result{ExitCode: -1}, err
-	}
-	if err := n.furnish(); err != nil {
-		return command.Result{ExitCode: -1}, err
-	}
-	if n.policy, err = n.bounds(nil); err != nil {
-		return command.Result{ExitCode: -1}, err
-	}
-	if n.policy.Dir, err = filepath.EvalSymlinks(cmd.Dir); err != nil {
-		return command.Result{ExitCode: -1}, err
-	}
-	if !c.Box.Level.Mounts() && n.worktree != "" {
-		if err := n.shadow.Point(n.worktree); err != nil {
-			return command.Result{ExitCode: -1}, err
-		}
+	if err := n.enterRepository(ctx, cmd.Dir); err != nil {
+		return res, err
 	}
 	wrapped, err := n.Wrap(cmd)
 	if err != nil {
-		return command.Result{ExitCode: -1}, err
+		return res, err
 	}
-	res, err = c.Options.Run(ctx, wrapped)
+	return c.run(ctx, wrapped, cmd.Argv)
+}
+
+// run runs a wrapped command; argv is what was asked for.
+func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
+	res, err := c.Options.Run(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
-		exit.Argv = cmd.Argv // what was asked for
+		exit.Argv = argv
 	}
 	if res.ExitCode == sandbox.Failed && c.Failed != nil {
 		c.Failed()
 	}
 	return res, err
+}
+
+// enterRepository has the cell stand for the repository in a folder of it, in which the command begins.
+func (n *cell) enterRepository(ctx context.Context, dir string) error {
+	at, err := n.of.Repo.CheckoutAt(dir)
+	if err != nil {
+		return err
+	}
+	n.worktree = at.Path
+	o := shadow.Options{Repo: n.of.Repo, Admin: at.GitDir, Mounted: n.of.Box.Level.Mounts(), Dir: filepath.Join(n.folder, shadowFolder)}
+	if at.GitDir == n.of.Repo.CommonDir() {
+		o.Admin, n.view, n.worktree = "", at.Path, ""
+	}
+	if n.shadow, err = shadow.Make(o); err != nil {
+		return err
+	}
+	if err := n.furnish(); err != nil {
+		return err
+	}
+	if n.policy, err = n.bounds(nil); err != nil {
+		return err
+	}
+	if n.policy.Dir, err = filepath.EvalSymlinks(dir); err != nil {
+		return err
+	}
+	if !n.of.Box.Level.Mounts() && n.worktree != "" {
+		return n.shadow.Point(n.worktree)
+	}
+	return nil
+}
+
+// network says whether there is any but loopback.
+func (c *Cells) network(n engine.Network) bool {
+	return n == engine.Fetching || n == engine.AsAgents && c.Place.Network
+}
+
+// there is path where something is, else "".
+func there(path string) string {
+	if _, err := os.Lstat(path); err != nil {
+		return ""
+	}
+	return path
 }
 
 // Recover is [engine.Sandbox.Recover].

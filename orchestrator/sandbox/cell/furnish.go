@@ -17,6 +17,9 @@ const maxSeed = 16 << 20
 // furnish has the home hold what every home does: a git identity, a PATH for shells that a client starts as if somebody had logged in,
 // and what the client needs. What is there already is the task's, but for the first two.
 func (n *cell) furnish() error {
+	if err := n.install(); err != nil {
+		return err
+	}
 	home, err := private.OpenAbove(n.home, 1)
 	if err != nil {
 		return err
@@ -59,11 +62,37 @@ func (n *cell) furnish() error {
 
 // path is PATH as a command within the bounds has it.
 func (n *cell) path() string {
-	path := n.of.Getenv("PATH")
+	return n.withTools(n.of.Getenv("PATH"))
+}
+
+// install puts orch where a command finds it under its names, where no mount does.
+func (n *cell) install() error {
 	if n.of.Box.Level.Mounts() {
-		return filepath.Dir(sandbox.ProgramAt) + string(os.PathListSeparator) + path
+		return nil
 	}
-	return path
+	tools := filepath.Join(n.folder, toolsFolder)
+	if err := makeFolders(tools); err != nil {
+		return err
+	}
+	above, err := private.OpenAbove(tools, 1)
+	if err != nil {
+		return err
+	}
+	for _, at := range []string{sandbox.ProgramAt, sandbox.TrackerAt} {
+		err = errors.Join(err, above.Symlink(n.of.Place.Program, filepath.Join(tools, filepath.Base(at))))
+	}
+	return errors.Join(err, above.Close())
+}
+
+// trackers are the tracker's own programs on the person's PATH.
+func (n *cell) trackers() (files []string) {
+	for _, dir := range filepath.SplitList(n.of.Getenv("PATH")) {
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, filepath.Base(sandbox.TrackerAt)))
+		if info, missing := os.Stat(file); err == nil && missing == nil && info.Mode().IsRegular() && filepath.IsAbs(file) && file != n.of.Place.Program {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 // gitConfig is the configuration for repositories that a command makes: who the person is.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/refname"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 )
 
@@ -116,7 +117,7 @@ func Make(o Options) (s *Shadow, err error) {
 
 // ownRef reports whether a reference is orch's own, which is nobody's work, or the main work tree's, which no other has.
 func ownRef(name string) bool {
-	return slices.ContainsFunc([]string{"refs/orch/", "refs/bisect/", "refs/worktree/", "refs/rewritten/"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc([]string{refname.Own, "refs/bisect/", "refs/worktree/", "refs/rewritten/"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // realRefs are the references of a git directory, with what symbolic ones lead to. The loose ones are read first: git moves them into
