@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -136,4 +137,58 @@ func BenchmarkSandboxStart(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkSandboxRun prints how much longer a run takes whose agents and gates are in a sandbox, by the median of pairs: eight tasks, four at a time, whose agents work
+// for half a second.
+func BenchmarkSandboxRun(b *testing.B) {
+	top, err := filepath.EvalSymlinks(b.TempDir())
+	require.NoError(b, err)
+	orch := filepath.Join(top, "bin", "orch")
+	build := exec.CommandContext(b.Context(), "go", "build", "-o", orch, "./orch")
+	require.NoError(b, build.Run())
+	var ratio, off, on []float64
+	for n := 0; b.Loop(); n++ {
+		without := timedRun(b, orch, filepath.Join(top, fmt.Sprint(n, "-off")), "off")
+		with := timedRun(b, orch, filepath.Join(top, fmt.Sprint(n, "-auto")), "auto")
+		off, on, ratio = append(off, without.Seconds()), append(on, with.Seconds()), append(ratio, with.Seconds()/without.Seconds())
+	}
+	for name, all := range map[string][]float64{"x-off": ratio, "s-off": off, "s-on": on} {
+		slices.Sort(all)
+		b.ReportMetric(all[len(all)/2], name)
+	}
+}
+
+// timedRun makes a repository with an epic in it, and gives how long its run takes.
+func timedRun(b *testing.B, orch, top, level string) time.Duration {
+	b.Helper()
+	dir := filepath.Join(top, "repo")
+	env := []string{"PATH=" + filepath.Dir(orch) + ":" + os.Getenv("PATH"), "HOME=" + top, "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost",
+		"GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost", "ORCH_SANDBOX_LEVEL=" + level}
+	do := func(args ...string) string {
+		c := exec.CommandContext(b.Context(), args[0], args[1:]...)
+		c.Dir, c.Env = dir, env
+		out, err := c.CombinedOutput()
+		require.NoError(b, err, "%v: %s", args, out)
+		return string(out)
+	}
+	agent := filepath.Join(top, "agent.sh")
+	require.NoError(b, os.MkdirAll(dir, 0o700))
+	for path, text := range map[string]string{
+		agent: `cd "$ORCH_WORKTREE"; sleep 0.5; echo x >"$ORCH_TASK"; git add -A; git commit -qm work`, filepath.Join(dir, ".gitignore"): ".beads/\nproject.yaml\n",
+		filepath.Join(dir, "project.yaml"): "workflow:\n  tracker: {kind: file}\n  gate: [{name: gate, type: command, command: \"true\"}]\n  agent: {harness: command, command: [sh, " + agent + "]}\n",
+	} {
+		require.NoError(b, os.WriteFile(path, []byte(text), 0o600))
+	}
+	do("git", "init", "-q", "-b", "main")
+	do("git", "add", "-A")
+	do("git", "commit", "-qm", "base")
+	do(orch, "tasks", "create", "epic", "--type", "epic", "--id", "e-1")
+	for range 8 {
+		do(orch, "tasks", "create", "task", "--parent", "e-1")
+	}
+	do(orch, "trust", digestIn(do(orch, "trust", "--show", "--json")))
+	began := time.Now()
+	do(orch, "run", "e-1")
+	return time.Since(began)
 }

@@ -292,6 +292,30 @@ func TestBoundedHook(t *testing.T) {
 	require.NoFileExists(t, filepath.Join(f.dir, ".git/planted"))
 }
 
+// TestBoundedLimits: an agent that uses more than it may is ended, the task says why and what to do, and the other agents and the run go on.
+func TestBoundedLimits(t *testing.T) {
+	t.Parallel()
+	bounded(t, func(t *testing.T) *fixture {
+		return newFixture(t, `cd "$ORCH_WORKTREE"; case "$ORCH_TASK" in
+			e-1.1) grow() { if [ "$1" -gt 0 ]; then sleep 1000 & (grow $(($1 - 1))) & (grow $(($1 - 1))) & fi; }; grow 6; sleep 1000 ;;
+			e-1.2) head -c 15000000 /dev/zero >"$HOME/large"; cp "$HOME/large" "$TMPDIR/large"; sleep 1000 ;;
+			*) echo x >work; git add -A; git commit -qm work ;; esac`, "true")
+	}, func(t *testing.T, f *fixture, _ sandbox.Level) {
+		for _, title := range []string{"one", "two", "three"} {
+			f.task(title)
+		}
+		before := f.checkout()
+		out, code := f.run([]string{"ORCH_SANDBOX_LIMITS_PROCESSES=60", "ORCH_SANDBOX_LIMITS_DISK=20MB", "ORCH_RUN_ATTEMPTS=1"}, "orch", "run", f.epic)
+		require.Equal(t, 3, code, out)
+		require.Contains(t, out, "PROCESS_LIMIT")
+		require.Contains(t, out, "DISK_LIMIT")
+		require.Contains(t, f.must("orch", "events", f.epic), "had more than 60 processes")
+		require.Equal(t, "x", f.must("git", "show", "epic/e-1:work"))
+		require.Equal(t, before, f.checkout())
+		f.noProcesses()
+	})
+}
+
 // TestBoundedRefused: what an agent did to its repository without git is kept and named, its task is parked, and a retry begins anew.
 func TestBoundedRefused(t *testing.T) {
 	t.Parallel()

@@ -48,8 +48,8 @@ func clientFixture(t *testing.T, name, agent string, answer func(modeltest.Reque
 	client := realClient(t, name)
 	f := newFixture(t, "", "true")
 	model := modeltest.NewModel(t, answer)
-	f.env = append([]string{unbounded(), "PATH=" + strings.Join([]string{f.bin, client, os.Getenv("PATH")}, ":"), "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=/dev/null",
-		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost"}, model.Env(t, name, t.TempDir())...)
+	f.env = append([]string{"PATH=" + strings.Join([]string{f.bin, client, os.Getenv("PATH")}, ":"), "LANG=C.UTF-8", "GIT_CONFIG_GLOBAL=/dev/null",
+		"GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=T", "GIT_AUTHOR_EMAIL=t@localhost", "GIT_COMMITTER_NAME=T", "GIT_COMMITTER_EMAIL=t@localhost", unbounded()}, model.Env(t, name, t.TempDir())...)
 	f.write(filepath.Join(f.dir, "project.yaml"), `workflow:
   tracker: {kind: file}
   gate: [{name: gate, type: command, command: "! grep -Hn wrong *.txt"}]
@@ -61,7 +61,8 @@ func clientFixture(t *testing.T, name, agent string, answer func(modeltest.Reque
 
 // client is the path of the fixture's client.
 func (f *fixture) client(name string) string {
-	return filepath.Join(strings.Split(strings.TrimPrefix(f.env[0], "PATH="), ":")[1], name)
+	at := slices.IndexFunc(f.env, func(v string) bool { return strings.HasPrefix(v, "PATH=") })
+	return filepath.Join(filepath.SplitList(f.env[at])[1], name)
 }
 
 // wrongThenRight is a model that does the tasks one and two, the second wrong at first.

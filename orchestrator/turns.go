@@ -165,6 +165,12 @@ func codeOf(end epic.End) reason.Code {
 		return reason.AgentAuth
 	case epic.EndedMachine:
 		return reason.Machine
+	case epic.EndedProcesses:
+		return reason.ProcessLimit
+	case epic.EndedMemory:
+		return reason.MemoryLimit
+	case epic.EndedOverDisk:
+		return reason.DiskLimit
 	case epic.EndedSetup:
 		return reason.SetupFailed
 	case epic.EndedItself, epic.EndedStopped:

@@ -28,8 +28,53 @@ type Cmd struct {
 	// limit. It is for commands that run without a guard; on systems where the processor time of others is not
 	// seen it is ten times as long.
 	Quiet time.Duration
+	// Limits bound what it uses, with all that it starts; for commands that run below a guard.
+	Limits Limits
 	// Bound has it told to end (SIGTERM) when the process that started it dies (Linux, without a guard).
 	Bound bool
+}
+
+// Limits bound what a command and all below it may use; 0 is no limit. Who looks sees them exceeded a moment late.
+type Limits struct {
+	// Processes is how many there may be (Linux).
+	Processes int
+	// Memory is the sum of what each process has for itself, in bytes (Linux).
+	Memory int64
+	// Disk is what the files below Folders may take, in bytes.
+	Disk int64
+	// Folders are those that Disk is for.
+	Folders []string
+}
+
+// The resources that [Limits] bound.
+const (
+	Processes = "processes"
+	Memory    = "memory"
+	Disk      = "disk"
+)
+
+// LimitError says that a command was ended since it used more than one of its [Limits].
+type LimitError struct {
+	// Argv is the command as it was asked for.
+	Argv []string
+	// What is [Processes], [Memory] or [Disk].
+	What string
+	// Limits are those of the command.
+	Limits Limits
+}
+
+// Error is one line.
+func (e *LimitError) Error() string { return Name(e.Argv) + " " + e.Limits.Exceeded(e.What) }
+
+// Exceeded says in a clause that one of the limits was exceeded.
+func (l Limits) Exceeded(what string) string {
+	switch what {
+	case Processes:
+		return fmt.Sprintf("had more than %d processes, and was ended with them", l.Processes)
+	case Memory:
+		return fmt.Sprintf("used more memory than %d MB, and was ended", l.Memory>>20)
+	}
+	return fmt.Sprintf("filled more of the disk than %d MB, and was ended", l.Disk>>20)
 }
 
 // Result is what a process left behind.

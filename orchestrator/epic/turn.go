@@ -201,6 +201,8 @@ func (f AgentEnded) settle(t *Task, e Event, limits Limits) {
 		t.end(e.Code, f.Said, e.At)
 	case f.End == EndedLimit, f.End == EndedUsage, f.End == EndedAuth, f.End == EndedSetup, f.End == EndedDisk:
 		t.end(e.Code, "", e.At)
+	case f.End == EndedProcesses, f.End == EndedMemory, f.End == EndedOverDisk:
+		t.end(e.Code, e.Reason, e.At)
 	case f.End == EndedTime, f.End == EndedIdle:
 		t.end(reason.NoProgress, e.Reason, e.At)
 	case f.End == EndedCrash, f.End == EndedNoStart:
@@ -226,6 +228,11 @@ const (
 	EndedTime    End = "timeout"
 	EndedIdle    End = "no_progress"
 	EndedStopped End = "stopped" // by orch
+
+	EndedProcesses End = "processes" // over a limit of the sandbox, as the next two
+	EndedMemory    End = "memory"
+	EndedOverDisk  End = "disk_limit"
+
 	EndedNoStart End = "no_start"
 	EndedMachine End = "machine"
 	EndedSetup   End = "setup" // did not begin: the setup of its worktree failed

@@ -59,6 +59,7 @@ type supervision struct {
 	grace     time.Duration // from the interrupt to the kill
 	stops     <-chan Cause  // Killed shortens the grace
 	watch     *watch
+	limits    command.Limits
 }
 
 // startGuarded fails when there is no guard, or when the guard or the command cannot be started.
@@ -116,6 +117,7 @@ func (g *guarded) supervise(ctx context.Context, s supervision) ending {
 	defer stopTick()
 	halts := time.NewTicker(haltInterval)
 	defer halts.Stop()
+	over := exceeded(g.child.cmd.Process.Pid, s.limits, g.child.exited)
 	done := ctx.Done()
 	reports := g.reports
 	for {
@@ -132,6 +134,9 @@ func (g *guarded) supervise(ctx context.Context, s supervision) ending {
 			st.stop(Interrupted)
 		case cause := <-s.stops:
 			st.stop(cause)
+		case cause := <-over:
+			st.stop(cause)
+			st.stop(Killed)
 		case now := <-tick:
 			st.look(now)
 		case <-halts.C:

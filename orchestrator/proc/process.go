@@ -56,6 +56,10 @@ const (
 	// Halted means that its guard, or all that ran below it, was stopped with SIGSTOP, or by who
 	// traced it, and did not go on (Linux only).
 	Halted Cause = "halted"
+	// OverProcesses, OverMemory and OverDisk mean that it used more than Spec.Limits.
+	OverProcesses Cause = command.Processes
+	OverMemory    Cause = command.Memory
+	OverDisk      Cause = command.Disk
 )
 
 // Exit is how a process ended.
@@ -117,7 +121,7 @@ func (s *System) Start(ctx context.Context, sp Spec) (*Process, error) {
 		defer close(p.done)
 		end := g.supervise(ctx, supervision{
 			interrupt: orderInterrupt, grace: s.options.Grace,
-			stops: p.stops, watch: newWatch(sp, &out.all),
+			stops: p.stops, watch: newWatch(sp, &out.all), limits: sp.Limits,
 		})
 		g.child.drain()
 		p.exit = out.exit(end)

@@ -132,7 +132,7 @@ func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result,
 	if err != nil {
 		return command.Result{ExitCode: -1}, wrapCommand(c, err)
 	}
-	end := g.supervise(ctx, supervision{interrupt: orderTerminate, grace: runGrace})
+	end := g.supervise(ctx, supervision{interrupt: orderTerminate, grace: runGrace, limits: c.Limits})
 	g.child.drain()
 	res := kept.result(end.code)
 	res.Survivors = end.survivors
@@ -144,6 +144,9 @@ func (s *System) RunGuarded(ctx context.Context, c command.Cmd) (command.Result,
 func runError(ctx context.Context, c command.Cmd, end ending, kept *capture) error {
 	if end.cause == Halted {
 		return wrapCommand(c, ErrHalted)
+	}
+	if err := limitError(c, end.cause); err != nil {
+		return err
 	}
 	if end.cause != Ended {
 		return wrapCommand(c, context.Cause(ctx))

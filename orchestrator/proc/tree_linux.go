@@ -224,6 +224,28 @@ func treeCPU(pid int) time.Duration {
 	return sum
 }
 
+// usedBelow is how many processes are below pid, and how much memory they have that they share with nobody.
+func usedBelow(pid int, memory bool) (processes int, used int64) {
+	page := int64(os.Getpagesize())
+	tree := below(pid)
+	if !memory {
+		return len(tree), 0
+	}
+	for _, p := range tree {
+		text, err := os.ReadFile("/proc/" + strconv.Itoa(p.pid) + "/statm")
+		fields := bytes.Fields(text)
+		if err != nil || len(fields) < 3 {
+			continue // it has ended
+		}
+		resident, err := strconv.ParseInt(string(fields[1]), 10, 64)
+		shared, wrong := strconv.ParseInt(string(fields[2]), 10, 64)
+		if err == nil && wrong == nil {
+			used += max(0, resident-shared) * page
+		}
+	}
+	return len(tree), used
+}
+
 // seesTimes says that the processor time of other processes can be read.
 const seesTimes = true
 

@@ -35,6 +35,10 @@ const (
 
 	LandedElsewhere Code = "LANDED_ELSEWHERE"
 
+	ProcessLimit Code = "PROCESS_LIMIT"
+	MemoryLimit  Code = "MEMORY_LIMIT"
+	DiskLimit    Code = "DISK_LIMIT"
+
 	Machine Code = "MACHINE"
 	Disk    Code = "DISK" // only in journals of version 1; MACHINE since
 )

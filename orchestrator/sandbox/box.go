@@ -29,6 +29,14 @@ type spec struct {
 	Level  Level  `json:"level"`
 	Bwrap  string `json:"bwrap,omitempty"`
 	Policy Policy `json:"policy"`
+	Limits limits `json:"limits"`
+}
+
+// limits are what the kernel is told of [command.Limits].
+type limits struct {
+	Processes int   `json:"processes,omitempty"`
+	Memory    int64 `json:"memory,omitempty"`
+	Disk      int64 `json:"disk,omitempty"`
 }
 
 // Wrap makes of c the command that runs c within the bounds of p, in the folder of the policy. A program without a
@@ -39,7 +47,7 @@ func (b Box) Wrap(c command.Cmd, p Policy) (command.Cmd, error) {
 		c.Argv, c.Env, c.Dir = seatbeltArgs(p, c.Argv), p.environment(c.Env, b.Level), p.Dir
 		return c, nil
 	}
-	told, err := json.Marshal(spec{Level: b.Level, Bwrap: b.Bwrap, Policy: p})
+	told, err := json.Marshal(spec{Level: b.Level, Bwrap: b.Bwrap, Policy: p, Limits: limits{Processes: c.Limits.Processes, Memory: c.Limits.Memory, Disk: c.Limits.Disk}})
 	if err != nil {
 		return c, err
 	}

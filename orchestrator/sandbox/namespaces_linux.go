@@ -82,7 +82,7 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 	if err := s.layOut(); err != nil {
 		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
-	if err := errors.Join(unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0), os.Chdir(s.Policy.Dir), closeFiles(), s.boundRest(), dropAllCapabilities()); err != nil {
+	if err := errors.Join(os.Chdir(s.Policy.Dir), closeFiles(), s.boundRest(), dropAllCapabilities(), unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)); err != nil {
 		return 0, fmt.Errorf("%s: %w", s.Level, err)
 	}
 	if len(argv) == 0 {
@@ -197,7 +197,7 @@ func mountDevices() error {
 		}
 	}
 	if err := errors.Join(os.Mkdir(dev+"/shm", 0o755), os.Mkdir(dev+"/pts", 0o755),
-		unix.Mount("tmpfs", dev+"/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"),
+		unix.Mount("tmpfs", dev+"/shm", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777,size=25%"),
 		unix.Mount("devpts", dev+"/pts", "devpts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620")); err != nil {
 		return fmt.Errorf("terminals: %w", err)
 	}
@@ -236,7 +236,7 @@ func (b Bound) mount() error {
 		if err := makePoint(b.At, true); err != nil {
 			return err
 		}
-		if err := unix.Mount("tmpfs", filepath.Join(newRoot, b.At), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755"); err != nil {
+		if err := unix.Mount("tmpfs", filepath.Join(newRoot, b.At), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,size=64m"); err != nil { // it is memory
 			return fmt.Errorf("hiding %s: %w", b.At, err)
 		}
 		return nil

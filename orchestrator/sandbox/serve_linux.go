@@ -79,6 +79,9 @@ func (s spec) enter() error {
 	if s.Level.Mounts() {
 		return s.boundRest()
 	}
+	if err := s.Limits.set(s.Level); err != nil {
+		return err
+	}
 	if err := dropCapabilities(keptCapabilities()); err != nil {
 		return err
 	}
@@ -95,6 +98,9 @@ func (s spec) boundRest() error {
 		if err := s.Policy.Door.handOut(); err != nil {
 			return err
 		}
+	}
+	if err := s.Limits.set(s.Level); err != nil {
+		return err
 	}
 	if err := dropCapabilities(nil); err != nil {
 		return err
@@ -120,9 +126,9 @@ func (s spec) becomeBwrap(args, env []string) error {
 	if err != nil {
 		return err
 	}
-	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy}
+	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy, Limits: s.Limits}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links}}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Limits: s.Limits, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links}}
 		for _, b := range s.Policy.layers() {
 			if err := os.MkdirAll(s.Policy.beside(b), 0o700); err != nil {
 				return err

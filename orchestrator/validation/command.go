@@ -98,7 +98,10 @@ func (r Rule) shell(ctx context.Context, run command.Runner, cmd command.Cmd) (C
 // judgeEnd says what the way in which a command ended means.
 func judgeEnd(c *Check, err error, limit time.Duration) {
 	var exit *command.ExitError
+	var over *command.LimitError
 	switch {
+	case errors.As(err, &over):
+		c.Why = over.Limits.Exceeded(over.What) + " (sandbox.limits." + over.What + ")"
 	case err == nil:
 		c.Passed, c.Why = true, "exit 0"
 	case errors.Is(err, errTimeout):

@@ -179,12 +179,24 @@ type Sandbox struct {
 	Share []string
 	// Env names more variables that are let through.
 	Env []string
+	// Limits bound what an attempt, or a rule of the gate, may use; 0 is no limit.
+	Limits SandboxLimits
 	// Network is what they have of the network.
 	Network Network
 	// Ports are ports of this machine's loopback that are found on that of a sandbox which has no network.
 	Ports []int
 	// Asked is what of this the repository asks for.
 	Asked Asked
+}
+
+// SandboxLimits bound what is used at a time.
+type SandboxLimits struct {
+	// Processes is how many there may be.
+	Processes int
+	// Memory is for all of them together, in bytes.
+	Memory int64
+	// Disk is for the worktree, the home of the task and temporary files together, in bytes.
+	Disk int64
 }
 
 // Network is what a sandbox lets through to the network.
@@ -242,7 +254,7 @@ func defaults() Config {
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: TrackerAuto},
-		Sandbox: Sandbox{Level: SandboxAuto, Network: Network{Agents: NetworkOpen, Gate: NetworkAuto}},
+		Sandbox: Sandbox{Level: SandboxAuto, Network: Network{Agents: NetworkOpen, Gate: NetworkAuto}, Limits: SandboxLimits{Processes: 2000, Disk: 50 << 30}},
 	}
 }
 

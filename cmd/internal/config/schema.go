@@ -69,6 +69,11 @@ func schema(c *Config, kinds Kinds) settings {
 			list("write", &c.Sandbox.Write),
 			list("share", &c.Sandbox.Share),
 			list("env", &c.Sandbox.Env),
+			{name: "limits", within: settings{
+				whole("processes", &c.Sandbox.Limits.Processes, 0, math.MaxInt32),
+				size("memory", &c.Sandbox.Limits.Memory),
+				size("disk", &c.Sandbox.Limits.Disk),
+			}},
 			{name: "network", within: settings{
 				word("agents", &c.Sandbox.Network.Agents, NetworkOpen, NetworkListed, NetworkNone),
 				word("gate", &c.Sandbox.Network.Gate, NetworkAuto, NetworkOpen, NetworkNone),

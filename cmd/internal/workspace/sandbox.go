@@ -55,8 +55,10 @@ func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() er
 	if err != nil {
 		return nil, err
 	}
+	l := w.Project.Config.Sandbox.Limits
 	return cell.New(cell.Options{
-		Repo: w.Project.Repo, Box: box, Place: place, Unbounded: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Limits: command.Limits{Processes: l.Processes, Memory: l.Memory, Disk: l.Disk},
+		Repo:   w.Project.Repo, Box: box, Place: place, Unbounded: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs

@@ -3,6 +3,7 @@ package local
 import (
 	"fmt"
 
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/harness"
@@ -17,7 +18,7 @@ func (t *turn) classify(exit proc.Exit, out harness.Outcome) engine.Work {
 	}
 	w := engine.Work{End: epic.EndedItself, Reason: out.Detail, Conversation: out.Session, RetryAfter: out.RetryAfter,
 		Usage: epic.Usage{Tokens: max(0, out.Usage.InputTokens+out.Usage.OutputTokens), CostUSD: out.Usage.CostUSD}}
-	if end, why := endOf(exit, t.Limits); end != "" {
+	if end, why := t.endOf(exit); end != "" {
 		w.End, w.Reason = end, why
 		return w
 	}
@@ -28,8 +29,15 @@ func (t *turn) classify(exit proc.Exit, out harness.Outcome) engine.Work {
 	return w
 }
 
-func endOf(exit proc.Exit, l engine.Limits) (epic.End, string) {
+func (t *turn) endOf(exit proc.Exit) (epic.End, string) {
+	l := t.Limits
 	switch exit.Cause {
+	case proc.OverProcesses:
+		return epic.EndedProcesses, "the agent " + t.bounds.Exceeded(command.Processes)
+	case proc.OverMemory:
+		return epic.EndedMemory, "the agent " + t.bounds.Exceeded(command.Memory)
+	case proc.OverDisk:
+		return epic.EndedOverDisk, "the agent " + t.bounds.Exceeded(command.Disk)
 	case proc.Timeout:
 		return epic.EndedTime, fmt.Sprintf("over the limit of %s for one agent", l.Time)
 	case proc.Idle:

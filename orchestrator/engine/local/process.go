@@ -34,8 +34,9 @@ type turn struct {
 	dir      string       // of the attempt, for briefs and logs
 	names    engine.Names
 	progress func(engine.Progress)
-	cell     left   // that the agent ran in; nil for none
-	setAside string // what of earlier attempts is where, in a clause; "" nothing
+	cell     left           // that the agent ran in; nil for none
+	bounds   command.Limits // on what the agent uses
+	setAside string         // what of earlier attempts is where, in a clause; "" nothing
 }
 
 func (e *Engine) newTurn(j engine.Job, progress func(engine.Progress)) (*turn, error) {
@@ -107,6 +108,7 @@ func (t *turn) run(ctx context.Context, spec harness.Spec, env []string) (w engi
 	if err != nil {
 		return w, fmt.Errorf("making its sandbox: %w", err)
 	}
+	t.bounds = cmd.Limits
 	reader := h.Reader()
 	report := t.activityReporter(reader)
 	began, log := t.e.Now(), epicdir.Output(t.dir, t.Turn)

@@ -82,6 +82,16 @@ func (n *cell) wrap(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
 	if modules := n.modules(); modules != "" {
 		c.Env = append(c.Env, "GOPROXY=file://"+modules+","+cmp.Or(n.of.Getenv("GOPROXY"), "direct"))
 	}
+	c.Limits = n.of.Limits
+	c.Limits.Folders = []string{n.folder, n.home}
+	for _, folder := range []string{n.worktree, n.own} {
+		if folder != "" {
+			c.Limits.Folders = append(c.Limits.Folders, folder)
+		}
+	}
+	if below(n.home, n.folder) {
+		c.Limits.Folders = slices.DeleteFunc(c.Limits.Folders, func(f string) bool { return f == n.home })
+	}
 	return n.of.Box.Wrap(c, p)
 }
 
@@ -196,6 +206,9 @@ func (n *cell) replacedPointer() (moved []string, err error) {
 	}
 	return []string{pointer}, n.moveOut(pointer)
 }
+
+// below reports whether a path is in a folder.
+func below(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
 
 // pointBack has the worktree use the real repository again.
 func (n *cell) pointBack() error {

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary be a guard, a sandbox, and a client that renews its login.
-func TestMain(m *testing.M) { sandboxtest.Main(m, renew) }
+// TestMain lets the test binary be a guard, a sandbox, a client that renews its login, and what has an errand.
+func TestMain(m *testing.M) { sandboxtest.Main(m, renew, doErrand) }
 
 const branch = "refs/heads/orch/e/t/1"
 
@@ -284,5 +285,57 @@ func TestPointerReplaced(t *testing.T) {
 		}
 		out, _ := w.turn("git status --porcelain; git commit -qam three && git log -1 --format=%s")
 		require.Equal(t, " M file\nthree\n", out)
+	})
+}
+
+// greedy are scripts that use more than a little of something, and never end. None uses more than the machine has, should nobody look.
+func greedy() map[string]string {
+	return map[string]string{
+		command.Processes: `grow() { if [ "$1" -gt 0 ]; then sleep 1000 & (grow $(($1 - 1))) & (grow $(($1 - 1))) & fi; }; grow 6; sleep 1000`,
+		command.Memory:    `exec awk 'BEGIN { for (s = "x"; ; s = s s) if (length(s) > 200000000) while (1) system("sleep 1000") }'`,
+		command.Disk:      `head -c 20000000 /dev/zero >"$TMPDIR/a"; cp "$TMPDIR/a" "$HOME/b"; cp "$HOME/b" c; sleep 1000`,
+	}
+}
+
+// TestLimits: what uses too much ends, with all that it has started, while another attempt goes on; nothing of it is left.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	for what, script := range greedy() {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			eachLevel(t, func(t *testing.T, w *world) {
+				w.cells.Limits = command.Limits{Processes: 60, Memory: 150 << 20, Disk: 30 << 20}
+				c, err := w.cells.Enter(t.Context(), w.stay) // another
+				require.NoError(t, err)
+				_, err = w.cells.In(engine.Room{})(t.Context(), command.Cmd{Dir: w.stay.Dir, Argv: []string{"sh", "-c", script}, Env: w.Env})
+				var over *command.LimitError
+				require.ErrorAs(t, err, &over)
+				require.Equal(t, what, over.What)
+				require.Equal(t, "still here\n", w.in(c, "rm -f c; echo still here"))
+				_, err = c.Leave(t.Context())
+				require.NoError(t, err)
+				left, err := filepath.Glob(filepath.Join(w.Dir, ".git/orch/tmp/cell-*"))
+				require.NoError(t, err)
+				require.Empty(t, left)
+			})
+		})
+	}
+}
+
+// TestLimitsOfTheKernel: what the kernel keeps by itself is told to it.
+func TestLimitsOfTheKernel(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		w.cells.Limits = command.Limits{Processes: 100, Disk: 1 << 20}
+		out, _ := w.turn(`ulimit -f; ulimit -p 2>/dev/null || ulimit -u; cat /proc/self/oom_score_adj`)
+		lines := strings.Fields(out)
+		require.Len(t, lines, 3)
+		require.Contains(t, []string{"1024", "2048"}, lines[0], "in blocks of 1024 or 512 bytes")
+		if w.cells.Box.Level.Mounts() {
+			require.Equal(t, "400", lines[1])
+		} else {
+			require.NotEqual(t, "400", lines[1])
+		}
+		require.Equal(t, "500", lines[2])
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 )
 
-// Options is what Cells are made of; all of it has to be set but Needs, Serve and Failed.
+// Options is what Cells are made of; all of it has to be set but Needs, Limits, Serve and Failed.
 type Options struct {
 	// Repo is the repository.
 	Repo *git.Repo
@@ -35,6 +35,8 @@ type Options struct {
 	Needs func(client string) harness.Needs
 	// Out is what of the network is let through.
 	Out Out
+	// Limits bound what a turn or a judging command uses; the folders are its own.
+	Limits command.Limits
 	// Serve listens at the socket of a turn that begins, until stop is called; nil: nobody does.
 	Serve func(Visit) (stop func() error, err error)
 	// Failed is called when the bounds of a command could not be set up.
