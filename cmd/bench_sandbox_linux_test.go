@@ -56,7 +56,7 @@ func newTurns(b *testing.B, l sandbox.Level) turns {
 	bwrap, _ := exec.LookPath("bwrap")
 	boxes := sandbox.Boxes(self, bwrap)
 	t.cells = cell.New(cell.Options{
-		Repo: w.Open(), Box: boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })], Run: t.proc.RunGuarded, Getenv: getenv,
+		Repo: w.Open(), Box: boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })], Unbounded: t.proc.RunGuarded, Getenv: getenv,
 		Place: sandbox.Place{CommonDir: filepath.Join(w.Dir, ".git"), Checkout: w.Dir, Siblings: filepath.Dir(worktree), Home: home, Program: self, Network: true}.Real().WithTools(getenv),
 		Needs: func(string) harness.Needs {
 			c, _ := all.Client("claude")

@@ -51,7 +51,8 @@ git add -A; git commit -qm work
 func TestInside(t *testing.T) {
 	t.Parallel()
 	bounded(t, func(t *testing.T) *fixture {
-		f := newFixture(t, askingAgent, "test -d said -a ! -e said/nothing || exit 0")
+		top := t.TempDir()
+		f := newFixtureIn(t, top, askingAgent, "touch here; ! touch "+top+"/planted; ! cat "+top+"/repo/project.yaml; rm here; test ! -e wrong")
 		f.task("one")
 		return f
 	}, func(t *testing.T, f *fixture, l sandbox.Level) {
@@ -89,6 +90,7 @@ func TestInside(t *testing.T) {
 		require.Contains(t, tasks, "Something else")
 		require.Contains(t, f.read(".beads/issues.jsonl"), "from a pipe")
 		require.Contains(t, f.must("orch", "events", f.epic), "orch skip, asked from inside attempt 1 of e-1.1")
+		require.NoFileExists(t, filepath.Join(filepath.Dir(f.dir), "planted"), "what an agent has run by a rule")
 		f.nothingBounded()
 		if l.Mounts() {
 			require.Equal(t, sandbox.TrackerAt, strings.Split(said("which"), "\n")[0])

@@ -114,7 +114,7 @@ func (a *app) next(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 
 // lateNext tells a session that its time to wait for a task is over.
 func (a *app) lateNext(ctx context.Context, w *workspace.Workspace, epicID epic.TaskID, late *waitError, trust document.TrustNeeded) error {
-	doc := document.Next{Epic: epicID, Trust: trust, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error()}
+	doc := document.Next{Epic: epicID, Trust: trust, Tasks: []document.Handed{}, Others: []document.Elsewhere{}, Promise: epic.LoopContinue, Waiting: true, WaitingFor: late.who(), Reason: late.Error(), Sandbox: epic.NoSandbox}
 	p, err := w.ViewOf(ctx, epicID)
 	if err != nil {
 		return err
@@ -153,6 +153,9 @@ func (a *app) sayNext(n handout, parallel int) error {
 	}
 	for _, h := range tasks {
 		fmt.Fprintf(a.App.Stdout, "%s  %s\n  dir    %s\n  brief  %s\n  then   orch land %s\n", h.Task, h.Title, h.Dir, h.Brief, h.Task)
+	}
+	if len(tasks) > 0 {
+		fmt.Fprintf(a.App.Stdout, "note   what your client starts is in no sandbox of orch's; the gate of orch land is, where sandbox.level says so\n")
 	}
 	if trust.Needed && !doc.Done {
 		fmt.Fprintf(a.App.Stdout, "first  orch trust: orch land runs what this repository names, and nobody has allowed that here yet\n")

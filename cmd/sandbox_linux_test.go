@@ -220,3 +220,26 @@ func TestSandboxExplain(t *testing.T) {
 
 // f0 is a folder of the system that exists everywhere, and that a sandbox lets nobody write.
 const f0 = "/usr"
+
+// TestDoctorGate: what of the gate fails in the sandbox alone is a problem, with the setting that may help; what fails outside too is none.
+func TestDoctorGate(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, "", "true")
+	home := filepath.Dir(f.dir)
+	f.write(filepath.Join(home, "needed"), "x")
+	f.settings(`command: "true"`, `command: "cat `+filepath.Join(home, "needed")+`"`)
+	out, code := f.run(nil, "orch", "doctor", "--sandbox")
+	require.Equal(t, 4, code, out)
+	require.Contains(t, out, "in the sandbox alone these fail: ")
+	require.Contains(t, out, "sandbox.read")
+	out, code = f.run([]string{"ORCH_SANDBOX_READ=" + filepath.Join(home, "needed")}, "orch", "doctor", "--sandbox")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "green in the sandbox")
+	require.NoError(t, os.Remove(filepath.Join(home, "needed")))
+	out, code = f.run(nil, "orch", "doctor", "--sandbox")
+	require.Zero(t, code, out)
+	require.Contains(t, out, "in the sandbox and outside")
+	f.must("orch", "trust", "--revoke")
+	require.Contains(t, f.must("orch", "doctor", "--sandbox"), "nobody has allowed")
+}

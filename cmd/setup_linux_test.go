@@ -133,3 +133,35 @@ func TestGateAsksForTheNetwork(t *testing.T) {
 		})
 	}
 }
+
+// TestNetworkOfAgents: with a list of hosts an agent reaches those alone, by a proxy, and finds ports that are forwarded; what was refused is explained. With none
+// it reaches nothing.
+func TestNetworkOfAgents(t *testing.T) {
+	t.Parallel()
+	url := registry(t)
+	port := url[strings.LastIndexByte(url, ':')+1:]
+	for _, l := range fewLevels(levelsHere(t)) {
+		if !l.Mounts() {
+			continue
+		}
+		t.Run(string(l), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, `cd "$ORCH_WORKTREE"; curl -s --noproxy '*' -o listed http://127.0.0.1:`+port+`; curl -s http://outside.invalid/ >refused; curl -sp http://inside.invalid/ -o none -w '%{http_connect}' >connect
+				env | grep -i _proxy | sort >variables; git add -A; git commit -qm work`, "true")
+			f.env = append(f.env, "ORCH_SANDBOX_LEVEL="+string(l), "ORCH_SANDBOX_NETWORK_AGENTS=allowlist", "ORCH_SANDBOX_NETWORK_ALLOW=inside.invalid", "ORCH_SANDBOX_PORTS="+port, "HTTPS_PROXY=http://elsewhere.invalid")
+			f.task("one")
+			out, code := f.run(nil, "orch", "run", f.epic)
+			require.Zero(t, code, out)
+			show := func(name string) string { return f.must("git", "show", "epic/e-1:"+name) }
+			require.Equal(t, "package", show("listed"))
+			require.Contains(t, show("refused"), "sandbox: {network: {allow: [outside.invalid]}} in your own settings allows it")
+			require.Equal(t, "502", show("connect"), "it is allowed, and has no address")
+			require.Contains(t, show("variables"), "HTTPS_PROXY=http://127.0.0.1:3128")
+			require.NotContains(t, show("variables"), "elsewhere")
+			explained := f.must("orch", "sandbox", "explain", "e-1.1")
+			require.Contains(t, explained, "outside.invalid, 1 times: it is not among the hosts that are allowed")
+			require.Contains(t, explained, "hosts of a list")
+			f.nothingBounded()
+		})
+	}
+}

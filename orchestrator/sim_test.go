@@ -380,13 +380,17 @@ func redAtEnd(rounds []iteration.Entry) (n int) {
 	return n
 }
 
-// seeds is how many random worlds are tried; 40, or 200 under ORCH_TEST_STRICT; ORCH_SIM_SEEDS asks for more.
+// seeds is how many random worlds are tried; 25, or 200 under ORCH_TEST_STRICT, or 10 in short runs, which are for
+// races; ORCH_SIM_SEEDS asks for more.
 func seeds() int {
-	if n, err := strconv.Atoi(os.Getenv("ORCH_SIM_SEEDS")); err == nil {
+	n, err := strconv.Atoi(os.Getenv("ORCH_SIM_SEEDS"))
+	switch {
+	case err == nil:
 		return n
-	}
-	if testing.Short() || os.Getenv("ORCH_TEST_STRICT") == "" {
-		return 40
+	case testing.Short():
+		return 10
+	case os.Getenv("ORCH_TEST_STRICT") == "":
+		return 25
 	}
 	return 200
 }

@@ -86,6 +86,7 @@ type Left struct {
 	Dropped []string
 	// Refused is why the commits were not taken back, and where they are kept; "" where they were.
 	Refused string
-	// Planted are files that a client would run or obey, that were made in what is shared with the person, and were moved aside.
+	// Planted are files that were moved aside: what a client would run or obey, made or changed in what is shared with the person, and a
+	// repository in the place of the worktree's pointer file.
 	Planted []string
 }

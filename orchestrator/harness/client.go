@@ -1,5 +1,7 @@
 package harness
 
+import "slices"
+
 // Client is an agent client: what has to be known of it before it is started. Each is made in
 // the package of its adapter, and listed in package all.
 type Client struct {
@@ -34,21 +36,42 @@ type Client struct {
 
 // Needs is what a client finds of the person's home within a sandbox, beside toolchains; paths are below the home.
 type Needs struct {
-	// Share are folders that the client reads and writes, with the person and other agents: its login is there, and refreshes in place.
+	// Private are folders of the client's that each task has to itself, but for Login and Fixed: conversations, databases, and what else
+	// it keeps there.
+	Private []string
+	// Share are folders that the client reads and writes, with the person and other agents: its login is there, and refreshes under a lock
+	// beside it. Where the person has set one of Keys, they are private.
 	Share []string
-	// Moved is the variable by which the person has the first of these elsewhere; "" for none.
+	// Moved is the variable by which the person has the first of these folders elsewhere; "" for none.
 	Moved string
-	// Fixed are files and folders in these that it runs or obeys: they can be read, and none can be added.
+	// Keys are variables by each of which it is logged in: then its login is not shown at all.
+	Keys []string
+	// Login are files in private folders that it has its login in, and writes in place: they are shared with the person and other agents.
+	Login []string
+	// Fixed are files and folders that it runs or obeys: they can be read, and none can be added to a folder that is shared.
 	Fixed []string
-	// Own are folders in these that each task has to itself: conversations.
+	// Own are folders in those that are shared that each task has to itself: conversations.
 	Own []string
 	// Seed are files that the task's home begins with a copy of.
 	Seed []string
 	// Read are other files and folders that it reads.
 	Read []string
-	// Env are variables that are set, "NAME=value"; the value $TMPDIR is the folder for temporary files.
+	// Hosts are those that it talks to: names, or *.NAME for all below one.
+	Hosts []string
+	// Env are variables that are set, "NAME=value"; in a value $TMPDIR is the folder for temporary files, and $HOME the task's home.
 	Env []string
 }
+
+// Keyed is what the client needs where has reports that a variable is set: with a key it needs no login.
+func (n Needs) Keyed(has func(name string) bool) Needs {
+	if slices.ContainsFunc(n.Keys, has) {
+		n.Private, n.Share, n.Own, n.Login = slices.Concat(n.Share, n.Private), nil, nil, nil
+	}
+	return n
+}
+
+// Folders are the client's, first the one that may be elsewhere.
+func (n Needs) Folders() []string { return slices.Concat(n.Share, n.Private) }
 
 // Options is how a client is started. The zero value starts it as it comes; a client passes over
 // what it has not.

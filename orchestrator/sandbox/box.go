@@ -43,6 +43,10 @@ type limits struct {
 // slash is looked up within them. A command without a program does nothing but say that the bounds stand: see
 // [Standing]. It fails with [ErrTooLong].
 func (b Box) Wrap(c command.Cmd, p Policy) (command.Cmd, error) {
+	if b.Level == Seatbelt {
+		c.Argv, c.Env, c.Dir = seatbeltArgs(p, c.Argv), p.environment(c.Env, b.Level), p.Dir
+		return c, nil
+	}
 	told, err := json.Marshal(spec{Level: b.Level, Bwrap: b.Bwrap, Policy: p, Limits: limits{Processes: c.Limits.Processes, Memory: c.Limits.Memory, Disk: c.Limits.Disk}})
 	if err != nil {
 		return c, err

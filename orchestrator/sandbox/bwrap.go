@@ -4,7 +4,7 @@ package sandbox
 // namespaces, in which all is as it is outside. That takes a fraction of the time, and caches can be layered.
 func layoutArgs(p Policy) []string {
 	args := append(unshareArgs(p), "--as-pid-1", "--die-with-parent", "--dev-bind", "/", "/", "--cap-drop", "ALL")
-	for _, c := range []string{"SYS_ADMIN", "SYS_CHROOT", "NET_ADMIN", "SETPCAP", "DAC_OVERRIDE"} {
+	for _, c := range []string{"SYS_ADMIN", "SYS_CHROOT", "NET_ADMIN", "NET_BIND_SERVICE", "SETPCAP", "DAC_OVERRIDE"} {
 		args = append(args, "--cap-add", "CAP_"+c)
 	}
 	return args
@@ -20,14 +20,15 @@ func unshareArgs(p Policy) []string {
 
 // bwrapArgs are the arguments of bubblewrap that lays out the file system of a policy, without those of the command itself, for where what
 // it starts has no rights for that. there reports whether
-// something is at a path: what is not cannot be mounted, nor needs to be hidden. Caches are empty.
+// something is at a path: what is not cannot be mounted, nor needs to be hidden. Of caches only what was written before is there.
 func bwrapArgs(p Policy, there func(string) bool) []string {
-	args := append(unshareArgs(p), "--die-with-parent", "--new-session", "--hostname", "orch",
-		"--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+	args := append(unshareArgs(p), "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
 	for _, b := range p.Bounds {
 		switch {
-		case (b.Kind == Hidden || b.Kind == Layered) && there(b.At):
+		case b.Kind == Hidden && there(b.At):
 			args = append(args, "--tmpfs", b.At)
+		case b.Kind == Layered && there(b.At):
+			args = append(args, "--bind", p.beside(b), b.At)
 		case b.Kind == Masked && there(b.At):
 			args = append(args, "--ro-bind", "/dev/null", b.At)
 		case b.Kind == Readable && there(b.From):

@@ -93,6 +93,10 @@ func (p Place) Why(b Bound) string {
 		return "temporary files"
 	case ProgramAt, p.Program:
 		return "orch itself"
+	case FetchedAt:
+		return "what the setup of the worktree has written to caches"
+	case DoorAt, p.Resolver:
+		return "the way out, since the network is its own"
 	case p.Checkout:
 		return "your checkout"
 	case p.Siblings:

@@ -12,6 +12,8 @@ const (
 	// Landlock refuses access to files by their path, and system calls by a filter. Files that are not shared
 	// are still seen to be there, and the network is open.
 	Landlock Level = "landlock"
+	// Seatbelt is sandbox-exec of macOS. It is none of [Levels]: no promise of it has been tried.
+	Seatbelt Level = "seatbelt"
 )
 
 // Levels gives all levels, the strongest first.
@@ -118,6 +120,9 @@ func Promises() []Promise {
 
 // Stopped reports whether a level promises to stop it on a kernel with this version of landlock, 0 for none.
 func (p Promise) Stopped(l Level, abi int) bool {
+	if l == Seatbelt {
+		return false
+	}
 	if l.Mounts() {
 		return abi >= p.mounted
 	}

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +21,7 @@ const (
 
 // setUpCapabilities are what the first process of the namespaces needs until the bounds stand; none of them counts outside.
 func setUpCapabilities() []uintptr {
-	return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE}
+	return []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SYS_CHROOT, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_DAC_OVERRIDE, unix.CAP_NET_BIND_SERVICE}
 }
 
 // runNamespaces starts the program again as the first process of namespaces of its own, and gives the exit status of that. Signals for
@@ -104,7 +102,7 @@ func (s spec) runFirst(argv, env []string) (code int, err error) {
 
 // layOut makes the file system of the policy that of this process.
 func (s spec) layOut() error {
-	if err := errors.Join(unix.Sethostname([]byte("orch")), s.loopback()); err != nil {
+	if err := s.loopback(); err != nil {
 		return err
 	}
 	if err := enterRoots(); err != nil {
@@ -274,15 +272,6 @@ func (p Policy) mountLayers(root string) error {
 	}
 	return nil
 }
-
-// layerName is the name of the folder in which is what is written at a bound.
-func (b Bound) layerName() string {
-	sum := sha256.Sum256([]byte(b.At))
-	return ".layer-" + hex.EncodeToString(sum[:8])
-}
-
-// upperFolder is the folder of a layer in which is what was written.
-const upperFolder = "upper"
 
 // layer is a cache: what is written at a path is in the folder above, which is made, and not in what is there. before is what a
 // command before has written, which is there too; "" nothing.

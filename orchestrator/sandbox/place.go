@@ -38,16 +38,26 @@ type Place struct {
 	Read []string
 	// Write are more files and folders that the command may write.
 	Write []string
-	// Mapped are folders that the command finds at a path, and may write, by the path: what they are is outside of what it can write
-	// otherwise. Only where there are mounts.
+	// Mapped are files and folders that the command finds at a path, and may write, by the path: what they are is outside of what it can
+	// write otherwise. Only where there are mounts.
 	Mapped map[string]string
+	// Shown are files and folders that the command finds at a path, and may read, by the path. Only where there are mounts.
+	Shown map[string]string
 	// Caches are folders that the command reads as they are, and writes for itself alone: what it writes is in Temp, below which
 	// are then folders without permissions. Where the system has no such mounts they are empty; with landlock they are only read.
 	Caches []string
+	// Links are what the command finds in its home as links to what it can read: see [Place.WithTools].
+	Links []Link
 	// Fetched is the Temp of a command before, which the command may write: what that has written to Caches is in them. "" is none.
 	Fetched string
 	// Hide are more folders that are hidden.
 	Hide []string
+	// Door is a folder with a way out of a sandbox that has no network: see [Door]. "" is none.
+	Door string
+	// DoorTo is what that leads to.
+	DoorTo Door
+	// Resolver is the file that configures resolvers of names, which is that of the door where this has a proxy; "" is none.
+	Resolver string
 	// Mask are programs that the command cannot start, where they are seen at all. Only where there are mounts.
 	Mask []string
 	// Service is the folder with the socket by which the command asks the run for what is out of its reach; "" is none. The command
@@ -103,8 +113,12 @@ type Policy struct {
 	// Temp is where temporary files go, TempAt where the command finds that folder where the level has mounts.
 	Temp   string `json:"temp"`
 	TempAt string `json:"temp_at"`
+	// Links are made in the home.
+	Links []Link `json:"links,omitempty"`
 	// Fetched says that what a command before has written to what is layered is at FetchedAt.
 	Fetched bool `json:"fetched,omitempty"`
+	// Door is what the sockets are for that are handed out at DoorAt; nil where none are.
+	Door *Door `json:"door,omitempty"`
 	// Service is the folder whose socket may be connected to; "" is none.
 	Service string `json:"service,omitempty"`
 	// Network says that the network is as it is outside.
@@ -179,8 +193,17 @@ func New(p Place) (Policy, error) {
 	if p.Fetched != "" {
 		all = append(all, Bound{Writable, FetchedAt, p.Fetched})
 	}
+	if p.Door != "" && !p.Network {
+		all = append(all, Bound{Readable, DoorAt, p.Door})
+		if p.Resolver != "" && p.DoorTo.Proxy {
+			all = append(all, Bound{Readable, p.Resolver, filepath.Join(p.Door, DoorResolver)})
+		}
+	}
 	for at, from := range p.Mapped {
 		all = append(all, Bound{Writable, at, from})
+	}
+	for at, from := range p.Shown {
+		all = append(all, Bound{Readable, at, from})
 	}
 	if p.View != "" {
 		all = append(all, Bound{Readable, p.View, p.View})
@@ -196,8 +219,12 @@ func New(p Place) (Policy, error) {
 	named := slices.DeleteFunc(slices.Concat(p.Read, p.Caches), func(path string) bool {
 		return slices.ContainsFunc(slices.Concat(hide, masked()), func(hidden string) bool { return below(hidden, path) })
 	})
-	return Policy{Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
-		Service: p.Service, Network: p.Network}, nil
+	var door *Door
+	if p.Door != "" && !p.Network {
+		door = &p.DoorTo
+	}
+	return Policy{Door: door, Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
+		Service: p.Service, Links: p.Links, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.
@@ -227,7 +254,7 @@ func (p Place) check() error {
 }
 
 func (p Place) all() []string {
-	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
+	return slices.Concat([]string{p.Worktree, p.View, p.CommonDir, p.Shadow, p.Checkout, p.Siblings, p.Home, p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Door, p.Resolver, p.Program, p.Service}, p.Read, p.Caches, p.Write, p.Hide, p.Mask)
 }
 
 // Real is the place with all symbolic links followed, also those of folders that are hidden in every place. What is not
@@ -245,7 +272,7 @@ func (p Place) Real() Place {
 		}
 		return out
 	}
-	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Program, &p.Service} {
+	for _, path := range []*string{&p.Worktree, &p.View, &p.CommonDir, &p.Shadow, &p.Checkout, &p.Siblings, &p.Home, &p.PrivateHome, &p.Temp, &p.Fetched, &p.Door, &p.Resolver, &p.Program, &p.Service} {
 		*path = real(*path)
 	}
 	p.Read, p.Caches, p.Write, p.Hide = each(p.Read), each(p.Caches), each(p.Write), each(p.Hide)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,20 +61,39 @@ func TestMemory(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode())
 }
 
-// TestWithTools: compilers in the home are seen, and nothing by which something hidden would be.
+// TestWithTools: compilers in the home are seen, also where the home has a link to them, and nothing by which something hidden would be.
 func TestWithTools(t *testing.T) {
 	t.Parallel()
-	place := usual().WithTools(func(name string) string {
+	top, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	place := usual()
+	at := func(path string) string { return filepath.Join(top, "ann", path) }
+	place.Home, place.CommonDir, place.Checkout, place.Siblings = at(""), at("repo/.git"), at("repo"), at("repo.worktrees")
+	place.Worktree, place.PrivateHome, place.Temp = at("repo.worktrees/e/agent-1"), filepath.Join(top, "home"), filepath.Join(top, "temp")
+	for _, dir := range []string{"ann/.rustup", "ann/.cargo/registry", "data/npm", "data/nvm", "data/rust"} {
+		require.NoError(t, os.MkdirAll(filepath.Join(top, dir), 0o700))
+	}
+	for link, to := range map[string]string{".nvm": "data/nvm", ".npm": "data/npm", ".pyenv": "ann", ".volta": "gone"} {
+		require.NoError(t, os.Symlink(filepath.Join(top, to), at(link)))
+	}
+	place = place.WithTools(func(name string) string {
 		return map[string]string{
-			"PATH":    "/usr/bin:/home/ann:/home/ann/bin:/home/ann/repo/bin:/home/ann/repo.worktrees/e/agent-2/bin:bin:/home/ann/../bob:/home:/tmp",
-			"GOCACHE": "/data/go", "GOPATH": "/home/ann/repo/go",
+			"PATH":    "/usr/bin:" + at("") + ":" + at("bin") + ":" + at("repo/bin") + ":" + at("repo.worktrees/e/agent-2/bin") + ":bin:" + at("../bob/../ann") + ":/home:/tmp",
+			"GOCACHE": "/data/go", "GOPATH": at("repo/go"), "RUSTUP_HOME": filepath.Join(top, "data/rust"), "CARGO_HOME": "/data/cargo",
 		}[name]
 	})
-	require.Contains(t, place.Read, "/home/ann/.rustup")
-	require.Contains(t, place.Read, "/home/ann/bin")
-	require.Equal(t, "/home/ann/bin", place.Read[len(place.Read)-1], "the last that was added")
+	for _, path := range []string{at(".rustup"), filepath.Join(top, "data/nvm"), filepath.Join(top, "data/rust"), at("bin"), "/data/cargo/bin"} {
+		require.Contains(t, place.Read, path)
+	}
+	require.NotContains(t, place.Read, at(""))
+	require.NotContains(t, place.Read, "/data/cargo", "credentials are in it")
 	require.Contains(t, place.Caches, "/data/go")
-	require.NotContains(t, strings.Join(place.Caches, " "), "repo/go")
-	_, err := sandbox.New(place)
+	require.Contains(t, place.Caches, filepath.Join(top, "data/npm"))
+	require.NotContains(t, strings.Join(slices.Concat(place.Caches, place.Read), " "), "repo/")
+	require.ElementsMatch(t, []sandbox.Link{
+		{At: ".rustup", To: at(".rustup")}, {At: ".nvm", To: filepath.Join(top, "data/nvm")}, {At: ".npm", To: filepath.Join(top, "data/npm"), Written: true},
+		{At: ".cargo/registry", To: at(".cargo/registry")},
+	}, place.Links)
+	_, err = sandbox.New(place)
 	require.NoError(t, err)
 }

@@ -88,6 +88,7 @@ func (s spec) enter() error {
 	if err := restrictFiles(s.Policy); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.PrivateHome, false)
 	return restrictCalls(filterOptions{truncate: ABI() < truncates})
 }
 
@@ -96,9 +97,15 @@ func (s spec) boundRest() error {
 	if err := s.Limits.set(s.Level); err != nil {
 		return err
 	}
+	if s.Policy.Door != nil {
+		if err := s.Policy.Door.handOut(); err != nil {
+			return err
+		}
+	}
 	if err := dropCapabilities(nil); err != nil {
 		return err
 	}
+	s.Policy.link(s.Policy.Home, true)
 	if err := restrictScope(); err != nil {
 		return err
 	}
@@ -121,7 +128,12 @@ func (s spec) becomeBwrap(args, env []string) error {
 	}
 	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy, Limits: s.Limits}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Limits: s.Limits}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Limits: s.Limits, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links}}
+		for _, b := range s.Policy.layers() {
+			if err := os.MkdirAll(s.Policy.beside(b), 0o700); err != nil {
+				return err
+			}
+		}
 	}
 	list, err := listFile(arguments)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 // is 600 s; orch's answer within two.
 func Client() client.Client {
 	return client.Client{
-		Name: "claude", Title: "Claude Code", Settings: ".claude/settings.json", Servers: ".mcp.json",
+		Sandbox: "Claude Code's own sandbox (its setting sandbox) is not proposed: in it no session can commit in a linked worktree, and these are where orch has it work",
+		Name:    "claude", Title: "Claude Code", Settings: ".claude/settings.json", Servers: ".mcp.json",
 		Hooks: []settings.Hook{{Event: "Stop", Command: "orch stop-hook", Timeout: 30 * time.Second}, {Event: "SessionStart", Command: "orch session-start", Timeout: 30 * time.Second},
 			{Event: "SessionEnd", Command: "orch session-end", Timeout: 30 * time.Second}},
 		Files: map[string]string{".claude/commands/run-tasks.md": Command}, Elsewhere: []string{".claude/settings.local.json", "~/.claude/settings.json"},

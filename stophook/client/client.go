@@ -37,6 +37,8 @@ type Client struct {
 	Start string
 	// Trust is what a person has to do before the client runs the hooks; "" for nothing.
 	Trust string
+	// Sandbox is what the client's own sandbox means for a session that works in orch's worktrees, in a sentence; orch switches none on.
+	Sandbox string
 	// MaxBlocks is how often the client lets a stop be blocked for one prompt; 0 is
 	// without such a bound.
 	MaxBlocks int

@@ -15,7 +15,8 @@ import (
 // Client is Codex CLI.
 func Client() client.Client {
 	return client.Client{
-		Name: "codex", Title: "Codex CLI", Settings: ".codex/hooks.json",
+		Sandbox: "Codex's own sandbox stays as it is: in its mode workspace-write no session can commit in a linked worktree, and orch land commits what it leaves there",
+		Name:    "codex", Title: "Codex CLI", Settings: ".codex/hooks.json",
 		Hooks: []settings.Hook{
 			{Event: "Stop", Command: "orch stop-hook --client codex", Timeout: 30 * time.Second},
 			{Event: "SessionStart", Command: "orch session-start --client codex", Timeout: 30 * time.Second},

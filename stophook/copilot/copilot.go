@@ -27,7 +27,8 @@ const maxBlocks = 8
 // Client is Copilot CLI.
 func Client() client.Client {
 	c := client.Client{
-		Name: "copilot", Title: "GitHub Copilot CLI", Servers: ".github/mcp.json",
+		Sandbox: "Copilot CLI's own sandbox (/sandbox) is not proposed: whether a session can commit in a linked worktree there is not known",
+		Name:    "copilot", Title: "GitHub Copilot CLI", Servers: ".github/mcp.json",
 		Hooks: []settings.Hook{
 			{Event: "agentStop", Command: "orch stop-hook --client copilot", Timeout: 30 * time.Second},
 			{Event: "sessionStart", Command: "orch session-start --client copilot", Timeout: 30 * time.Second},

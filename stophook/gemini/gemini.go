@@ -17,7 +17,8 @@ import (
 // Client is Gemini CLI.
 func Client() client.Client {
 	return client.Client{
-		Name: "gemini", Title: "Gemini CLI", Settings: ".gemini/settings.json", Servers: ".gemini/settings.json",
+		Sandbox: "Gemini CLI's own sandbox (its setting tools.sandbox) is not proposed: whether a session can commit in a linked worktree there is not known",
+		Name:    "gemini", Title: "Gemini CLI", Settings: ".gemini/settings.json", Servers: ".gemini/settings.json",
 		Hooks: []settings.Hook{
 			{Event: "AfterAgent", Command: "orch stop-hook --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},
 			{Event: "SessionStart", Command: "orch session-start --client gemini", Timeout: 30 * time.Second, Unit: time.Millisecond},

@@ -183,6 +183,8 @@ type Sandbox struct {
 	Limits SandboxLimits
 	// Network is what they have of the network.
 	Network Network
+	// Ports are ports of this machine's loopback that are found on that of a sandbox which has no network.
+	Ports []int
 	// Asked is what of this the repository asks for.
 	Asked Asked
 }
@@ -199,6 +201,10 @@ type SandboxLimits struct {
 
 // Network is what a sandbox lets through to the network.
 type Network struct {
+	// Agents is what agents have: one of [NetworkOpen], [NetworkListed] and [NetworkNone].
+	Agents string
+	// Allow are more hosts, or *.NAME for all below one, that can be reached where that is [NetworkListed].
+	Allow []string
 	// Gate is what the gate has: one of [NetworkAuto], [NetworkOpen] and [NetworkNone].
 	Gate string
 }
@@ -208,6 +214,8 @@ const (
 	NetworkAuto = "auto" // none where there is a setup, which fetches what is needed; else open
 	NetworkOpen = "open" // as it is outside
 	NetworkNone = "none" // none but a loopback of its own
+	// NetworkListed is the hosts of the client, those where packages come from, and what is said, all by a proxy.
+	NetworkListed = "allowlist"
 )
 
 // Asked is what a repository wants of the sandbox beyond what it would have: a person is asked about it, as about what runs.
@@ -246,7 +254,7 @@ func defaults() Config {
 		Roles:   map[string]string{},
 		Limits:  Limits{TaskTime: 45 * time.Minute, NoProgress: 10 * time.Minute, FileSize: 100 << 20, Files: 50000, CommitSize: 500 << 20},
 		Tracker: Tracker{Kind: TrackerAuto},
-		Sandbox: Sandbox{Level: SandboxAuto, Network: Network{Gate: NetworkAuto}, Limits: SandboxLimits{Processes: 2000, Disk: 50 << 30}},
+		Sandbox: Sandbox{Level: SandboxAuto, Network: Network{Agents: NetworkOpen, Gate: NetworkAuto}, Limits: SandboxLimits{Processes: 2000, Disk: 50 << 30}},
 	}
 }
 

@@ -90,7 +90,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
 		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
-		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D", "sandbox.network.gate": "open", "setup": "npm ci,uv sync",
+		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D", "sandbox.network.gate": "open", "sandbox.network.agents": "allowlist", "sandbox.network.allow": "a.example,*.b.example", "sandbox.ports": "5432,6379", "setup": "npm ci,uv sync",
 		"sandbox.limits.processes": "100", "sandbox.limits.memory": "2GB", "sandbox.limits.disk": "0",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
@@ -120,9 +120,9 @@ func TestSandboxIsThePersons(t *testing.T) {
 	own := config.File{Path: "/own", Text: []byte("workflow: {sandbox: {level: off, read: [/models]}}")}
 	c, _, err := config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {run: {attempts: 2}}")}}.Load()
 	require.NoError(t, err)
-	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Network: config.Network{Gate: "auto"}, Asked: c.Sandbox.Asked, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
+	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Network: config.Network{Agents: "open", Gate: "auto"}, Asked: c.Sandbox.Asked, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
 	require.Empty(t, c.Sandbox.Asked.Read)
-	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{limits: {memory: 1GB}}"} {
+	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{limits: {memory: 1GB}}", "{ports: [1]}", "{network: {agents: none}}", "{network: {allow: [a]}}"} {
 		_, _, err = config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
 		var e *config.Error
 		require.ErrorAs(t, err, &e)
@@ -143,6 +143,23 @@ func TestSandboxAsked(t *testing.T) {
 		c, _, err := config.Sources{Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: " + said)}}.Load()
 		require.NoError(t, err)
 		require.Equal(t, open, c.GateOpen(), said)
+	}
+}
+
+// TestNetwork: hosts and ports are what they say.
+func TestNetwork(t *testing.T) {
+	t.Parallel()
+	read := func(said string) (config.Config, error) {
+		c, _, err := config.Sources{Own: config.File{Path: "/own", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
+		return c, err
+	}
+	c, err := read("{ports: [5432, 1, 65535], network: {agents: allowlist, allow: [a.example, '*.b.example', localhost, 10.1.2.3, '2001:db8::1']}}")
+	require.NoError(t, err)
+	require.Equal(t, []int{5432, 1, 65535}, c.Sandbox.Ports)
+	require.Len(t, c.Sandbox.Network.Allow, 5)
+	for _, wrong := range []string{"{ports: [0]}", "{ports: [65536]}", "{ports: [x]}", "{network: {allow: ['*']}}", "{network: {allow: ['a.example:443']}}", "{network: {allow: ['https://a.example']}}", "{network: {allow: ['a*.example']}}", "{network: {agents: auto}}"} {
+		_, err := read(wrong)
+		require.Error(t, err, wrong)
 	}
 }
 
@@ -456,7 +473,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 44)
+		require.Len(t, origins, 47)
 	})
 }
 

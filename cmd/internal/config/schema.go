@@ -75,8 +75,11 @@ func schema(c *Config, kinds Kinds) settings {
 				size("disk", &c.Sandbox.Limits.Disk),
 			}},
 			{name: "network", within: settings{
+				word("agents", &c.Sandbox.Network.Agents, NetworkOpen, NetworkListed, NetworkNone),
 				word("gate", &c.Sandbox.Network.Gate, NetworkAuto, NetworkOpen, NetworkNone),
+				list("allow", &c.Sandbox.Network.Allow),
 			}},
+			ports("ports", &c.Sandbox.Ports),
 		}},
 	}
 }
@@ -211,7 +214,10 @@ func (d *Definition) settings() settings {
 	}
 }
 
-func agentName() *regexp.Regexp    { return regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`) }
+func agentName() *regexp.Regexp { return regexp.MustCompile(`\A[A-Za-z0-9][A-Za-z0-9._-]{0,63}\z`) }
+func hostName() *regexp.Regexp {
+	return regexp.MustCompile(`\A(\*\.)?[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?)*\z|\A[0-9A-Fa-f:.]+\z`)
+}
 func variableName() *regexp.Regexp { return regexp.MustCompile(`\A[A-Za-z_][A-Za-z0-9_]*\*?\z`) }
 
 // check looks at settings that depend on each other.
@@ -239,6 +245,11 @@ func (s settings) check(c Config) error {
 		if !variableName().MatchString(name) {
 			return s.named("secrets").fault("workflow.secrets", fmt.Sprintf("has an entry of %d characters that is no name of a variable", len(name)),
 				"names of variables only: a secret itself must not stand in a file")
+		}
+	}
+	for _, host := range c.Sandbox.Network.Allow {
+		if !hostName().MatchString(host) {
+			return s.named("sandbox").within.named("network").within.named("allow").fault("workflow.sandbox.network.allow", fmt.Sprintf("has %s, which is no name of a host", text.Quote(host, 60)), "names as example.com, or *.example.com for all below it, without a port")
 		}
 	}
 	for _, agent := range slices.Sorted(maps.Keys(c.Agents)) {

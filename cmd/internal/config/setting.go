@@ -244,6 +244,37 @@ func list(name string, at *[]string, known ...string) *setting {
 	}}
 }
 
+// ports is a list of ports.
+func ports(name string, at *[]int) *setting {
+	const most = 65535
+	want := fmt.Sprintf("a port from 1 to %d", most)
+	return &setting{name: name, form: asList, show: func() string {
+		words := []string{}
+		for _, port := range *at {
+			words = append(words, strconv.Itoa(port))
+		}
+		return "[" + strings.Join(words, ",") + "]"
+	}, read: func(n *yaml.Node, key string) *fault {
+		out := []int{}
+		f := eachItem(n, key, func(item *yaml.Node, key string) *fault {
+			text, f := scalar(item, key, want, "!!int")
+			if f != nil {
+				return f
+			}
+			port, err := strconv.Atoi(strings.TrimSpace(text))
+			if err != nil || port < 1 || port > most {
+				return wrongValue(item, key, text, want)
+			}
+			out = append(out, port)
+			return nil
+		})
+		if f == nil {
+			*at = out
+		}
+		return f
+	}}
+}
+
 // added is a list to which each file adds.
 func added(name string, at *[]string) *setting {
 	var more []string

@@ -64,6 +64,24 @@ func Setup(root fs.FS) (commands []string) {
 	return commands
 }
 
+// Hosts are those from which what the repository in root is made of comes, by its own files.
+func Hosts(root fs.FS) (hosts []string) {
+	r := repository{root}
+	for _, known := range []struct{ files, hosts []string }{
+		{[]string{"go.mod"}, []string{"proxy.golang.org", "sum.golang.org"}},
+		{[]string{"package.json"}, []string{"registry.npmjs.org", "registry.yarnpkg.com"}},
+		{[]string{"pyproject.toml", "setup.py", "requirements.txt", "Pipfile"}, []string{"pypi.org", "files.pythonhosted.org"}},
+		{[]string{"Cargo.toml"}, []string{"index.crates.io", "static.crates.io", "crates.io"}},
+		{[]string{"pom.xml", "build.gradle", "build.gradle.kts"}, []string{"repo1.maven.org", "repo.maven.apache.org", "plugins.gradle.org", "services.gradle.org"}},
+		{[]string{"Gemfile"}, []string{"rubygems.org", "index.rubygems.org"}},
+	} {
+		if r.has(known.files...) {
+			hosts = append(hosts, known.hosts...)
+		}
+	}
+	return hosts
+}
+
 // yarn is how the yarn that the repository uses installs what its lock file has.
 func (r repository) yarn() string {
 	if r.has(".yarnrc.yml") {

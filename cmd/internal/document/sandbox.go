@@ -23,7 +23,7 @@ type SandboxCell struct {
 	Level string `json:"level"`
 	// Lacks are what the level does not stop, each in a clause; off stops nothing, and names nothing.
 	Lacks []string `json:"lacks"`
-	// Network is open, or loopback where there is none but its own.
+	// Network is open; allowlist, where hosts of a list are reached by a proxy; or loopback where there is none but its own.
 	Network string `json:"network"`
 	// Dir is the folder that it begins in.
 	Dir string `json:"dir,omitempty"`
@@ -33,12 +33,24 @@ type SandboxCell struct {
 	Paths []SandboxPath `json:"paths"`
 	// Dropped are references that an agent made beside its branch, which were not taken back.
 	Dropped []string `json:"dropped"`
-	// Planted are files that a client would run or obey for everybody, which were moved aside.
+	// Planted are files that were moved aside: what a client would run or obey for everybody, and a repository in the place of the worktree's own.
 	Planted []string `json:"planted"`
 	// Refused is why commits were not taken back, and where they are kept; absent where they were.
 	Refused string `json:"refused,omitempty"`
 	// Met are paths that its output says were refused. It may have other reasons.
 	Met []SandboxMet `json:"met"`
+	// Unreached are hosts that were not reached, of all its turns; absent where there are none.
+	Unreached []SandboxHost `json:"unreached,omitempty"`
+}
+
+// SandboxHost is a host that was not reached.
+type SandboxHost struct {
+	// Host is its name, or its address.
+	Host string `json:"host"`
+	// Why it was not, in a clause.
+	Why string `json:"why"`
+	// Count is how often it was asked for.
+	Count int `json:"count"`
 }
 
 // SandboxPath is one path that is bound.

@@ -91,7 +91,7 @@ func (s Status) Progress() Progress {
 // NextOf is what a session has of an epic: tasks, and how the epic stands.
 func NextOf(s epic.State, sum epic.Summary, tasks []Handed, trust TrustNeeded) Next {
 	st := standingOf(sum)
-	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready+st.counts.Running+st.counts.Landing == 0 && st.promise != epic.LoopContinue, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust}
+	return Next{Epic: s.Epic, Tasks: tasks, Done: len(tasks) == 0 && st.counts.Ready+st.counts.Running+st.counts.Landing == 0 && st.promise != epic.LoopContinue, Counts: st.counts, Reason: st.reason, Promise: st.promise, Trust: trust, Sandbox: epic.NoSandbox}
 }
 
 // LandOf is what became of a task of an epic; next is what to do now.

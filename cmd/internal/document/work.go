@@ -34,6 +34,8 @@ type Next struct {
 	// Trust says whether orch land will be refused until a person has typed the command in fix:
 	// tell them before work is begun.
 	Trust TrustNeeded `json:"trust"`
+	// Sandbox is what bounds that which the session's client starts: off, since orch does not start it.
+	Sandbox string `json:"sandbox"`
 }
 
 // Schema is "orch.next/1".

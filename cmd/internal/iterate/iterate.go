@@ -13,6 +13,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator"
 	"github.com/beadsorch/orch/orchestrator/checkpoint"
+	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/fault"
@@ -150,7 +151,7 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	if err != nil {
 		return v, hook, err
 	}
-	v, err = validation.Judge(ctx, p.workspace.Project.Proc.RunGuarded, l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.workspace.Project.GateEnv(), Output: output, Products: products, Files: files, Now: a.app.Now})
+	v, err = validation.Judge(ctx, p.runner(), l.Config.ValidationRules, validation.Input{Dir: p.work.Dir, Env: p.workspace.Project.GateEnv(), Output: output, Products: products, Files: files, Now: a.app.Now})
 	if err == nil {
 		err = fault.Of(v.Err())
 	}
@@ -159,6 +160,18 @@ func (a commands) judge(ctx context.Context, p place, l iteration.Loop, output s
 	}
 	hook, err = a.hooks(p.workspace).Evaluate(ctx, engine.Turn{Task: epic.TaskID(l.TaskID), Number: l.Iteration, Verdict: v, Output: a.app.Redact.String(output), Files: files})
 	return v, hook, err
+}
+
+// runner runs the commands of rules: within the bounds of the sandbox where orch has made the worktree, or an agent asks from within one. In the
+// checkout, where commands write what they make, they run as the session does.
+func (p place) runner() command.Runner {
+	switch {
+	case p.work.Task != nil && p.work.Task.Last().Number > 0 && p.work.Dir != p.workspace.Project.Root:
+		return p.workspace.InRoom(p.workspace.VerifyRoom(p.work.Epic, p.work.Task.ID, p.work.Task.Last().Number))
+	case p.workspace.Served():
+		return p.workspace.RunBounded
+	}
+	return p.workspace.Project.Proc.RunGuarded
 }
 
 // requestLimit requests a limit of iterations from the run that drives a task; requested is false

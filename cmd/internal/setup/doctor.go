@@ -47,7 +47,9 @@ mends orch's own files: a damaged journal is kept beside itself and cut to what 
 sound, one of another epic is moved aside; the next run finds by git and the tracker
 what is missing then. It says what it did, and leaves an epic alone that a run holds.
 With --sandbox it looks at nothing but the sandbox: which levels this machine has, and
-what each of them stops. It tries all of it, on files of its own.`,
+what each of them stops. It tries all of it, on files of its own. In a repository whose gate
+is allowed to run it has that judge the commit that is checked out, in the sandbox, and where
+it is red there also outside: it says what fails inside alone.`,
 		Args: cli.AtMost(0, "no argument"),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if sandboxed {

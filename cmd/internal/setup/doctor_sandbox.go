@@ -45,7 +45,7 @@ func checkSandbox(ctx context.Context, a *cli.Invocation) []finding {
 	for _, p := range sandbox.Promises() {
 		findings = append(findings, checkPromise(p, levels))
 	}
-	return findings
+	return append(findings, checkBaseGate(ctx, a)...)
 }
 
 func count(stopped map[sandbox.Threat]bool) (n int) {

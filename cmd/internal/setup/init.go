@@ -123,6 +123,9 @@ func (a initCmd) initialize(ctx context.Context, k client.Client, yes bool, want
 	if k.Trust != "" {
 		text += "\nfirst, " + k.Trust
 	}
+	if k.Sandbox != "" {
+		text += "\nwhat a session's client starts is in no sandbox of orch's; " + k.Sandbox
+	}
 	return a.sayInit(text, files)
 }
 

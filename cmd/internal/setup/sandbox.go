@@ -88,6 +88,20 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 		return nil
 	}
 	p := w.Project
+	return inTryout(ctx, p, func(top string, checkout func() (string, error)) error {
+		dir, err := checkout()
+		if err != nil {
+			return err
+		}
+		return t.start(ctx, w, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
+			Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}, args)
+	})
+}
+
+// inTryout makes a folder in which something is tried, and removes it with the worktree in it. checkout makes that, of the commit that is
+// checked out here; made again, it is as new.
+func inTryout(ctx context.Context, p *project.Project, do func(top string, checkout func() (string, error)) error) (err error) {
+	a := p.Invocation
 	head, err := p.Repo.Resolve(ctx, "HEAD")
 	if at, where := p.Repo.CheckoutAt(a.Dir); where == nil {
 		head, err = p.Repo.Head(ctx, at.GitDir)
@@ -115,12 +129,7 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close(context.WithoutCancel(ctx))) }()
-	dir, err := store.Checkout(ctx, head)
-	if err != nil {
-		return err
-	}
-	return t.start(ctx, p, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
-		Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}, args)
+	return do(top, func() (string, error) { return store.Checkout(ctx, head) })
 }
 
 // cells makes the bounds: those of the settings, with what the flags add.
@@ -167,7 +176,7 @@ func (t try) cells(ctx context.Context, w *workspace.Workspace) (*cell.Cells, er
 func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r cell.Record, err error) {
 	dir := filepath.Join(w.Project.Worktrees(), "try")
 	if t.as == "gate" {
-		r, err = cells.Gate(dir)
+		r, err = cells.Gate(dir, w.GateNetwork())
 	} else {
 		r, err = cells.Agent(w.Project.Config.Agent.Harness, args[:min(1, len(args))], dir)
 	}
@@ -178,12 +187,13 @@ func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r
 }
 
 // start runs the command, and ends as it does.
-func (t try) start(ctx context.Context, p *project.Project, cells *cell.Cells, s engine.Stay, argv []string) error {
+func (t try) start(ctx context.Context, w *workspace.Workspace, cells *cell.Cells, s engine.Stay, argv []string) error {
+	p := w.Project
 	var res command.Result
 	var planted []string
 	var err error
 	if t.as == "gate" {
-		res, err = cells.Run(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
+		res, err = cells.In(engine.Room{Network: w.GateNetwork()})(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
 	} else {
 		res, planted, err = cells.Try(ctx, s, command.Cmd{Dir: s.Dir, Argv: argv, Env: s.Env})
 	}

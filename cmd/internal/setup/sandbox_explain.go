@@ -87,7 +87,7 @@ func explainCells(ctx context.Context, a *cli.Invocation, args []string, attempt
 	if err != nil {
 		return document.Sandbox{}, err
 	}
-	gate, err := cells.Gate(filepath.Join(w.Project.Worktrees(), "EPIC", "verify"))
+	gate, err := cells.Gate(filepath.Join(w.Project.Worktrees(), "EPIC", "verify"), w.GateNetwork())
 	return document.Sandbox{Cells: []document.SandboxCell{cellOf("agent", agent), cellOf("gate", gate)}}, err
 }
 
@@ -101,6 +101,7 @@ func unbounded(of string) document.SandboxCell {
 const (
 	openNetwork = "open"
 	onlyOwn     = "loopback"
+	listedHosts = "allowlist"
 )
 
 // lacks are the threats that a level does not stop on this machine.
@@ -121,8 +122,14 @@ func cellOf(of string, r cell.Record) document.SandboxCell {
 		Rest: "read-only", Paths: []document.SandboxPath{}, Dropped: append([]string{}, r.Left.Dropped...), Planted: append([]string{}, r.Left.Planted...),
 		Refused: r.Left.Refused, Met: []document.SandboxMet{},
 	}
-	if !r.Network {
+	switch {
+	case r.Listed:
+		c.Network = listedHosts
+	case !r.Network:
 		c.Network = onlyOwn
+	}
+	for _, u := range r.Unreached {
+		c.Unreached = append(c.Unreached, document.SandboxHost{Host: u.Host, Why: u.Why, Count: u.Count})
 	}
 	if !r.Level.Mounts() {
 		c.Rest = "hidden, but for what is of the system, as /usr and /etc"
@@ -223,10 +230,7 @@ func printCell(out io.Writer, c document.SandboxCell) {
 		for _, lack := range c.Lacks {
 			fmt.Fprintf(out, "  %-10s %s\n", "can still", lack)
 		}
-		network := "as it is outside"
-		if c.Network == onlyOwn {
-			network = "its own loopback alone"
-		}
+		network := map[string]string{openNetwork: "as it is outside", onlyOwn: "its own loopback alone", listedHosts: "hosts of a list, by a proxy  (orch config explain sandbox.network)"}[c.Network]
 		fmt.Fprintf(out, "  %-10s %s\n  %-10s %s\n", "network", network, "begins in", c.Dir)
 		for _, p := range c.Paths {
 			at := p.At
@@ -240,11 +244,14 @@ func printCell(out io.Writer, c document.SandboxCell) {
 	for _, m := range c.Met {
 		fmt.Fprintf(out, "  %-10s %s\n", "met", text.OneLine(validation.Refusal(m).String()))
 	}
+	for _, host := range c.Unreached {
+		fmt.Fprintf(out, "  %-10s %s, %d times: %s\n", "unreached", text.OneLine(host.Host), host.Count, text.OneLine(host.Why))
+	}
 	for _, name := range c.Dropped {
 		fmt.Fprintf(out, "  %-10s %s, which is not its branch\n", "dropped", name)
 	}
 	for _, path := range c.Planted {
-		fmt.Fprintf(out, "  %-10s %s, since the client would run or obey it for everybody\n", "moved", path)
+		fmt.Fprintf(out, "  %-10s %s, which is kept in the attempt's folder\n", "moved", path)
 	}
 	if c.Refused != "" {
 		fmt.Fprintf(out, "  %-10s %s\n", "refused", c.Refused)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/epic"
@@ -37,6 +38,9 @@ func (p page) text(now time.Time, all bool) string {
 	fmt.Fprintf(&b, "%s\n%s %d/%d done%s\n", title, bar(c.Done, c.Total, 40), c.Done, c.Total, p.runText(now))
 	b.WriteString(branchText(p.branch, s, now))
 	b.WriteString(sandboxText(s.Run))
+	if slices.ContainsFunc(s.Tasks, func(t *epic.Task) bool { return t.Last().InSession && !t.Done() }) {
+		b.WriteString("in a session: what its client starts is in no sandbox of orch's\n")
+	}
 	b.WriteString(p.drainText())
 	b.WriteString(TamperedText(p.view.Tampered(), s))
 	b.WriteString(p.restoredText())
@@ -71,10 +75,27 @@ func sandboxText(r epic.Run) string {
 			lacks++
 		}
 	}
+	network := networkText(r)
 	if lacks == 0 {
-		return "sandbox: " + r.Sandbox + "\n"
+		return "sandbox: " + r.Sandbox + network + "\n"
 	}
-	return fmt.Sprintf("sandbox: %s, which does not stop %d of %d  (orch doctor --sandbox)\n", r.Sandbox, lacks, len(all))
+	return fmt.Sprintf("sandbox: %s, which does not stop %d of %d%s  (orch doctor --sandbox)\n", r.Sandbox, lacks, len(all), network)
+}
+
+// networkText says what agents of a run have of the network, as a clause to add; "" where that is not known.
+func networkText(r epic.Run) string {
+	said := r.Settings["sandbox.network.agents"]
+	switch {
+	case said == "":
+		return ""
+	case said == config.NetworkListed && sandbox.Level(r.Sandbox).Mounts():
+		return "; the network is a list of hosts"
+	case said == config.NetworkNone && sandbox.Level(r.Sandbox).Mounts():
+		return "; agents have no network"
+	case said != config.NetworkOpen:
+		return "; the network is open, since this level cannot deny it"
+	}
+	return "; the network is open"
 }
 
 // restoredText says which tasks the tracker has, or had when the newest run began, as they were before they landed.

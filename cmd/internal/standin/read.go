@@ -124,7 +124,8 @@ func childrenVerb(l *line, f *pflag.FlagSet) func([]string) error {
 		if err != nil {
 			return err
 		}
-		out := slices.DeleteFunc(slices.Clone(issues), func(i tracker.Issue) bool { return !slices.Contains(x.Children(args[0]), i.ID) })
+		kids := x.Children(args[0])
+		out := slices.DeleteFunc(slices.Clone(issues), func(i tracker.Issue) bool { return !slices.Contains(kids, i.ID) })
 		slices.SortStableFunc(out, inOrder)
 		return l.issues(x, out)
 	}
@@ -132,10 +133,10 @@ func childrenVerb(l *line, f *pflag.FlagSet) func([]string) error {
 
 // issues prints issues as bd list does.
 func (l *line) issues(x *tracker.Index, issues []tracker.Issue) error {
-	out := make([]tracker.Issue, 0, len(issues))
+	out, from := make([]tracker.Issue, 0, len(issues)), dependents(x, tracker.DepBlocks)
 	var b strings.Builder
 	for _, i := range issues {
-		out = append(out, counted(x, i, tracker.DepBlocks))
+		out = append(out, counted(x, i, tracker.DepBlocks, from))
 		b.WriteString(head(i))
 	}
 	return l.print(out, b.String())
@@ -146,28 +147,34 @@ func head(i tracker.Issue) string {
 	return fmt.Sprintf("%s  [%s] P%d %s  %s\n", text.Clause(i.ID, 64), i.Status, i.Priority, text.Clause(i.Type, 20), text.Clause(i.Title, 200))
 }
 
+// dependents counts the edges of a type, or "" of all, to each issue.
+func dependents(x *tracker.Index, kind string) map[string]int {
+	from := map[string]int{}
+	for _, other := range x.All() {
+		for _, d := range other.Dependencies {
+			if kind == "" || d.Type == kind {
+				from[d.DependsOnID]++
+			}
+		}
+	}
+	return from
+}
+
 // counted is an issue with the fields that bd computes: its parent, and how many edges there are, of one type or "" of all. Of
-// an issue that has them they stay, but for those of other types.
-func counted(x *tracker.Index, i tracker.Issue, kind string) tracker.Issue {
+// an issue that has them they stay, but for those of other types. from is what [dependents] gives.
+func counted(x *tracker.Index, i tracker.Issue, kind string, from map[string]int) tracker.Issue {
 	of := func(d tracker.Dependency) bool { return kind == "" || d.Type == kind }
-	to, from := 0, 0
+	to := 0
 	for _, d := range i.Dependencies {
 		if of(d) {
 			to++
-		}
-	}
-	for _, other := range x.All() {
-		for _, d := range other.Dependencies {
-			if d.DependsOnID == i.ID && of(d) {
-				from++
-			}
 		}
 	}
 	if parent, ok := x.Parent(i.ID); ok {
 		i.Keep("parent", parent)
 	}
 	i.Keep("dependency_count", to)
-	i.Keep("dependent_count", from)
+	i.Keep("dependent_count", from[i.ID])
 	if comments, err := i.Comments(); err == nil && !i.Has("comment_count") {
 		i.Keep("comment_count", len(comments))
 	}
@@ -225,7 +232,7 @@ func showVerb(l *line, f *pflag.FlagSet) func([]string) error {
 
 // shown is an issue as bd show has it.
 func (l *line) shown(x *tracker.Index, i tracker.Issue, comments bool) (tracker.Issue, error) {
-	out := counted(x, i, "")
+	out := counted(x, i, "", dependents(x, ""))
 	out.Dependencies = nil
 	for _, d := range i.Dependencies {
 		if target, ok := x.Issue(d.DependsOnID); ok {

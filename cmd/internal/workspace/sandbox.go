@@ -13,6 +13,7 @@ import (
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
+	"github.com/beadsorch/orch/cmd/internal/detect"
 	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/project"
 	"github.com/beadsorch/orch/orchestrator/command"
@@ -57,11 +58,12 @@ func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() er
 	l := w.Project.Config.Sandbox.Limits
 	return cell.New(cell.Options{
 		Limits: command.Limits{Processes: l.Processes, Memory: l.Memory, Disk: l.Disk},
-		Repo:   w.Project.Repo, Box: box, Place: place, Run: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
+		Repo:   w.Project.Repo, Box: box, Place: place, Unbounded: w.Project.Proc.RunGuarded, Getenv: w.Project.Invocation.Getenv,
 		Needs: func(client string) harness.Needs {
 			c, _ := all.Client(client)
 			return c.Needs
 		},
+		Out:    w.out(),
 		Serve:  serve,
 		Failed: func() { _ = SandboxMemory(w.Project).Forget() }, // it is tried again all the same when something changes
 	}), nil
@@ -72,6 +74,9 @@ func (w *Workspace) cells(ctx context.Context, serve func(cell.Visit) (func() er
 func (w *Workspace) RunBounded(ctx context.Context, c command.Cmd) (command.Result, error) {
 	return w.InRoom(engine.Room{})(ctx, c)
 }
+
+// Served reports whether an agent asks, from within a sandbox.
+func (w *Workspace) Served() bool { return w.Project.Invocation.Getenv(inside.ServedVariable) != "" }
 
 // InRoom gives what runs commands that share a room, as [Workspace.RunBounded] does.
 func (w *Workspace) InRoom(r engine.Room) command.Runner {
@@ -87,11 +92,20 @@ func (w *Workspace) InRoom(r engine.Room) command.Runner {
 		switch {
 		case err != nil:
 			return command.Result{ExitCode: -1}, err
+		case w.Served(): // and nobody has told within which bounds
+			return command.Result{ExitCode: -1}, errors.New("a command that an agent in a sandbox asks for runs within that alone")
 		case box == nil:
 			return w.Project.Proc.RunGuarded(ctx, c)
 		}
 		return box.In(r)(ctx, c)
 	}
+}
+
+// out is what of the network a sandbox lets through.
+func (w *Workspace) out() cell.Out {
+	said := w.Project.Config.Sandbox
+	modes := map[string]cell.Mode{config.NetworkOpen: cell.Open, config.NetworkListed: cell.Listed, config.NetworkNone: cell.None}
+	return cell.Out{Agents: modes[said.Network.Agents], Named: said.Network.Allow, Ports: said.Ports, Hosts: detect.Hosts(os.DirFS(w.Project.Root))}
 }
 
 // boundPlace is what is the same for all that runs in a sandbox of this repository.

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"path/filepath"
 
+	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicdir"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/setup"
+	"github.com/beadsorch/orch/orchestrator/validation"
 )
 
 // setupPlan is what makes a new worktree ready.
@@ -71,4 +73,42 @@ func (w *Workspace) keepSetup(dir string, printed []byte) error {
 		return err
 	}
 	return errors.Join(files.WriteFile(epicdir.Setup(dir), w.Project.Invocation.Redact.Bytes(printed)), files.Close())
+}
+
+// GateTrial is one judgement of the gate that nothing depends on.
+type GateTrial struct {
+	// Dir is the worktree that is judged.
+	Dir string
+	// Folder is one for what a setup prints, three levels below one that is there.
+	Folder string
+	// Bounded says that it is judged in the sandbox: in that of the settings, or the strongest where these have it off.
+	Bounded bool
+}
+
+// TryGate has the gate judge a worktree as the base of an epic is judged. It fails where the setup fails, or a rule cannot be asked, and as [Workspace.Sandbox] does.
+func (w *Workspace) TryGate(ctx context.Context, t GateTrial) (v validation.Verdict, err error) {
+	var box engine.Sandbox
+	run := command.Runner(w.Project.Proc.RunGuarded)
+	if t.Bounded {
+		level := &w.Project.Config.Sandbox.Level
+		if *level == config.SandboxOff {
+			*level = config.SandboxAuto
+		}
+		if box, err = w.Sandbox(ctx); err != nil {
+			return v, err
+		}
+		if box == nil {
+			return v, errors.New("this system has no sandbox")
+		}
+		run = box.In(engine.Room{Network: w.GateNetwork()})
+	}
+	if setUp := w.gateSetUp(box, t.Folder); setUp != nil {
+		ready, done, err := setUp(ctx, t.Dir)
+		if err != nil {
+			return v, err
+		}
+		defer func() { err = errors.Join(err, done()) }()
+		run = ready
+	}
+	return validation.Judge(ctx, run, validation.Within(w.Project.Config.Gate, validation.OfTree), validation.Input{Dir: t.Dir, Env: w.Project.GateEnv(), Now: w.Now})
 }

@@ -58,7 +58,7 @@ func (t *turn) leave(ctx context.Context, w *engine.Work) error {
 	}
 	t.cell = nil
 	w.Refused = l.Refused
-	for what, names := range map[string][]string{"not taken back from the sandbox, since only the branch is: ": l.Dropped, "moved aside, since the client would run it for everybody: ": l.Planted} {
+	for what, names := range map[string][]string{"not taken back from the sandbox, since only the branch is: ": l.Dropped, "moved aside, since it was not for the agent to put there: ": l.Planted} {
 		if len(names) > 0 {
 			w.Reason = joinClauses(w.Reason, what+strings.Join(names[:min(len(names), 5)], ", "))
 		}

@@ -26,12 +26,15 @@ func Client() harness.Client {
 		Protect: []string{".claude/**"},
 		Resumes: true,
 		Needs: harness.Needs{
-			Share: []string{".claude"}, Moved: "CLAUDE_CONFIG_DIR",
-			Fixed: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/CLAUDE.md", ".claude/commands", ".claude/agents", ".claude/skills", ".claude/plugins",
-				".claude/hooks", ".claude/output-styles", ".claude/statusline.sh"},
-			Own:  []string{".claude/projects", ".claude/sessions", ".claude/session-env", ".claude/shell-snapshots", ".claude/backups", ".claude/todos", ".claude/file-history", ".claude/debug"},
+			Share: []string{".claude"}, Moved: "CLAUDE_CONFIG_DIR", Keys: []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
+			Fixed: []string{".claude/settings.json", ".claude/settings.local.json", ".claude/remote-settings.json", ".claude/.config.json", ".claude/CLAUDE.md", ".claude/rules", ".claude/commands", ".claude/agents",
+				".claude/skills", ".claude/workflows", ".claude/plugins", ".claude/hooks", ".claude/output-styles", ".claude/themes", ".claude/keybindings.json", ".claude/statusline.sh", ".claude/local", ".claude/scheduled_tasks.json",
+				".claude/agent-memory"},
+			Own: []string{".claude/projects", ".claude/sessions", ".claude/session-env", ".claude/shell-snapshots", ".claude/backups", ".claude/todos", ".claude/tasks", ".claude/teams", ".claude/plans", ".claude/file-history",
+				".claude/debug", ".claude/paste-cache", ".claude/jobs"},
 			Seed: []string{".claude.json"}, Read: []string{".local/share/claude"},
-			Env: []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
+			Hosts: []string{"api.anthropic.com", "platform.claude.com", "claude.ai"},
+			Env:   []string{"DISABLE_AUTOUPDATER=1", "CLAUDE_CODE_TMPDIR=$TMPDIR"},
 		},
 		New: func(o harness.Options) harness.Harness {
 			own := ""

@@ -19,9 +19,12 @@ func Client() harness.Client {
 		Files:   []string{".codex/**", ".agents/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
-			Share: []string{".codex"}, Moved: "CODEX_HOME",
-			Fixed: []string{".codex/config.toml", ".codex/hooks.json", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/rules", ".codex/prompts", ".codex/skills", ".codex/plugins"},
-			Own:   []string{".codex/sessions", ".codex/shell_snapshots", ".codex/log", ".codex/.tmp", ".codex/tmp"},
+			Hosts: []string{"chatgpt.com", "api.openai.com", "auth.openai.com"},
+			Share: []string{".codex"}, Moved: "CODEX_HOME", Keys: []string{"CODEX_API_KEY", "CODEX_ACCESS_TOKEN"}, // it moves a new auth.json into place, under a lock beside it
+			Fixed: []string{".codex/config.toml", ".codex/managed_config.toml", ".codex/requirements.toml", ".codex/hooks.json", ".codex/.env", ".codex/AGENTS.md", ".codex/AGENTS.override.md", ".codex/instructions.md",
+				".codex/rules", ".codex/prompts", ".codex/skills", ".codex/plugins", ".codex/agents", ".codex/packages", ".codex/vendor_imports", ".agents"},
+			Own: []string{".codex/sessions", ".codex/archived_sessions", ".codex/shell_snapshots", ".codex/thread-writer-locks", ".codex/memories", ".codex/log", ".codex/.tmp", ".codex/tmp"},
+			Env: []string{"CODEX_SQLITE_HOME=$HOME/.codex-databases"},
 		},
 	}
 }

@@ -25,10 +25,12 @@ func Client() harness.Client {
 		Protect: []string{".github/**", ".vscode/**", ".devcontainer/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
-			Share: []string{".copilot"}, Moved: "COPILOT_HOME",
-			Fixed: []string{".copilot/hooks", ".copilot/agents", ".copilot/mcp-config.json", ".copilot/skills", ".copilot/copilot-instructions.md", ".copilot/installed-plugins"},
-			Own:   []string{".copilot/session-state", ".copilot/logs"},
-			Read:  []string{".cache/copilot/pkg", ".config/gh"},
+			Hosts:   []string{"api.github.com", "api.githubcopilot.com", "api.individual.githubcopilot.com", "api.business.githubcopilot.com", "api.enterprise.githubcopilot.com"},
+			Private: []string{".copilot"}, Moved: "COPILOT_HOME",
+			Fixed: []string{".copilot/hooks", ".copilot/agents", ".copilot/mcp-config.json", ".copilot/lsp-config.json", ".copilot/skills", ".copilot/copilot-instructions.md", ".copilot/instructions",
+				".copilot/installed-plugins", ".copilot/extensions", ".copilot/pkg"},
+			Seed: []string{".copilot/config.json", ".copilot/settings.json", ".copilot/permissions-config.json"}, // which it writes as it starts; its token does not change
+			Read: []string{".cache/copilot/pkg", ".config/gh"},
 		},
 	}
 }

@@ -20,10 +20,13 @@ func Client() harness.Client {
 		Files:   []string{".gemini/**"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
-			Share: []string{".gemini"},
-			Fixed: []string{".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/extensions", ".gemini/commands", ".gemini/policies", ".gemini/hooks", ".gemini/skills", ".gemini/.env"},
-			Own:   []string{".gemini/tmp", ".gemini/history"},
-			Env:   []string{"SANDBOX=orch", "GEMINI_SANDBOX=false"},
+			Hosts:   []string{"generativelanguage.googleapis.com", "cloudcode-pa.googleapis.com", "oauth2.googleapis.com", "accounts.google.com"},
+			Private: []string{".gemini"}, Keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+			Login: []string{".gemini/oauth_creds.json", ".gemini/gemini-credentials.json", ".gemini/mcp-oauth-tokens.json", ".gemini/mcp-oauth-tokens-v2.json"},
+			Fixed: []string{".gemini/settings.json", ".gemini/GEMINI.md", ".gemini/system.md", ".gemini/extensions", ".gemini/commands", ".gemini/policies", ".gemini/hooks", ".gemini/skills", ".gemini/agents", ".gemini/.env",
+				".gemini/trustedFolders.json", ".agents"},
+			Seed: []string{".gemini/google_accounts.json", ".gemini/installation_id", ".gemini/state.json"},
+			Env:  []string{"SANDBOX=orch", "GEMINI_SANDBOX=false"},
 		},
 	}
 }

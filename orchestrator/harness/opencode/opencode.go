@@ -26,7 +26,10 @@ func Client() harness.Client {
 		Files:   []string{".opencode/**", "opencode.json", "opencode.jsonc"},
 		Resumes: true, New: New,
 		Needs: harness.Needs{
-			Share: []string{".local/share/opencode"}, Own: []string{".local/share/opencode/snapshot", ".local/share/opencode/storage", ".local/share/opencode/log"},
+			Hosts:   []string{"models.dev", "registry.npmjs.org", "api.anthropic.com", "api.openai.com", "generativelanguage.googleapis.com", "openrouter.ai"},
+			Private: []string{".local/share/opencode", ".config/opencode"}, Login: []string{".local/share/opencode/auth.json", ".local/share/opencode/mcp-auth.json"},
+			Fixed: []string{".config/opencode/agent", ".config/opencode/agents", ".config/opencode/command", ".config/opencode/commands", ".config/opencode/mode", ".config/opencode/modes", ".config/opencode/plugin",
+				".config/opencode/plugins", ".config/opencode/skill", ".config/opencode/skills", ".config/opencode/tool", ".config/opencode/tools", ".config/opencode/themes"},
 			Seed: []string{".config/opencode/opencode.json", ".config/opencode/opencode.jsonc", ".config/opencode/config.json", ".config/opencode/AGENTS.md"},
 			Env:  []string{"OPENCODE_DISABLE_AUTOUPDATE=1"},
 		},

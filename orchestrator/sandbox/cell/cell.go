@@ -11,12 +11,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/egress"
 	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 	"github.com/beadsorch/orch/orchestrator/slug"
 )
@@ -34,12 +36,16 @@ type cell struct {
 	own      string // folders that stand for parts of what is shared
 	temp     string
 	fetched  string // what a setup has written to caches; "" nothing
-	network  bool
+	network  bool   // as it is outside
+	way      *egress.Way
+	door     string // the folder of way; "" none
+	listed   bool   // way has a proxy
 	needs    harness.Needs
 	shadow   *shadow.Shadow
 	place    sandbox.Place // that the policy was made of
 	policy   sandbox.Policy
 	guarded  []guarded
+	images   map[string]image // of what the client runs or obeys, where that can be written
 }
 
 // Wrap is [engine.Cell.Wrap].
@@ -51,7 +57,9 @@ func (n *cell) wrapBeside(c command.Cmd) (command.Cmd, error) {
 	if err != nil {
 		return c, err
 	}
-	return n.wrap(c, n.policy.WithTemp(at))
+	p := n.policy.WithTemp(at)
+	p.Door = nil // its sockets are those of the agent
+	return n.wrap(c, p)
 }
 
 func (n *cell) wrap(c command.Cmd, p sandbox.Policy) (command.Cmd, error) {
@@ -123,12 +131,16 @@ func (n *cell) variables() (env []string) {
 	if !n.of.Box.Level.Mounts() {
 		home, temp = n.home, n.temp
 	}
+	if n.listed {
+		env = append(env, proxyVariables()...)
+	}
 	for _, e := range n.needs.Env {
-		env = append(env, strings.Replace(e, "$TMPDIR", temp, 1))
+		env = append(env, strings.NewReplacer("$TMPDIR", temp, "$HOME", home).Replace(e))
 	}
 	if n.needs.Moved != "" && n.of.Getenv(n.needs.Moved) != "" {
-		if _, there := n.shared(n.needs.Share[0]); !there { // the client makes one, which is the task's own
-			env = append(env, n.needs.Moved+"="+filepath.Join(home, n.needs.Share[0]))
+		first := n.needs.Folders()[0]
+		if _, there := n.shared(first); !there || slices.Contains(n.needs.Private, first) { // what the client finds is the task's own
+			env = append(env, n.needs.Moved+"="+filepath.Join(home, first))
 		}
 	}
 	return env
@@ -148,7 +160,8 @@ func (n *cell) modules() string {
 
 // Leave is [engine.Cell.Leave].
 func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
-	err = errors.Join(n.hangUp(), n.pointBack())
+	replaced, err := n.replacedPointer()
+	err = errors.Join(err, n.hangUp(), n.closeWay(), n.pointBack())
 	returned, returning := n.shadow.Return(ctx, 0)
 	left.Dropped = returned.Dropped
 	var refused *shadow.RefusedError
@@ -158,7 +171,7 @@ func (n *cell) Leave(ctx context.Context) (left engine.Left, err error) {
 		returning = keeping
 	}
 	planted, moving := n.moveAside()
-	left.Planted = planted
+	left.Planted = append(replaced, planted...)
 	if err = errors.Join(err, returning, moving, n.recordLeft(left)); err != nil {
 		return left, err
 	}
@@ -177,15 +190,25 @@ func (n *cell) hangUp() error {
 
 // drop removes the cell, with what was done in it.
 func (n *cell) drop() error {
-	var err error
+	err := errors.Join(n.hangUp(), n.closeWay())
 	if n.shadow != nil {
-		err = n.pointBack()
+		err = errors.Join(err, n.pointBack())
 	}
 	return errors.Join(err, private.RemoveAll(n.folder))
 }
 
 // below reports whether a path is in a folder.
 func below(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
+
+// replacedPointer moves a repository that is in the place of the worktree's pointer file to the attempt's folder, and gives its path; it
+// may hold work.
+func (n *cell) replacedPointer() (moved []string, err error) {
+	pointer := filepath.Join(n.worktree, ".git")
+	if info, missing := os.Lstat(pointer); n.worktree == "" || n.attempt == "" || missing != nil || !info.IsDir() {
+		return nil, nil
+	}
+	return []string{pointer}, n.moveOut(pointer)
+}
 
 // pointBack has the worktree use the real repository again.
 func (n *cell) pointBack() error {
@@ -258,19 +281,33 @@ func (n *cell) moveAside() (planted []string, err error) {
 			continue
 		case missing == nil:
 			planted = append(planted, g.Path)
-			for i := 1; ; i++ {
-				to := filepath.Join(n.attempt, fmt.Sprintf("planted-%d-%s", i, filepath.Base(g.Path)))
-				if _, free := os.Lstat(to); free != nil {
-					err = errors.Join(err, os.Rename(g.Path, to))
-					break
-				}
-			}
+			err = errors.Join(err, n.moveOut(g.Path))
 		}
 		if g.Link != "" && err == nil {
 			err = os.Symlink(g.Link, g.Path)
 		}
 	}
-	return planted, err
+	changed, putting := n.putBackFixed()
+	return append(planted, changed...), errors.Join(err, putting)
+}
+
+// moveOut moves what is at a path to the attempt's folder; beside itself, under a name that no client knows, where that is of another file system.
+func (n *cell) moveOut(path string) error {
+	for i := 1; ; i++ {
+		name := fmt.Sprintf("planted-%d-%s", i, filepath.Base(path))
+		to := filepath.Join(n.attempt, name)
+		if _, free := os.Lstat(to); free == nil {
+			continue
+		}
+		err := os.Rename(path, to)
+		if beside := filepath.Join(filepath.Dir(path), name); errors.Is(err, syscall.EXDEV) {
+			if _, free := os.Lstat(beside); free == nil {
+				continue
+			}
+			err = os.Rename(path, beside)
+		}
+		return err
+	}
 }
 
 // bounds makes the policy of the cell.
@@ -278,6 +315,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	p := n.of.Place
 	p.Worktree, p.View, p.CommonDir, p.Shadow = n.worktree, n.view, n.of.Repo.CommonDir(), n.shadow.Dir
 	p.PrivateHome, p.Temp, p.TempAt, p.Fetched, p.Network = n.home, n.temp, tempAt, n.fetched, n.network
+	p.Door, p.DoorTo, p.Resolver = n.door, sandbox.Door{Proxy: n.listed, Ports: n.of.Out.Ports}, "/etc/resolv.conf"
 	p.Read = slices.Concat(p.Read, n.shadow.Alternates, read)
 	p.Write = slices.Clone(p.Write)
 	p = p.Ask("named by what is started", read...).Ask("objects that the repository borrows", n.shadow.Alternates...)
@@ -285,7 +323,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 		p.Read = append(p.Read, filepath.Join(p.Home, rel))
 		p = p.Ask("the client reads it", filepath.Join(p.Home, rel))
 	}
-	maps := map[string]string{} // what of the home is another folder
+	private := n.parts(&p)
 	for _, rel := range n.needs.Share {
 		if path, ok := n.shared(rel); ok {
 			p.Write = append(p.Write, path)
@@ -293,6 +331,9 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 		}
 	}
 	for _, rel := range n.needs.Fixed {
+		if n.isPrivate(rel) {
+			continue
+		}
 		if path, ok := n.shared(rel); ok {
 			p.Read = append(p.Read, path)
 			p = p.Ask("the client runs or obeys it", path)
@@ -306,7 +347,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 			if err := makeFolders(own); err != nil {
 				return sandbox.Policy{}, err
 			}
-			maps[filepath.Join(path, filepath.Base(rel))] = own
+			private.Mapped[filepath.Join(path, filepath.Base(rel))] = own
 		}
 	}
 	p.Service = n.service
@@ -315,7 +356,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 	}
 	p.Mask = n.trackers()
 	p = p.Real()
-	p.Mapped = maps
+	p.Mapped, p.Shown = private.Mapped, private.Shown
 	if err := n.remember(); err != nil {
 		return sandbox.Policy{}, err
 	}
@@ -326,7 +367,7 @@ func (n *cell) bounds(read []string) (sandbox.Policy, error) {
 // shared is where something is that a client needs of the person's home; ok says that it is there. A link to what is shared is followed; one
 // in it may be an agent's.
 func (n *cell) shared(rel string) (path string, ok bool) {
-	for i, share := range n.needs.Share {
+	for i, share := range n.needs.Folders() {
 		rest, within := strings.CutPrefix(rel+"/", share+"/")
 		if !within {
 			continue
@@ -341,7 +382,46 @@ func (n *cell) shared(rel string) (path string, ok bool) {
 		}
 		return filepath.Join(real, rest), plain(real, rest)
 	}
-	return "", false
+	return filepath.Join(n.of.Place.Home, rel), plain(n.of.Place.Home, rel)
+}
+
+// isPrivate reports whether a path of the home is in none of the folders that are shared with the person.
+func (n *cell) isPrivate(rel string) bool {
+	return !slices.ContainsFunc(n.needs.Share, func(share string) bool { return strings.HasPrefix(rel+"/", share+"/") })
+}
+
+// parts adds to a place what the command finds of the person's in folders of its own: by mounts, which the place returned has, or by links.
+func (n *cell) parts(p *sandbox.Place) sandbox.Place {
+	found := sandbox.Place{Mapped: map[string]string{}, Shown: map[string]string{}}
+	home, err := filepath.EvalSymlinks(p.Home)
+	if err != nil {
+		home = p.Home
+	}
+	for rels, add := range map[*[]string]struct {
+		open *[]string
+		at   map[string]string
+	}{&n.needs.Login: {&p.Write, found.Mapped}, &n.needs.Fixed: {&p.Read, found.Shown}} {
+		for _, rel := range *rels {
+			path, _ := n.shared(rel)
+			path, err := filepath.EvalSymlinks(path) // no agent has written there: a link is the person's
+			if err != nil || !n.isPrivate(rel) {
+				continue
+			}
+			*p = p.Ask("the client's: its login, or what it runs or obeys", path, filepath.Join(home, rel))
+			if n.of.Box.Level.Mounts() {
+				add.at[filepath.Join(home, rel)] = path
+				continue
+			}
+			*add.open = append(*add.open, path)
+			p.Links = append(slices.Clone(p.Links), sandbox.Link{At: rel, To: path})
+		}
+	}
+	if at := n.of.Getenv(n.needs.Moved); n.needs.Moved != "" && at != "" && len(n.needs.Share) == 0 {
+		if real, err := filepath.EvalSymlinks(at); err == nil && filepath.IsAbs(at) {
+			p.Hide = append(slices.Clone(p.Hide), real) // the person's
+		}
+	}
+	return found
 }
 
 // plain reports whether something is at a path below a folder, and no part of the path is a link.

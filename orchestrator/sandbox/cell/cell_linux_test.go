@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,8 +21,8 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary be a guard, and a sandbox.
-func TestMain(m *testing.M) { sandboxtest.Main(m, doErrand) }
+// TestMain lets the test binary be a guard, a sandbox, and a client that renews its login.
+func TestMain(m *testing.M) { sandboxtest.Main(m, renew, doErrand) }
 
 const branch = "refs/heads/orch/e/t/1"
 
@@ -68,7 +69,7 @@ func newWorld(t *testing.T, l sandbox.Level) *world {
 	boxes := sandbox.Boxes(self, bwrap)
 	box := boxes[slices.IndexFunc(boxes, func(b sandbox.Box) bool { return b.Level == l })]
 	w.cells = cell.New(cell.Options{
-		Repo: repo, Box: box, Run: w.run,
+		Repo: repo, Box: box, Unbounded: w.run,
 		Place: sandbox.Place{Checkout: w.Dir, Siblings: filepath.Join(top, "trees"), Home: w.home, Program: self, Network: true}.Real(),
 		Getenv: func(name string) string {
 			if name == "PATH" {
@@ -145,20 +146,63 @@ func TestPlanted(t *testing.T) {
 		require.NoError(t, os.Symlink("/elsewhere", w.at(".client/linked")))
 		script := `mkdir "$HOME/.client/hooks"; echo evil >"$HOME/.client/hooks/run"; rm "$HOME/.client/linked"; ln -s / "$HOME/.client/linked"; echo evil >"$HOME/.client/settings.json" 2>/dev/null; exit 0`
 		_, left := w.turn(script)
-		require.ElementsMatch(t, []string{w.at(".client/hooks"), w.at(".client/linked")}, left.Planted)
+		planted := []string{w.at(".client/hooks"), w.at(".client/linked")}
+		if !w.cells.Box.Level.Mounts() {
+			planted = append(planted, w.at(".client/settings.json"))
+		}
+		require.ElementsMatch(t, planted, left.Planted)
+		require.Equal(t, "{}", w.content(w.at(".client/settings.json")))
 		c, err := w.cells.Enter(t.Context(), w.stay)
 		require.NoError(t, err)
 		w.in(c, script+"; true")
 		left, err = w.cells.Recover(t.Context(), w.stay.Folder)
 		require.NoError(t, err)
-		require.Len(t, left.Planted, 2)
+		require.ElementsMatch(t, planted, left.Planted)
 		require.NoDirExists(t, w.at(".client/hooks"))
 		to, err := os.Readlink(w.at(".client/linked"))
 		require.NoError(t, err)
 		require.Equal(t, "/elsewhere", to)
-		if w.cells.Box.Level.Mounts() {
-			require.Equal(t, "{}", w.content(w.at(".client/settings.json")))
+		require.Equal(t, "{}", w.content(w.at(".client/settings.json")))
+	})
+}
+
+// TestFixed: what a client runs or obeys is after each turn as it was when the first of them began, also where another began when it was
+// changed already; what a person changes while no turn is under way stays.
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		require.NoError(t, os.MkdirAll(w.at(".client/hooks/below"), 0o750))
+		require.NoError(t, os.WriteFile(w.at(".client/hooks/below/run"), []byte("good"), 0o700))
+		require.NoError(t, os.Symlink("below/run", w.at(".client/hooks/link")))
+		other := w.stay
+		other.Dir = filepath.Join(filepath.Dir(w.stay.Dir), "agent-u")
+		other.Branch, other.Folder, other.Home = "refs/heads/orch/e/u/1", filepath.Join(filepath.Dir(w.stay.Folder), "2"), w.stay.Home+"u"
+		w.Git("worktree", "add", "-q", "-b", "orch/e/u/1", other.Dir)
+		require.NoError(t, os.MkdirAll(other.Folder, 0o700))
+		one, err := w.cells.Enter(t.Context(), w.stay)
+		require.NoError(t, err)
+		w.in(one, `h="$HOME/.client/hooks"; echo evil >"$h/below/run"; echo evil >"$h/new"; rm "$h/link"; ln -s /etc/passwd "$h/link"; chmod 777 "$h/below"; exit 0`)
+		two, err := w.cells.Enter(t.Context(), other)
+		require.NoError(t, err)
+		_, err = one.Leave(t.Context())
+		require.NoError(t, err)
+		left, err := two.Leave(t.Context())
+		require.NoError(t, err)
+		require.Empty(t, left.Planted, "it is put back already")
+		require.Equal(t, "good", w.content(w.at(".client/hooks/below/run")))
+		require.NoFileExists(t, w.at(".client/hooks/new"))
+		to, err := os.Readlink(w.at(".client/hooks/link"))
+		require.NoError(t, err)
+		require.Equal(t, "below/run", to)
+		for path, mode := range map[string]os.FileMode{"hooks/below": 0o750, "hooks/below/run": 0o700} {
+			info, err := os.Stat(w.at(".client/" + path))
+			require.NoError(t, err)
+			require.Equal(t, mode, info.Mode().Perm())
 		}
+		require.NoError(t, os.WriteFile(w.at(".client/settings.json"), []byte("the person's"), 0o600))
+		_, left = w.turn("true")
+		require.Empty(t, left.Planted)
+		require.Equal(t, "the person's", w.content(w.at(".client/settings.json")))
 	})
 }
 
@@ -261,5 +305,37 @@ func TestLimitsOfTheKernel(t *testing.T) {
 			require.NotEqual(t, "400", lines[1])
 		}
 		require.Equal(t, "500", lines[2])
+	})
+}
+
+// TestIndexTime: an index has its time on its way in and out, by which git knows whether a file may have changed since.
+func TestIndexTime(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		index, past := filepath.Join(w.Dir, ".git/worktrees/agent-t/index"), time.Unix(1_000_000_000, 0)
+		require.NoError(t, os.Chtimes(index, past, past))
+		out, _ := w.turn(`i=$(git rev-parse --git-path index); date -r "$i" +%s; echo x >new; git add new; touch -d @1000000500 "$i"`)
+		require.Equal(t, "1000000000\n", out)
+		info, err := os.Stat(index)
+		require.NoError(t, err)
+		require.Equal(t, int64(1_000_000_500), info.ModTime().Unix())
+	})
+}
+
+// TestPointerReplaced: a repository that an agent makes in the place of the pointer to it is kept aside, and a turn after it works.
+func TestPointerReplaced(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		pointer := w.content(filepath.Join(w.stay.Dir, ".git"))
+		_, left := w.turn(`echo two >file; rm -f .git 2>/dev/null && git init -q . && git add -A && git commit -qm elsewhere; exit 0`)
+		require.Equal(t, pointer, w.content(filepath.Join(w.stay.Dir, ".git")))
+		if !w.cells.Box.Level.Mounts() {
+			require.Equal(t, []string{filepath.Join(w.stay.Dir, ".git")}, left.Planted)
+			kept, err := filepath.Glob(filepath.Join(w.stay.Folder, "planted-*", "HEAD"))
+			require.NoError(t, err)
+			require.Len(t, kept, 1)
+		}
+		out, _ := w.turn("git status --porcelain; git commit -qam three && git log -1 --format=%s")
+		require.Equal(t, " M file\nthree\n", out)
 	})
 }

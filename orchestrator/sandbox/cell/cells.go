@@ -27,14 +27,16 @@ type Options struct {
 	Box sandbox.Box
 	// Place is what is the same for all: checkout, siblings, home, program, and what of the home is seen.
 	Place sandbox.Place
-	// Run runs a command below a guard.
-	Run command.Runner
+	// Unbounded runs a command below a guard: one that is wrapped to be within bounds.
+	Unbounded command.Runner
 	// Getenv is the person's environment.
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
 	Needs func(client string) harness.Needs
 	// Limits bound what a turn or a judging command uses; the folders are its own.
 	Limits command.Limits
+	// Out is what of the network is let through.
+	Out Out
 	// Serve listens at the socket of a turn that begins, until stop is called; nil: nobody does.
 	Serve func(Visit) (stop func() error, err error)
 	// Failed is called when the bounds of a command could not be set up.
@@ -52,10 +54,14 @@ type Visit struct {
 }
 
 // Cells makes cells. It implements [engine.Sandbox].
-type Cells struct{ Options }
+type Cells struct {
+	Options
+
+	fixed fixed
+}
 
 // New checks nothing and makes nothing.
-func New(o Options) *Cells { return &Cells{o} }
+func New(o Options) *Cells { return &Cells{Options: o} }
 
 // Level is what keeps the bounds.
 func (c *Cells) Level() string { return string(c.Box.Level) }
@@ -87,10 +93,15 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	}
 	needs := harness.Needs{}
 	if c.Needs != nil {
-		needs = c.Needs(s.Client)
+		needs = c.Needs(s.Client).Keyed(func(name string) bool {
+			return slices.ContainsFunc(s.Env, func(e string) bool { return strings.HasPrefix(e, name+"=") && e != name+"=" })
+		})
 	}
 	n := &cell{of: c, folder: folder, attempt: s.Folder, worktree: s.Dir, home: home, own: own, needs: needs, temp: filepath.Join(folder, tempFolder),
-		fetched: there(engine.Fetched(s.Folder)), network: c.network(engine.AsAgents)}
+		fetched: there(engine.Fetched(s.Folder))}
+	if err := n.openWay(engine.AsAgents); err != nil {
+		return nil, errors.Join(err, private.RemoveAll(folder))
+	}
 	at, err := c.Repo.CheckoutAt(s.Dir)
 	if err == nil && at.Path != s.Dir {
 		err = fmt.Errorf("%s is no worktree of the repository", s.Dir)
@@ -111,6 +122,9 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 	if err == nil {
 		err = n.writeRecord()
 	}
+	if err == nil {
+		err = n.holdFixed()
+	}
 	if err == nil && !c.Box.Level.Mounts() {
 		err = n.shadow.Point(s.Dir)
 	}
@@ -118,7 +132,8 @@ func (c *Cells) Enter(ctx context.Context, s engine.Stay) (engine.Cell, error) {
 		n.stop, err = c.Serve(Visit{Stay: s, Folder: n.service, Wrap: n.wrapBeside})
 	}
 	if err != nil {
-		return nil, errors.Join(err, private.RemoveAll(folder))
+		_, putting := n.putBackFixed()
+		return nil, errors.Join(err, putting, n.closeWay(), private.RemoveAll(folder))
 	}
 	return n, nil
 }
@@ -140,7 +155,7 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 	if err != nil {
 		return res, err
 	}
-	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder), temp: filepath.Join(folder, tempFolder), network: c.network(r.Network)}
+	n := &cell{of: c, folder: folder, home: filepath.Join(folder, homeFolder), temp: filepath.Join(folder, tempFolder)}
 	defer func() { err = errors.Join(err, n.drop()) }()
 	var folders []string
 	if r.Home != "" {
@@ -157,6 +172,9 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 	if err := makeFolders(append(folders, n.home, n.temp)...); err != nil {
 		return res, err
 	}
+	if err := n.openWay(r.Network); err != nil {
+		return res, err
+	}
 	if err := n.enterRepository(ctx, cmd.Dir); err != nil {
 		return res, err
 	}
@@ -169,7 +187,7 @@ func (c *Cells) runIn(ctx context.Context, r engine.Room, cmd command.Cmd) (res 
 
 // run runs a wrapped command; argv is what was asked for.
 func (c *Cells) run(ctx context.Context, wrapped command.Cmd, argv []string) (command.Result, error) {
-	res, err := c.Options.Run(ctx, wrapped)
+	res, err := c.Unbounded(ctx, wrapped)
 	var exit *command.ExitError
 	if errors.As(err, &exit) {
 		exit.Argv = argv
@@ -207,11 +225,6 @@ func (n *cell) enterRepository(ctx context.Context, dir string) error {
 		return n.shadow.Point(n.worktree)
 	}
 	return nil
-}
-
-// network says whether there is any but loopback.
-func (c *Cells) network(n engine.Network) bool {
-	return n == engine.Fetching || n == engine.AsAgents && c.Place.Network
 }
 
 // there is path where something is, else "".

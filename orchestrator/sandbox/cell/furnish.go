@@ -26,7 +26,7 @@ func (n *cell) furnish() error {
 	}
 	defer home.Close()
 	path := "export PATH='" + strings.ReplaceAll(n.path(), "'", `'\''`) + "'\n"
-	for name, content := range map[string]string{".gitconfig": n.gitConfig(), ".profile": path, ".bash_profile": path, ".zshenv": path} {
+	for name, content := range map[string]string{".gitconfig": n.gitConfig(), ".profile": path, ".bash_profile": path, ".zshenv": path, ".zprofile": path} {
 		if err := home.WriteFile(filepath.Join(n.home, name), []byte(content)); err != nil {
 			return err
 		}
@@ -36,11 +36,12 @@ func (n *cell) furnish() error {
 		if _, err := home.Lstat(at); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		content, err := private.ReadFile(filepath.Join(n.of.Place.Home, rel), maxSeed)
-		if err != nil {
+		from, there := n.shared(rel)
+		content, err := private.ReadFile(from, maxSeed)
+		if err != nil || !there {
 			continue // the client makes its own
 		}
-		if err := home.WriteFile(at, content); err != nil {
+		if err := errors.Join(home.MkdirAll(filepath.Dir(at)), home.WriteFile(at, content)); err != nil {
 			return err
 		}
 	}

@@ -61,7 +61,7 @@ func (e errand) do(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cells := cell.New(cell.Options{Repo: repo, Box: e.Box, Place: e.Place, Run: p.RunGuarded, Getenv: func(string) string { return "" }})
+	cells := cell.New(cell.Options{Repo: repo, Box: e.Box, Place: e.Place, Unbounded: p.RunGuarded, Getenv: func(string) string { return "" }})
 	c, err := cells.Enter(ctx, e.Stay)
 	if err != nil {
 		return err

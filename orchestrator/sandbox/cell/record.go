@@ -12,6 +12,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
+	"github.com/beadsorch/orch/orchestrator/sandbox/egress"
 )
 
 // Record is what a cell was, or would be, for a person.
@@ -22,8 +23,12 @@ type Record struct {
 	Dir string `json:"dir"`
 	// Network says that the network is as it is outside.
 	Network bool `json:"network"`
+	// Listed says that hosts of a list are reached by a proxy.
+	Listed bool `json:"listed,omitempty"`
 	// Bounds are what is where.
 	Bounds []sandbox.Explained `json:"bounds"`
+	// Unreached are hosts that were not reached, of all turns of the attempt.
+	Unreached []egress.Refusal `json:"unreached,omitempty"`
 	// Left is what of it was not taken back, of all turns of the attempt.
 	Left engine.Left `json:"left"`
 }
@@ -60,7 +65,7 @@ func (n *cell) write(r Record) error {
 func (n *cell) writeRecord() error {
 	r := n.record()
 	if was, err := ReadRecord(n.attempt); err == nil {
-		r.Left = was.Left
+		r.Left, r.Unreached = was.Left, was.Unreached
 	}
 	return n.write(r)
 }
@@ -73,7 +78,29 @@ func (n *cell) record() Record {
 		_, err := os.Lstat(at)
 		return err != nil && (e.How == sandbox.ReadOnly || e.How == sandbox.Overlay) && filepath.Dir(at) != n.worktree
 	})
-	return Record{Level: level, Dir: n.policy.Dir, Network: n.policy.Network || !level.Mounts(), Bounds: bounds}
+	return Record{Level: level, Dir: n.policy.Dir, Network: n.policy.Network || !level.Mounts(), Listed: n.listed, Bounds: bounds}
+}
+
+// mostUnreached is how many hosts a record has.
+const mostUnreached = 100
+
+// recordRefused adds to the record which hosts were not reached.
+func (n *cell) recordRefused(refused []egress.Refusal) error {
+	r, err := ReadRecord(n.attempt)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, host := range refused {
+		if at := slices.IndexFunc(r.Unreached, func(was egress.Refusal) bool { return was.Host == host.Host }); at >= 0 {
+			r.Unreached[at].Count += host.Count
+		} else if len(r.Unreached) < mostUnreached {
+			r.Unreached = append(r.Unreached, host)
+		}
+	}
+	return n.write(r)
 }
 
 // recordLeft adds to the record what of a turn was not taken back. Of a turn before there were records there is none.

@@ -18,21 +18,22 @@ func (c *Cells) Agent(client string, argv []string, dir string) (Record, error) 
 	if c.Needs != nil {
 		n.needs = c.Needs(client)
 	}
-	return c.sketch(n, argv)
+	return c.sketch(n, engine.AsAgents, argv)
 }
 
-// Gate is what a command that judges would be in, in a worktree at dir. Nothing of it is there afterwards.
-func (c *Cells) Gate(dir string) (Record, error) {
-	return c.sketch(&cell{of: c, worktree: dir}, nil)
+// Gate is what a command that judges would be in, in a worktree at dir and with that of the network. Nothing of it is there afterwards.
+func (c *Cells) Gate(dir string, network engine.Network) (Record, error) {
+	return c.sketch(&cell{of: c, worktree: dir}, network, nil)
 }
 
-func (c *Cells) sketch(n *cell, argv []string) (r Record, err error) {
+func (c *Cells) sketch(n *cell, wanted engine.Network, argv []string) (r Record, err error) {
 	if n.folder, err = c.Repo.Scratch("cell-"); err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, private.RemoveAll(n.folder)) }()
-	n.home, n.own = filepath.Join(n.folder, homeFolder), filepath.Join(n.folder, ownFolder)
-	if err := makeFolders(n.home, n.own, filepath.Join(n.folder, tempFolder)); err != nil {
+	n.home, n.own, n.temp, n.network = filepath.Join(n.folder, homeFolder), filepath.Join(n.folder, ownFolder), filepath.Join(n.folder, tempFolder), c.mode(wanted) == Open
+	n.listed = c.Box.Level.Mounts() && c.mode(wanted) == Listed
+	if err := makeFolders(n.home, n.own, n.temp); err != nil {
 		return r, err
 	}
 	if n.shadow, err = shadow.Make(shadow.Options{Repo: c.Repo, Mounted: c.Box.Level.Mounts(), Dir: filepath.Join(n.folder, shadowFolder)}); err != nil {

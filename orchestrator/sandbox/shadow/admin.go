@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
@@ -57,7 +58,8 @@ func (s *Shadow) returnAdmin(dir *private.Dir, h head, indexed bool) error {
 		content, reading := dir.ReadFile(s.adminName(name), limit)
 		switch {
 		case reading == nil:
-			err = errors.Join(err, admin.WriteFile(at(name), content))
+			info, looking := dir.Lstat(s.adminName(name))
+			err = errors.Join(err, admin.WriteFile(at(name), content), looking, keepTime(info, func(t time.Time) error { return admin.Chtimes(at(name), t, t) }))
 		case errors.Is(reading, fs.ErrNotExist) && strings.HasSuffix(name, "_HEAD"):
 			if removing := admin.Remove(at(name)); !errors.Is(removing, fs.ErrNotExist) {
 				err = errors.Join(err, removing)

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/beadsorch/orch/orchestrator/git"
 	"github.com/beadsorch/orch/orchestrator/private"
@@ -308,7 +309,17 @@ func copyFile(source *private.Dir, from, to string) error {
 	if n, err := io.Copy(out, io.LimitReader(in, maxAdmin+1)); err != nil || n > maxAdmin {
 		return errors.Join(err, out.Close(), fmt.Errorf("%s is larger than %d bytes", from, maxAdmin))
 	}
-	return out.Close()
+	info, err := in.Stat()
+	return errors.Join(err, out.Close(), keepTime(info, func(at time.Time) error { return os.Chtimes(to, at, at) }))
+}
+
+// keepTime gives a copy the time of what it is a copy of: git goes by the time of an index, where a file was changed in the second in which
+// it was looked at.
+func keepTime(info fs.FileInfo, set func(time.Time) error) error {
+	if info == nil {
+		return nil
+	}
+	return set(info.ModTime())
 }
 
 // Point has the worktree at dir use the shadow, where it is not mounted; PointBack has it use the real repository again.
