@@ -94,13 +94,13 @@ func (s spec) enter() error {
 
 // boundRest puts this thread within the bounds that are left where all is mounted.
 func (s spec) boundRest() error {
+	if err := s.Limits.set(s.Level); err != nil {
+		return err
+	}
 	if s.Policy.Door != nil {
 		if err := s.Policy.Door.handOut(); err != nil {
 			return err
 		}
-	}
-	if err := s.Limits.set(s.Level); err != nil {
-		return err
 	}
 	if err := dropCapabilities(nil); err != nil {
 		return err

@@ -122,7 +122,7 @@ func TestSandboxIsThePersons(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Network: config.Network{Agents: "open", Gate: "auto"}, Asked: c.Sandbox.Asked, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
 	require.Empty(t, c.Sandbox.Asked.Read)
-	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{ports: [1]}", "{network: {agents: none}}", "{network: {allow: [a]}}", "{limits: {memory: 1GB}}"} {
+	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{limits: {memory: 1GB}}", "{ports: [1]}", "{network: {agents: none}}", "{network: {allow: [a]}}"} {
 		_, _, err = config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
 		var e *config.Error
 		require.ErrorAs(t, err, &e)
@@ -473,7 +473,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 44)
+		require.Len(t, origins, 47)
 	})
 }
 

@@ -197,6 +197,9 @@ func (n *cell) drop() error {
 	return errors.Join(err, private.RemoveAll(n.folder))
 }
 
+// below reports whether a path is in a folder.
+func below(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
+
 // replacedPointer moves a repository that is in the place of the worktree's pointer file to the attempt's folder, and gives its path; it
 // may hold work.
 func (n *cell) replacedPointer() (moved []string, err error) {
@@ -206,9 +209,6 @@ func (n *cell) replacedPointer() (moved []string, err error) {
 	}
 	return []string{pointer}, n.moveOut(pointer)
 }
-
-// below reports whether a path is in a folder.
-func below(path, folder string) bool { return strings.HasPrefix(path, folder+"/") }
 
 // pointBack has the worktree use the real repository again.
 func (n *cell) pointBack() error {

@@ -21,7 +21,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/sandbox/sandboxtest"
 )
 
-// TestMain lets the test binary be a guard, a sandbox, a client that renews its login, and what has an errand.
+// TestMain lets the test binary be a guard, a sandbox, and a client that renews its login.
 func TestMain(m *testing.M) { sandboxtest.Main(m, renew, doErrand) }
 
 const branch = "refs/heads/orch/e/t/1"
@@ -256,38 +256,6 @@ func TestRun(t *testing.T) {
 	})
 }
 
-// TestIndexTime: an index has its time on its way in and out, by which git knows whether a file may have changed since.
-func TestIndexTime(t *testing.T) {
-	t.Parallel()
-	eachLevel(t, func(t *testing.T, w *world) {
-		index, past := filepath.Join(w.Dir, ".git/worktrees/agent-t/index"), time.Unix(1_000_000_000, 0)
-		require.NoError(t, os.Chtimes(index, past, past))
-		out, _ := w.turn(`i=$(git rev-parse --git-path index); date -r "$i" +%s; echo x >new; git add new; touch -d @1000000500 "$i"`)
-		require.Equal(t, "1000000000\n", out)
-		info, err := os.Stat(index)
-		require.NoError(t, err)
-		require.Equal(t, int64(1_000_000_500), info.ModTime().Unix())
-	})
-}
-
-// TestPointerReplaced: a repository that an agent makes in the place of the pointer to it is kept aside, and a turn after it works.
-func TestPointerReplaced(t *testing.T) {
-	t.Parallel()
-	eachLevel(t, func(t *testing.T, w *world) {
-		pointer := w.content(filepath.Join(w.stay.Dir, ".git"))
-		_, left := w.turn(`echo two >file; rm -f .git 2>/dev/null && git init -q . && git add -A && git commit -qm elsewhere; exit 0`)
-		require.Equal(t, pointer, w.content(filepath.Join(w.stay.Dir, ".git")))
-		if !w.cells.Box.Level.Mounts() {
-			require.Equal(t, []string{filepath.Join(w.stay.Dir, ".git")}, left.Planted)
-			kept, err := filepath.Glob(filepath.Join(w.stay.Folder, "planted-*", "HEAD"))
-			require.NoError(t, err)
-			require.Len(t, kept, 1)
-		}
-		out, _ := w.turn("git status --porcelain; git commit -qam three && git log -1 --format=%s")
-		require.Equal(t, " M file\nthree\n", out)
-	})
-}
-
 // greedy are scripts that use more than a little of something, and never end. None uses more than the machine has, should nobody look.
 func greedy() map[string]string {
 	return map[string]string{
@@ -337,5 +305,37 @@ func TestLimitsOfTheKernel(t *testing.T) {
 			require.NotEqual(t, "400", lines[1])
 		}
 		require.Equal(t, "500", lines[2])
+	})
+}
+
+// TestIndexTime: an index has its time on its way in and out, by which git knows whether a file may have changed since.
+func TestIndexTime(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		index, past := filepath.Join(w.Dir, ".git/worktrees/agent-t/index"), time.Unix(1_000_000_000, 0)
+		require.NoError(t, os.Chtimes(index, past, past))
+		out, _ := w.turn(`i=$(git rev-parse --git-path index); date -r "$i" +%s; echo x >new; git add new; touch -d @1000000500 "$i"`)
+		require.Equal(t, "1000000000\n", out)
+		info, err := os.Stat(index)
+		require.NoError(t, err)
+		require.Equal(t, int64(1_000_000_500), info.ModTime().Unix())
+	})
+}
+
+// TestPointerReplaced: a repository that an agent makes in the place of the pointer to it is kept aside, and a turn after it works.
+func TestPointerReplaced(t *testing.T) {
+	t.Parallel()
+	eachLevel(t, func(t *testing.T, w *world) {
+		pointer := w.content(filepath.Join(w.stay.Dir, ".git"))
+		_, left := w.turn(`echo two >file; rm -f .git 2>/dev/null && git init -q . && git add -A && git commit -qm elsewhere; exit 0`)
+		require.Equal(t, pointer, w.content(filepath.Join(w.stay.Dir, ".git")))
+		if !w.cells.Box.Level.Mounts() {
+			require.Equal(t, []string{filepath.Join(w.stay.Dir, ".git")}, left.Planted)
+			kept, err := filepath.Glob(filepath.Join(w.stay.Folder, "planted-*", "HEAD"))
+			require.NoError(t, err)
+			require.Len(t, kept, 1)
+		}
+		out, _ := w.turn("git status --porcelain; git commit -qam three && git log -1 --format=%s")
+		require.Equal(t, " M file\nthree\n", out)
 	})
 }

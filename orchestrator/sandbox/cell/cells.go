@@ -33,10 +33,10 @@ type Options struct {
 	Getenv func(string) string
 	// Needs is what a client needs of the home; nil: nothing.
 	Needs func(client string) harness.Needs
-	// Out is what of the network is let through.
-	Out Out
 	// Limits bound what a turn or a judging command uses; the folders are its own.
 	Limits command.Limits
+	// Out is what of the network is let through.
+	Out Out
 	// Serve listens at the socket of a turn that begins, until stop is called; nil: nobody does.
 	Serve func(Visit) (stop func() error, err error)
 	// Failed is called when the bounds of a command could not be set up.
