@@ -3,10 +3,12 @@ package cmd
 import (
 	"encoding/json"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -172,6 +174,29 @@ func TestSandboxTrySettings(t *testing.T) {
 	require.Equal(t, "a model\n", out)
 	out, code = f.run(nil, "orch", "sandbox", "try", "--as", "somebody", "--", "true")
 	require.Equal(t, 2, code, out)
+}
+
+// TestSandboxOpened: docker's socket, and namespaces within, are there where a person says so, and not else.
+func TestSandboxOpened(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, "", "true")
+	top := filepath.Join("/tmp", filepath.Base(t.TempDir())+strconv.Itoa(os.Getpid())) // short, as a socket's path has to be
+	require.NoError(t, os.Mkdir(top, 0o700))
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(top)) })
+	socket := filepath.Join(top, "docker.sock")
+	listener, err := net.Listen("unix", socket)
+	require.NoError(t, err)
+	defer listener.Close()
+	f.env = append(f.env, "DOCKER_HOST=unix://"+socket)
+	see := func() (out string) {
+		t.Helper()
+		out, _ = f.run(nil, "orch", "sandbox", "try", "--", "sh", "-c", `test -S "$1" && echo docker; unshare -U true 2>/dev/null && echo nested; exit 0`, "sh", socket)
+		return out
+	}
+	require.Empty(t, see())
+	f.env = append(f.env, "ORCH_SANDBOX_DOCKER=true", "ORCH_SANDBOX_USERNS=true")
+	require.Equal(t, "docker\nnested\n", see())
 }
 
 // TestSandboxExplain: it says what is bound, how and why, of what would be and of what was, with what was refused there.

@@ -63,6 +63,8 @@ type Place struct {
 	// Service is the folder with the socket by which the command asks the run for what is out of its reach; "" is none. The command
 	// reads it.
 	Service string
+	// Nested says that the command may make namespaces and mounts of its own within, as sandboxes of clients and rootless containers do.
+	Nested bool
 	// Network says that the command may use the network as it is. Without it there is none but its own
 	// loopback, where the level can do that.
 	Network bool
@@ -115,6 +117,8 @@ type Policy struct {
 	TempAt string `json:"temp_at"`
 	// Links are made in the home.
 	Links []Link `json:"links,omitempty"`
+	// Nested lets namespaces and mounts be made within.
+	Nested bool `json:"nested,omitempty"`
 	// Fetched says that what a command before has written to what is layered is at FetchedAt.
 	Fetched bool `json:"fetched,omitempty"`
 	// Door is what the sockets are for that are handed out at DoorAt; nil where none are.
@@ -224,7 +228,7 @@ func New(p Place) (Policy, error) {
 		door = &p.DoorTo
 	}
 	return Policy{Door: door, Dir: cmp.Or(p.Worktree, p.View), Bounds: needed(all), Named: named, Home: p.Home, PrivateHome: p.PrivateHome, Temp: p.Temp, TempAt: cmp.Or(p.TempAt, p.Temp), Fetched: p.Fetched != "",
-		Service: p.Service, Links: p.Links, Network: p.Network}, nil
+		Service: p.Service, Links: p.Links, Nested: p.Nested, Network: p.Network}, nil
 }
 
 // check says what is wrong with the place.

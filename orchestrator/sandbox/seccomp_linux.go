@@ -34,8 +34,7 @@ func refusedCalls() []uint32 {
 		unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV, unix.SYS_KCMP, unix.SYS_PIDFD_GETFD,
 		unix.SYS_BPF, unix.SYS_PERF_EVENT_OPEN, unix.SYS_USERFAULTFD, unix.SYS_IO_URING_SETUP, unix.SYS_IO_URING_ENTER, unix.SYS_IO_URING_REGISTER,
 		unix.SYS_KEYCTL, unix.SYS_ADD_KEY, unix.SYS_REQUEST_KEY,
-		unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
-		unix.SYS_SETNS, unix.SYS_OPEN_BY_HANDLE_AT,
+		unix.SYS_OPEN_BY_HANDLE_AT,
 		unix.SYS_KEXEC_LOAD, unix.SYS_REBOOT, unix.SYS_SWAPON, unix.SYS_SWAPOFF, unix.SYS_ACCT, unix.SYS_QUOTACTL,
 		unix.SYS_INIT_MODULE, unix.SYS_FINIT_MODULE, unix.SYS_DELETE_MODULE, unix.SYS_SETTIMEOFDAY, unix.SYS_CLOCK_SETTIME, unix.SYS_CLOCK_ADJTIME, unix.SYS_ADJTIMEX,
 		unix.SYS_SYSLOG, unix.SYS_VHANGUP, unix.SYS_NFSSERVCTL,
@@ -48,6 +47,14 @@ type filterOptions struct {
 	others bool
 	// truncate refuses truncate(2), for a kernel whose landlock does not.
 	truncate bool
+	// nested lets namespaces and mounts be made within those that are there.
+	nested bool
+}
+
+// nestingCalls are, of those that are refused, what makes and enters namespaces and mounts.
+func nestingCalls() []uint32 {
+	return []uint32{unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_OPEN_TREE, unix.SYS_MOVE_MOUNT, unix.SYS_FSOPEN, unix.SYS_FSCONFIG, unix.SYS_FSMOUNT, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR,
+		unix.SYS_SETNS}
 }
 
 // filter is the program that the kernel asks about each system call: what it does not name is let through.
@@ -70,13 +77,18 @@ func filter(o filterOptions) []bpf.Instruction {
 	if o.truncate {
 		calls = append(calls, unix.SYS_TRUNCATE)
 	}
+	if !o.nested {
+		calls = append(calls, nestingCalls()...)
+	}
 	for _, call := range calls {
 		program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: call, SkipFalse: 1}, refuse)
 	}
-	// glibc and others fall back to clone, whose flags can be seen.
-	program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1}, absent)
-	for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
-		program = append(program, of(call, argument(0), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipFalse: 1}, refuse, allow)...)
+	if !o.nested {
+		// glibc and others fall back to clone, whose flags can be seen.
+		program = append(program, bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.SYS_CLONE3, SkipFalse: 1}, absent)
+		for _, call := range []uint32{unix.SYS_CLONE, unix.SYS_UNSHARE} {
+			program = append(program, of(call, argument(0), bpf.JumpIf{Cond: bpf.JumpBitsSet, Val: newNamespaces, SkipFalse: 1}, refuse, allow)...)
+		}
 	}
 	program = append(program, of(unix.SYS_IOCTL, argument(1), is(unix.TIOCSTI), refuse, is(unix.TIOCLINUX), refuse, allow)...)
 	program = append(program, of(unix.SYS_SOCKET, argument(0), is(unix.AF_VSOCK), refuse, is(unix.AF_PACKET), refuse, is(unix.AF_ALG), refuse,

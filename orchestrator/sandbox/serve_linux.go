@@ -89,7 +89,7 @@ func (s spec) enter() error {
 		return err
 	}
 	s.Policy.link(s.Policy.PrivateHome, false)
-	return restrictCalls(filterOptions{truncate: ABI() < truncates})
+	return restrictCalls(filterOptions{truncate: ABI() < truncates, nested: s.Policy.Nested})
 }
 
 // boundRest puts this thread within the bounds that are left where all is mounted.
@@ -109,7 +109,7 @@ func (s spec) boundRest() error {
 	if err := restrictScope(); err != nil {
 		return err
 	}
-	return restrictCalls(filterOptions{others: true})
+	return restrictCalls(filterOptions{others: true, nested: s.Policy.Nested})
 }
 
 // truncates is the version of landlock that refuses truncate(2) too.
@@ -128,7 +128,7 @@ func (s spec) becomeBwrap(args, env []string) error {
 	}
 	arguments, within, told := layoutArgs(s.Policy), []string{fmt.Sprintf("/proc/self/fd/%d", self), mountWord}, spec{Level: s.Level, Policy: s.Policy, Limits: s.Limits}
 	if takesRights(there) {
-		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Limits: s.Limits, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links}}
+		arguments, within, told = bwrapArgs(s.Policy, there), []string{ProgramAt, initWord}, spec{Level: s.Level, Limits: s.Limits, Policy: Policy{Door: s.Policy.Door, Home: s.Policy.Home, Links: s.Policy.Links, Nested: s.Policy.Nested}}
 		for _, b := range s.Policy.layers() {
 			if err := os.MkdirAll(s.Policy.beside(b), 0o700); err != nil {
 				return err

@@ -185,6 +185,10 @@ type Sandbox struct {
 	Network Network
 	// Ports are ports of this machine's loopback that are found on that of a sandbox which has no network.
 	Ports []int
+	// Docker says that the socket of docker is theirs to connect to: who does can do anything on the machine.
+	Docker bool
+	// UserNS says that they may make namespaces and mounts within their own, as sandboxes and rootless containers do.
+	UserNS bool
 	// Asked is what of this the repository asks for.
 	Asked Asked
 }

@@ -90,7 +90,7 @@ func TestEveryKeyHasAVariable(t *testing.T) {
 		"agent.permission_mode": "plan", "agent.allowed_tools": "Read", "agent.env": "A,B", "agents": "{qa: {maxIterations: 2}}",
 		"limits.task_time": "0", "limits.no_progress": "30s", "limits.cost_usd": "1.5", "limits.tokens": "7", "limits.task_cost_usd": "0.5", "limits.task_tokens": "6",
 		"limits.file_size": "1500", "limits.files": "5", "limits.commit_size": "2 mb", "worktree.dir": "wt", "tracker.kind": "bd", "secrets": "A,B_*",
-		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D", "sandbox.network.gate": "open", "sandbox.network.agents": "allowlist", "sandbox.network.allow": "a.example,*.b.example", "sandbox.ports": "5432,6379", "setup": "npm ci,uv sync",
+		"sandbox.level": "landlock", "sandbox.read": "/a", "sandbox.write": "/b", "sandbox.share": "~/c", "sandbox.env": "D", "sandbox.network.gate": "open", "sandbox.network.agents": "allowlist", "sandbox.network.allow": "a.example,*.b.example", "sandbox.ports": "5432,6379", "sandbox.docker": "true", "sandbox.userns": "true", "setup": "npm ci,uv sync",
 		"sandbox.limits.processes": "100", "sandbox.limits.memory": "2GB", "sandbox.limits.disk": "0",
 	}
 	env := []string{"PATH=/bin", "ORCH_RUN_MAX_PARALLEL=63", "ORCH_TASK=bd-1"}
@@ -122,7 +122,7 @@ func TestSandboxIsThePersons(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, config.Sandbox{Level: config.SandboxOff, Read: []string{"/models"}, Network: config.Network{Agents: "open", Gate: "auto"}, Asked: c.Sandbox.Asked, Limits: config.SandboxLimits{Processes: 2000, Disk: 50 << 30}}, c.Sandbox)
 	require.Empty(t, c.Sandbox.Asked.Read)
-	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{limits: {memory: 1GB}}", "{ports: [1]}", "{network: {agents: none}}", "{network: {allow: [a]}}"} {
+	for _, said := range []string{"{level: off}", "{write: [/models]}", "{share: [/models]}", "{env: [A]}", "{level: auto}", "{limits: {memory: 1GB}}", "{ports: [1]}", "{docker: true}", "{userns: true}", "{network: {agents: none}}", "{network: {allow: [a]}}"} {
 		_, _, err = config.Sources{Own: own, Repo: config.File{Path: "/project.yaml", Text: []byte("workflow: {sandbox: " + said + "}")}}.Load()
 		var e *config.Error
 		require.ErrorAs(t, err, &e)
@@ -473,7 +473,7 @@ func FuzzLoad(f *testing.F) {
 		for _, r := range c.Gate {
 			require.NoError(t, r.Check())
 		}
-		require.Len(t, origins, 47)
+		require.Len(t, origins, 49)
 	})
 }
 

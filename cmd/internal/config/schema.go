@@ -80,6 +80,8 @@ func schema(c *Config, kinds Kinds) settings {
 				list("allow", &c.Sandbox.Network.Allow),
 			}},
 			ports("ports", &c.Sandbox.Ports),
+			boolean("docker", &c.Sandbox.Docker),
+			boolean("userns", &c.Sandbox.UserNS),
 		}},
 	}
 }

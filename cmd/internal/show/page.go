@@ -76,6 +76,9 @@ func sandboxText(r epic.Run) string {
 		}
 	}
 	network := networkText(r)
+	if r.Settings["sandbox.docker"] == "true" {
+		network += "; docker's socket is shared, by which agents can do anything on this machine"
+	}
 	if lacks == 0 {
 		return "sandbox: " + r.Sandbox + network + "\n"
 	}

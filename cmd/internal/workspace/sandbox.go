@@ -135,7 +135,20 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 			p = p.Ask(s.setting, filepath.Clean(path))
 		}
 	}
+	if socket := dockerSocket(a.Getenv); said.Docker && cli.Exists(socket) {
+		p.Write = append(p.Write, socket)
+		p = p.Ask("sandbox.docker", socket)
+	}
+	p.Nested = said.UserNS
 	return p.Real().WithTools(a.Getenv), nil
+}
+
+// dockerSocket is where docker's client looks for its daemon.
+func dockerSocket(getenv func(string) string) string {
+	if path, ok := strings.CutPrefix(getenv("DOCKER_HOST"), "unix://"); ok && filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return "/var/run/docker.sock"
 }
 
 // chooseBox takes the level that the settings name, or the strongest that stands.
