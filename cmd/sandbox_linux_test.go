@@ -210,6 +210,26 @@ func TestSandboxTrySetup(t *testing.T) {
 	}
 }
 
+// TestSandboxTryAsksNobody: what is tried is no attempt, and neither orch nor bd says there that orch has not run.
+func TestSandboxTryAsksNobody(t *testing.T) {
+	t.Parallel()
+	for _, l := range fewLevels(levelsHere(t)) {
+		t.Run(string(l), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "", "true")
+			f.env = append(f.env, "ORCH_SANDBOX_LEVEL="+string(l))
+			for _, asked := range [][]string{{"orch", "status"}, {"orch", "status", "e-1"}, {"bd", "list"}} {
+				out, code := f.run(nil, "orch", append([]string{"sandbox", "try", "--"}, asked...)...)
+				require.Equal(t, 5, code, out)
+				require.Contains(t, out, "no run can be asked from here", asked)
+			}
+			out, code := f.run(nil, "orch", "status")
+			require.Equal(t, 5, code, out)
+			require.Contains(t, out, "orch has not run here yet")
+		})
+	}
+}
+
 // TestSandboxOpened: docker's socket, and namespaces within, are there where a person says so, and not else.
 func TestSandboxOpened(t *testing.T) {
 	t.Parallel()
