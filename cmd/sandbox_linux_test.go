@@ -230,6 +230,29 @@ func TestSandboxTryAsksNobody(t *testing.T) {
 	}
 }
 
+// TestSandboxNotThere: a path that is not there is refused on a command line; of the settings it is told, and ends nothing.
+func TestSandboxNotThere(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, "", "true")
+	home := filepath.Dir(f.dir)
+	for _, flag := range []string{"--read", "--write"} {
+		out, code := f.run(nil, "orch", "sandbox", "try", flag, filepath.Join(home, "nothing"), "--", "true")
+		require.Equal(t, 2, code, out)
+		require.Contains(t, out, flag+" "+filepath.Join(home, "nothing")+": nothing is there")
+	}
+	require.NotContains(t, f.must("orch", "sandbox", "explain"), "nothing is there")
+	f.env = append(f.env, "HOME="+home, "ORCH_SANDBOX_LEVEL=auto", "ORCH_SANDBOX_READ=~/nothing", "ORCH_SANDBOX_SHARE=/no/such/cache")
+	for _, asked := range [][]string{{"sandbox", "explain"}, {"doctor"}, {"doctor", "--sandbox"}} {
+		out, code := f.run(nil, "orch", asked...)
+		require.Zero(t, code, out)
+		require.Contains(t, out, "sandbox.read names ~/nothing, and nothing is there", asked)
+		require.Contains(t, out, "sandbox.share names /no/such/cache, and nothing is there", asked)
+	}
+	out, code := f.run(nil, "orch", "sandbox", "try", "--", "true")
+	require.Zero(t, code, out)
+}
+
 // TestSandboxOpened: docker's socket, and namespaces within, are there where a person says so, and not else.
 func TestSandboxOpened(t *testing.T) {
 	t.Parallel()

@@ -176,6 +176,9 @@ func (t try) cells(ctx context.Context, w *workspace.Workspace) (*cell.Cells, er
 			if err != nil {
 				return nil, err
 			}
+			if !cli.Exists(path) {
+				return nil, cli.Usage("%s %s: nothing is there", f.flag, path)
+			}
 			*f.into = append(slices.Clone(*f.into), path)
 			*place = place.Ask(f.flag, path)
 		}
