@@ -56,10 +56,18 @@ func twinKeeps(s setting) bool {
 		return slices.Contains([]string{"url", "fetch", "pushurl", "promisor", "partialclonefilter"}, s.name)
 	case "branch":
 		return s.sub != "" && slices.Contains([]string{"remote", "merge"}, s.name)
+	case "alias":
+		return s.sub == "" && plainAlias(s.value)
 	case "pull", "push", "init", "status", "log":
 		return s.sub == ""
 	}
 	return keepsSetting(s, false)
+}
+
+// plainAlias reports whether an alias is a command of git's with arguments: no program, no settings, in which there may be one, and no address, in which there
+// may be a login.
+func plainAlias(value string) bool {
+	return value != "" && value[0] >= 'a' && value[0] <= 'z' && !strings.Contains(value, "://")
 }
 
 // writeSetting writes one setting as git reads it back.

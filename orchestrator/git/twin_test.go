@@ -22,6 +22,9 @@ func TestTwin(t *testing.T) {
 	} {
 		w.Git("config", s[0], s[1])
 	}
+	for name, value := range map[string]string{"lg": `log --format="%h %s" --graph`, "sneaky": " !touch x", "set": "-c core.pager='touch x' log", "up": "push https://secret@example.com/r", "none": ""} {
+		w.Git("config", "alias."+name, value)
+	}
 	w.Write(".git/info/exclude", "*.log")
 	twin := w.Open().Twin()
 	require.Equal(t, "*.log\n", string(twin.Exclude))
@@ -36,7 +39,7 @@ func TestTwin(t *testing.T) {
 		return out
 	}
 	for key, want := range map[string]string{
-		"user.name": odd, "core.autocrlf": "input", "core.fsmonitor": "none", "core.hookspath": "none", "alias.x": "none", "credential.helper": "none", "http.extraheader": "none",
+		"user.name": odd, "core.autocrlf": "input", "core.fsmonitor": "none", "core.hookspath": "none", "alias.x": "none", "alias.lg": `log --format="%h %s" --graph`, "alias.sneaky": "none", "alias.set": "none", "alias.up": "none", "alias.none": "none", "credential.helper": "none", "http.extraheader": "none",
 		"filter.up.clean": "tr a-z A-Z", "remote.o.url": "https://example.com/r", "remote.p.url": "ssh://git@example.com/r", "remote.q.url": "git@example.com:r",
 		"remote.odd \"name\".url": "../r", "branch.main.merge": "refs/heads/main", "diff.external": "none", "core.editor": "true", "gc.auto": "0", "core.bare": "false",
 	} {
