@@ -39,6 +39,9 @@ type Explained struct {
 // nothing.
 func Explain(place Place, p Policy, l Level) (all []Explained) {
 	for _, b := range p.Bounds {
+		if b.Kind == Masked && !l.Mounts() {
+			continue // it is seen there
+		}
 		e := Explained{At: b.At, How: b.how(l), Why: place.Why(b)}
 		if !l.Mounts() && b.From != "" {
 			e.At = b.From

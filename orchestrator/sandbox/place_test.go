@@ -50,6 +50,9 @@ func TestWhyMasked(t *testing.T) {
 	}
 	require.Contains(t, why["/usr/local/bin/bd"], "stands in for it")
 	require.Equal(t, "only root reads it", why["/etc/shadow"])
+	for _, e := range sandbox.Explain(place, policy, sandbox.Landlock) {
+		require.NotEqual(t, "/etc/shadow", e.At, "which can be read there")
+	}
 }
 
 func TestNew(t *testing.T) {
