@@ -273,7 +273,7 @@ func (f *File) Apply(ctx context.Context, actor string, changes []tracker.Change
 func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 	if c.Kind == tracker.Create {
 		for _, r := range tx.records {
-			if r.issue != nil && sameIssue(*r.issue, *c.Issue) {
+			if !c.Anew && r.issue != nil && sameIssue(*r.issue, *c.Issue) {
 				return r.issue.ID, nil
 			}
 		}
