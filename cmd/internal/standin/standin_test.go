@@ -105,7 +105,7 @@ func TestWrites(t *testing.T) {
 	require.Equal(t, 1, do(t, s, strings.Repeat("x", 65<<10), "comment e.1 --stdin").Exit)
 }
 
-// TestCreatesEach: each call makes an issue of its own, whatever titles are there.
+// TestCreatesEach: each call makes an issue of its own, whatever titles are there, by the agent's name.
 func TestCreatesEach(t *testing.T) {
 	t.Parallel()
 	s, f := session(t)
@@ -116,11 +116,12 @@ func TestCreatesEach(t *testing.T) {
 			require.Zero(t, a.Exit, a.Stderr)
 			var made struct {
 				ID, Title, Description string
+				By                     string `json:"created_by"`
 			}
 			require.NoError(t, json.Unmarshal([]byte(a.Stdout), &made))
 			require.False(t, ids[made.ID], "%s is there already", made.ID)
 			ids[made.ID] = true
-			require.Equal(t, []string{title, why}, []string{made.Title, made.Description})
+			require.Equal(t, []string{title, why, s.Actor}, []string{made.Title, made.Description, made.By})
 		}
 	}
 	issues, err := f.Survey(t.Context())
