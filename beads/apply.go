@@ -213,7 +213,7 @@ func (a *applying) oneByOne(ctx context.Context) error {
 	for _, n := range a.single {
 		c := a.changes[n]
 		if c.Kind == tracker.Create {
-			id, err := a.create(ctx, *c.Issue)
+			id, err := a.create(ctx, *c.Issue, c.Anew)
 			if err != nil {
 				return err
 			}
@@ -290,16 +290,18 @@ func (a *applying) alone(ctx context.Context, n int) error {
 	return fmt.Errorf("bd did not answer for %s: %w", c.ID, errNoAnswer)
 }
 
-// create makes an issue, unless one is open that looks the same: the answer to
+// create makes an issue; unless anew is set, not where one is open that looks the same: the answer to
 // an earlier try may have been lost.
-func (a *applying) create(ctx context.Context, want tracker.Issue) (string, error) {
-	issues, err := a.bd.Survey(ctx)
-	if err != nil {
-		return "", err
-	}
-	for _, i := range issues {
-		if sameIssue(i, want) {
-			return i.ID, nil
+func (a *applying) create(ctx context.Context, want tracker.Issue, anew bool) (string, error) {
+	if !anew {
+		issues, err := a.bd.Survey(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, i := range issues {
+			if sameIssue(i, want) {
+				return i.ID, nil
+			}
 		}
 	}
 	title := want.Title

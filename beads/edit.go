@@ -16,7 +16,7 @@ import (
 // ErrNotFound when there is no such parent.
 func (f *File) Create(ctx context.Context, i tracker.Issue, parent string) (made tracker.Issue, err error) {
 	err = f.change(ctx, func(tx *transaction) error {
-		id, err := tx.create(i, parent)
+		id, err := tx.create(i, parent, f.opt.Actor)
 		if err != nil {
 			return err
 		}

@@ -142,7 +142,6 @@ type transaction struct {
 	records []record
 	at      map[string]int
 	now     time.Time
-	actor   string
 }
 
 func (tx *transaction) issue(id string) (*tracker.Issue, error) {
@@ -179,7 +178,7 @@ func (f *File) changeLocked(edit func(*transaction) error) error {
 	if err != nil {
 		return err
 	}
-	tx := &transaction{at: map[string]int{}, now: f.opt.Now().UTC().Truncate(time.Second), actor: f.opt.Actor}
+	tx := &transaction{at: map[string]int{}, now: f.opt.Now().UTC().Truncate(time.Second)}
 	for n, r := range records {
 		if r.issue != nil {
 			i := *r.issue
@@ -273,11 +272,12 @@ func (f *File) Apply(ctx context.Context, actor string, changes []tracker.Change
 func (tx *transaction) apply(actor string, c tracker.Change) (string, error) {
 	if c.Kind == tracker.Create {
 		for _, r := range tx.records {
-			if r.issue != nil && sameIssue(*r.issue, *c.Issue) {
+			if !c.Anew && r.issue != nil && sameIssue(*r.issue, *c.Issue) {
 				return r.issue.ID, nil
 			}
 		}
-		return tx.create(parted(*c.Issue))
+		i, parent := parted(*c.Issue)
+		return tx.create(i, parent, actor)
 	}
 	i, err := tx.issue(c.ID)
 	if err != nil {
@@ -364,8 +364,8 @@ func (tx *transaction) close(i *tracker.Issue, reason string) {
 	i.Status, i.UpdatedAt, i.ClosedAt, i.CloseReason = tracker.StatusClosed, at, &at, reason
 }
 
-// create adds an issue, with an id of its own when it has none.
-func (tx *transaction) create(i tracker.Issue, parent string) (string, error) {
+// create adds an issue that somebody has filed, with an id of its own when it has none.
+func (tx *transaction) create(i tracker.Issue, parent, by string) (string, error) {
 	if err := validate(i); err != nil {
 		return "", err
 	}
@@ -384,8 +384,8 @@ func (tx *transaction) create(i tracker.Issue, parent string) (string, error) {
 		i.Dependencies[n].IssueID, i.Dependencies[n].CreatedAt = i.ID, tx.now
 	}
 	i.Keep("_type", "issue")
-	if tx.actor != "" {
-		i.Keep("created_by", tx.actor)
+	if by != "" {
+		i.Keep("created_by", by)
 	}
 	if parent != "" {
 		i.Dependencies = append(i.Dependencies, tracker.Dependency{IssueID: i.ID, DependsOnID: parent, Type: tracker.DepParent, CreatedAt: tx.now})

@@ -98,6 +98,36 @@ func TestInside(t *testing.T) {
 	})
 }
 
+// TestInsideTrusted: what the command line of a run allows counts for what its agents ask it to judge, and for nothing else.
+func TestInsideTrusted(t *testing.T) {
+	t.Parallel()
+	bounded(t, func(t *testing.T) *fixture {
+		f := newFixture(t, `cd "$ORCH_WORKTREE"; mkdir -p said; echo work >work; git add work; git commit -qm work
+ask() { name=$1; shift; "$@" >"said/$name" 2>"said/$name.err"; echo $? >"said/$name.exit"; }
+ask verify orch verify "$ORCH_TASK"
+ask start orch iteration start "$ORCH_TASK" --max-iterations 3
+echo "<promise>COMPLETE</promise>" | ask validate orch iteration validate "$ORCH_TASK" --output -
+echo "$ORCH_TRUST" >said/digest
+git add -A; git commit -qm said
+`, "true")
+		f.task("one")
+		return f
+	}, func(t *testing.T, f *fixture, _ sandbox.Level) {
+		digest := digestIn(f.must("orch", "trust", "--show", "--json"))
+		f.must("orch", "trust", "--revoke")
+		out, code := f.run(nil, "orch", "run", f.epic, "--trust", digest)
+		require.Zero(t, code, "%s\n%s", out, f.must("orch", "logs", "e-1.1"))
+		said := func(name string) string { return f.must("git", "show", "epic/e-1:said/"+name) }
+		for _, name := range []string{"verify", "start", "validate"} {
+			require.Equal(t, "0", said(name+".exit"), "%s: %s%s", name, said(name), said(name+".err"))
+		}
+		require.Empty(t, said("digest"), "the agent itself needs no word of it")
+		out, code = f.run(nil, "orch", "trust", "--show", "--json")
+		require.Zero(t, code)
+		require.Contains(t, out, `"untrusted"`, "it is not remembered")
+	})
+}
+
 // TestInsideLongPaths: however long the paths of the repository and of the folder for temporary files are, the socket is found.
 func TestInsideLongPaths(t *testing.T) {
 	t.Parallel()

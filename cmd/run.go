@@ -50,6 +50,7 @@ type runFlags struct {
 	redBase, takeOver  bool
 	seize              bool // what is in the hands of another session
 	trust              string
+	served             []string // variables for what is done for agents: what trust allows
 	accept             bool     // what the task changes of protected paths
 	allowed            []string // TASK or TASK:GLOB: protected paths that a task may change
 	wait               time.Duration
@@ -140,7 +141,11 @@ func (a *app) run(ctx context.Context, epicID epic.TaskID, f runFlags) error {
 		if f.bare {
 			w.Project.Config.Sandbox.Level = config.SandboxOff
 		}
-		err = trust.Start(ctx, w.Project, f.trust, startOf(ctx, w, epicID, f))
+		var once string
+		once, err = trust.Start(ctx, w.Project, f.trust, startOf(ctx, w, epicID, f))
+		if once != "" {
+			f.served = []string{trust.Variable + "=" + once}
+		}
 	}
 	if err == nil && a.viewer == nil && (f.detach || a.attended()) {
 		return a.start(ctx, w, epicID, f)
@@ -340,7 +345,7 @@ func (w driver) prepare(ctx context.Context, epicID epic.TaskID, f runFlags) (pr
 		}
 	}
 	ahead := &readAhead{Tracker: found.Tracker, issues: found.Issues}
-	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace), Agents: f.agents})
+	deps, err := w.workspace.Deps(ctx, epicID, ahead, workspace.Permits{Withheld: f.withheld, Protected: allowed, Hooks: hooks.Of(w.workspace), Agents: f.agents, Served: f.served})
 	if err != nil {
 		return prepared{}, err
 	}

@@ -14,7 +14,7 @@ const (
 	SetStatus ChangeKind = "status"  // with a note, if there is one; open also takes the assignee away
 	Reopen    ChangeKind = "reopen"  // open and unassigned; only when it is closed. One that is open counts as made
 	Close     ChangeKind = "close"   // whatever blocks it
-	Create    ChangeKind = "create"  // an issue of its own; one that is open with the same title and labels counts as made
+	Create    ChangeKind = "create"  // an issue of its own; unless Anew is set, one that is open with the same title and labels counts as made
 	AddNote   ChangeKind = "note"    // appended to the issue's notes
 	Comment   ChangeKind = "comment" // a new one of the actor's
 )
@@ -26,6 +26,7 @@ type Change struct {
 	Status Status // SetStatus
 	Note   string // SetStatus, AddNote: appended to the issue's notes; Comment: its text
 	Reason string // Close
+	Anew   bool   // Create: whatever is there; asking again for one whose answer was lost makes another
 	Issue  *Issue // Create: title, description, type, priority, labels, dependencies; IssueID of these is not read
 }
 

@@ -105,6 +105,30 @@ func TestWrites(t *testing.T) {
 	require.Equal(t, 1, do(t, s, strings.Repeat("x", 65<<10), "comment e.1 --stdin").Exit)
 }
 
+// TestCreatesEach: each call makes an issue of its own, whatever titles are there, by the agent's name.
+func TestCreatesEach(t *testing.T) {
+	t.Parallel()
+	s, f := session(t)
+	ids := map[string]bool{"e.2": true}
+	for _, why := range []string{"the first text", "the second text"} {
+		for _, title := range []string{"two", "found"} { // another task has the one, and the other is the agent's own
+			a := s.Do(t.Context(), []string{"create", title, "-d", why, "--json"}, nil)
+			require.Zero(t, a.Exit, a.Stderr)
+			var made struct {
+				ID, Title, Description string
+				By                     string `json:"created_by"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(a.Stdout), &made))
+			require.False(t, ids[made.ID], "%s is there already", made.ID)
+			ids[made.ID] = true
+			require.Equal(t, []string{title, why, s.Actor}, []string{made.Title, made.Description, made.By})
+		}
+	}
+	issues, err := f.Survey(t.Context())
+	require.NoError(t, err)
+	require.Len(t, issues, 7)
+}
+
 // FuzzDo: no command line changes an issue that is not the agent's, or closes one.
 func FuzzDo(f *testing.F) {
 	for _, line := range []string{"show e.1 --json", "close\ne.2", "update\ne.2\n--notes\nx", "create\nx\n--deps\nblocks:e.2", "comment\ne.1\n--stdin", "dep\ntree\ne.2", "--json\n--\nclose\ne.2"} {

@@ -193,7 +193,7 @@ func createVerb(l *line, f *pflag.FlagSet) func([]string) error {
 		if i.Dependencies, err = l.edges(*parent, *deps); err != nil {
 			return err
 		}
-		id, err := l.change(tracker.Change{Kind: tracker.Create, Issue: &i})
+		id, err := l.change(tracker.Change{Kind: tracker.Create, Anew: true, Issue: &i})
 		if err != nil {
 			return err
 		}

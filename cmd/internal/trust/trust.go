@@ -35,6 +35,7 @@ type Question struct {
 	identity string
 	where    string // the repository, for people
 	base     string // the revision whose files are in the plan, when it is not HEAD
+	head     string // the digest of the plan without these
 	records  []record
 
 	// Plan is what would run now.
@@ -53,7 +54,8 @@ func Ask(ctx context.Context, w *project.Project, base string) (*Question, error
 	if err != nil {
 		return nil, err
 	}
-	if q.Plan, err = gatherPlan(ctx, w); err != nil || base == "HEAD" {
+	q.Plan, err = gatherPlan(ctx, w)
+	if q.head = q.Plan.Digest(); err != nil || base == "HEAD" {
 		return q, err
 	}
 	items, err := filesOf(ctx, w, base)
@@ -72,24 +74,28 @@ func Ask(ctx context.Context, w *project.Project, base string) (*Question, error
 
 // Start is for a command that starts agents or the gate: it asks the person where one is
 // there, and has not been asked yet; word and base are as for [Question.Require] and [Ask].
-// It fails as these do.
-func Start(ctx context.Context, w *project.Project, word, base string) error {
+// once is the digest of what the word has allowed, for what is done for the agents; "" where nothing
+// but the answers did. It fails as these do.
+func Start(ctx context.Context, w *project.Project, word, base string) (once string, err error) {
 	q, err := Ask(ctx, w, base)
 	if err != nil {
-		return err
+		return "", err
 	}
 	refused := q.Require(word, plan.Settings, plan.Hooks)
-	if refused == nil || word != "" || q.State(plan.Settings, plan.Hooks) == Denied || !q.interactive() {
-		return refused
+	switch {
+	case refused == nil && word != "":
+		return q.head, nil
+	case refused == nil || word != "" || q.State(plan.Settings, plan.Hooks) == Denied || !q.interactive():
+		return "", refused
 	}
 	yes, err := q.confirm()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !yes {
-		return q.refusal(Denied, "")
+		return "", q.refusal(Denied, "")
 	}
-	return nil
+	return "", nil
 }
 
 // Check is [Start] where nobody is asked.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -67,6 +68,7 @@ type Permits struct {
 	Protected map[epic.TaskID][]string // globs of protected paths that a task may change
 	Hooks     engine.Hooks             // of tasks; nil for none
 	Agents    bool                     // are started, so that their sandbox has to be there
+	Served    []string                 // variables of an orch that is started for an agent, beside the run's own
 }
 
 // Deps is all that an Orchestrator of the epic works with. It fails as Store does, when orch's
@@ -87,7 +89,7 @@ func (w *Workspace) Deps(ctx context.Context, epicID epic.TaskID, t orchestrator
 	dir := w.EpicDir(epicID)
 	reading := inside.NewReading(t, here.Invocation.Redact.String)
 	desk := inside.NewDesk(inside.Options{
-		Tracker: reading, Self: here.Invocation.Self, Env: here.Invocation.Env, Dir: here.Root, RuleEnv: here.GateEnv(), Run: here.Proc.Run, Now: w.Now,
+		Tracker: reading, Self: here.Invocation.Self, Env: slices.Concat(here.Invocation.Env, p.Served), Dir: here.Root, RuleEnv: here.GateEnv(), Run: here.Proc.Run, Now: w.Now,
 	})
 	box, err := w.sandbox(ctx, func(v cell.Visit) (func() error, error) {
 		return desk.Serve(inside.Attempt{Task: string(v.Stay.ID.Task), Epic: string(v.Stay.ID.Epic), Actor: v.Stay.Actor, Env: v.Stay.Env, Folder: v.Folder, Wrap: v.Wrap})

@@ -20,6 +20,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
 	"github.com/beadsorch/orch/orchestrator/text"
@@ -186,7 +187,7 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	if err != nil {
 		return b, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(trial)) }()
+	defer func() { err = errors.Join(err, private.RemoveAll(trial)) }()
 	for at, into := range map[string]*string{"tree": &place.Worktree, "shadow": &place.Shadow, "home": &place.PrivateHome, "tmp": &place.Temp} {
 		*into = filepath.Join(trial, at)
 		if err := os.MkdirAll(filepath.Join(*into, sandbox.Borrowed), 0o700); err != nil {

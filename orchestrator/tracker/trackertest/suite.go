@@ -169,6 +169,14 @@ func suiteCreate(t testing.TB, p Subject) {
 	i := issueOf(t, p.Tracker, first[0].ID)
 	require.Equal(t, want.Description, strings.TrimSpace(i.Description))
 	require.Equal(t, want.Labels, i.Labels)
+	other := want
+	other.Description = "another text"
+	anew, err := p.Tracker.Apply(t.Context(), "orch/two", []tracker.Change{{Kind: tracker.Create, Anew: true, Issue: &other}})
+	require.NoError(t, err)
+	require.NoError(t, anew[0].Err)
+	require.NotEqual(t, first[0].ID, anew[0].ID)
+	require.Equal(t, other.Description, strings.TrimSpace(issueOf(t, p.Tracker, anew[0].ID).Description))
+	require.Equal(t, want.Description, strings.TrimSpace(issueOf(t, p.Tracker, first[0].ID).Description))
 }
 
 func ids(issues []tracker.Issue) (out []string) {
