@@ -356,3 +356,25 @@ func TestBoundedHint(t *testing.T) {
 	require.Regexp(t, `NO_CHANGE.*/usr/planted: (Read-only file system \(sandbox\.write|Permission denied \(sandbox\.read or sandbox\.write) opens it`, status)
 	require.Regexp(t, `GATE_FAILED.*/usr/built: (Read-only|Permission denied)`, status)
 }
+
+// TestBoundedWithCaches: a person without the rights of root whose home has caches, over which layers are laid, gets the same run, and
+// nothing is left of what the level was tried with.
+func TestBoundedWithCaches(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, `cd "$ORCH_WORKTREE"; echo x >work; git add -A; git commit -qm work`, "true")
+	home := filepath.Dir(f.dir)
+	f.write(filepath.Join(home, ".cache/go-build/00/a"), "x")
+	f.write(filepath.Join(home, ".npm/a"), "x")
+	f.byDefault()
+	u := plainUserOf(t, f, "022", somebody)
+	out, code := u.orch("tasks", "create", "one", "--parent", "e-1")
+	require.Zero(t, code, out)
+	for range 2 {
+		out, code = u.orch("run", "e-1")
+		require.Zero(t, code, out)
+	}
+	left, err := filepath.Glob(filepath.Join(f.dir, ".git/orch/tmp/*"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}

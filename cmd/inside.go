@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/explain"
 	"github.com/beadsorch/orch/cmd/internal/inside"
 	"github.com/beadsorch/orch/cmd/internal/standin"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 )
 
@@ -25,9 +26,8 @@ func askRun(ctx context.Context, p Process) (code int, ok bool) {
 		return 0, false
 	}
 	a := &app{App: &cli.Invocation{Process: p, JSON: asksJSON(p.Args)}}
-	noRun := &cli.Error{Code: "NO_RUN", What: "no run can be asked from here", Exit: cli.ExitNotFound, Fix: []string{"go on with the task, and say in the last message what is to be known"}}
+	noRun := workspace.NobodyToAsk()
 	if socket == "" {
-		noRun.Why = "only an agent reaches the tracker from its sandbox: what judges its work, and orch sandbox try, do not"
 		return explain.Report(a.App, noRun), true
 	}
 	q, files, reads := inside.Request{Program: inside.BD, Args: p.Args[1:]}, standin.Files(), standin.ReadsInput(p.Args[1:])

@@ -176,6 +176,83 @@ func TestSandboxTrySettings(t *testing.T) {
 	require.Equal(t, 2, code, out)
 }
 
+// TestSandboxTrySetup: what is tried finds what workflow.setup has fetched, in the worktree and in caches, as an agent and as the gate; where the setup does
+// not run, or fails, that is said.
+func TestSandboxTrySetup(t *testing.T) {
+	t.Parallel()
+	for _, l := range fewLevels(levelsHere(t)) {
+		t.Run(string(l), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "", "true")
+			f.env = append(f.env, "ORCH_SANDBOX_LEVEL="+string(l))
+			require.NoError(t, os.MkdirAll(filepath.Join(filepath.Dir(f.dir), ".npm"), 0o700))
+			setUp(f, `echo fetched >ready; mkdir -p "$HOME/.npm"; echo cached >"$HOME/.npm/package"`)
+			for _, as := range []string{"agent", "gate"} {
+				out, code := f.run(nil, "orch", "sandbox", "try", "--as", as, "--", "sh", "-c", `cat ready "$HOME/.npm/package"`)
+				require.Zero(t, code, out)
+				require.Equal(t, "fetched\ncached\n", out, as)
+			}
+			out, code := f.run(nil, "orch", "sandbox", "try", "--no-setup", "--", "test", "!", "-e", "ready")
+			require.Zero(t, code, out)
+			require.Empty(t, out)
+			f.must("orch", "trust", "--revoke")
+			out, code = f.run(nil, "orch", "sandbox", "try", "--", "test", "!", "-e", "ready")
+			require.Zero(t, code, out)
+			require.Contains(t, out, "workflow.setup did not run")
+			require.Contains(t, out, "orch trust")
+			f.write(filepath.Join(f.dir, "project.yaml"), strings.Replace(f.read("project.yaml"), "echo fetched >ready;", "echo error: no such package; exit 3;", 1))
+			f.trust()
+			out, code = f.run(nil, "orch", "sandbox", "try", "--", "true")
+			require.Equal(t, 3, code, out)
+			require.Contains(t, out, "SETUP_FAILED")
+			require.Contains(t, out, "no such package\n")
+		})
+	}
+}
+
+// TestSandboxTryAsksNobody: what is tried is no attempt, and neither orch nor bd says there that orch has not run.
+func TestSandboxTryAsksNobody(t *testing.T) {
+	t.Parallel()
+	for _, l := range fewLevels(levelsHere(t)) {
+		t.Run(string(l), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, "", "true")
+			f.env = append(f.env, "ORCH_SANDBOX_LEVEL="+string(l))
+			for _, asked := range [][]string{{"orch", "status"}, {"orch", "status", "e-1"}, {"bd", "list"}} {
+				out, code := f.run(nil, "orch", append([]string{"sandbox", "try", "--"}, asked...)...)
+				require.Equal(t, 5, code, out)
+				require.Contains(t, out, "no run can be asked from here", asked)
+			}
+			out, code := f.run(nil, "orch", "status")
+			require.Equal(t, 5, code, out)
+			require.Contains(t, out, "orch has not run here yet")
+		})
+	}
+}
+
+// TestSandboxNotThere: a path that is not there is refused on a command line; of the settings it is told, and ends nothing.
+func TestSandboxNotThere(t *testing.T) {
+	t.Parallel()
+	levelsHere(t)
+	f := newFixture(t, "", "true")
+	home := filepath.Dir(f.dir)
+	for _, flag := range []string{"--read", "--write"} {
+		out, code := f.run(nil, "orch", "sandbox", "try", flag, filepath.Join(home, "nothing"), "--", "true")
+		require.Equal(t, 2, code, out)
+		require.Contains(t, out, flag+" "+filepath.Join(home, "nothing")+": nothing is there")
+	}
+	require.NotContains(t, f.must("orch", "sandbox", "explain"), "nothing is there")
+	f.env = append(f.env, "HOME="+home, "ORCH_SANDBOX_LEVEL=auto", "ORCH_SANDBOX_READ=~/nothing", "ORCH_SANDBOX_SHARE=/no/such/cache")
+	for _, asked := range [][]string{{"sandbox", "explain"}, {"doctor"}, {"doctor", "--sandbox"}} {
+		out, code := f.run(nil, "orch", asked...)
+		require.Zero(t, code, out)
+		require.Contains(t, out, "sandbox.read names ~/nothing, and nothing is there", asked)
+		require.Contains(t, out, "sandbox.share names /no/such/cache, and nothing is there", asked)
+	}
+	out, code := f.run(nil, "orch", "sandbox", "try", "--", "true")
+	require.Zero(t, code, out)
+}
+
 // TestSandboxOpened: docker's socket, and namespaces within, are there where a person says so, and not else.
 func TestSandboxOpened(t *testing.T) {
 	t.Parallel()

@@ -23,6 +23,11 @@ func unshareArgs(p Policy) []string {
 // something is at a path: what is not cannot be mounted, nor needs to be hidden. Of caches only what was written before is there.
 func bwrapArgs(p Policy, there func(string) bool) []string {
 	args := append(unshareArgs(p), "--die-with-parent", "--new-session", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc")
+	for _, name := range machineFiles() {
+		if at := "/proc/" + name; there(at) {
+			args = append(args, "--ro-bind", at, at)
+		}
+	}
 	for _, b := range p.Bounds {
 		switch {
 		case b.Kind == Hidden && there(b.At):
@@ -38,6 +43,12 @@ func bwrapArgs(p Policy, there func(string) bool) []string {
 		}
 	}
 	return append(args, "--cap-drop", "ALL", "--chdir", p.Dir)
+}
+
+// machineFiles are, below /proc, what is the machine's, and not its processes'. The kernel lets root of the system write there whatever
+// rights it has given up, and hidden from access(2), so that is not asked.
+func machineFiles() []string {
+	return []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr", "driver", "tty", "asound", "latency_stats", "timer_stats"}
 }
 
 // takesRights reports whether AppArmor takes all rights from what bubblewrap starts, by the profile that

@@ -106,6 +106,8 @@ func (p Place) Why(b Bound) string {
 	switch {
 	case mapped:
 		return "the task's own in a folder that is shared"
+	case b.Kind == Masked && slices.Contains(p.Mask, b.At):
+		return "never runs within: what the run has under this name stands in for it"
 	case b.Kind == Masked:
 		return "only root reads it"
 	case slices.Contains(p.Hide, b.At):

@@ -47,6 +47,7 @@ const (
 	Limit          Threat = "limit"
 	Environ        Threat = "environ"
 	Trace          Threat = "trace"
+	Machine        Threat = "machine"
 	Mount          Threat = "mount"
 	HardLink       Threat = "hard-link"
 	PathSocket     Threat = "socket"
@@ -104,6 +105,7 @@ func Promises() []Promise {
 		{Limit, "limit what a process outside may use, by which it can be ended", always, first},
 		{Environ, "read the environment of a process outside", always, first},
 		{Trace, "trace a process outside", always, first},
+		{Machine, "change a setting of the machine's kernel", always, first},
 		{Mount, "mount a file system", always, first},
 		{HardLink, "link a file from outside into its worktree and write that", always, first},
 		{PathSocket, "connect to a socket of the person's by its path", always, resolves},

@@ -204,18 +204,17 @@ func mountDevices() error {
 	return nil
 }
 
-// mountProcesses makes a /proc with the processes of the namespace. Root of the system would change the machine by it.
+// mountProcesses makes a /proc with the processes of the namespace, in which the machine cannot be changed.
 func mountProcesses() error {
 	const proc = newRoot + "/proc"
 	if err := unix.Mount("proc", proc, "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
 		return fmt.Errorf("mounting proc: %w", err)
 	}
-	for _, name := range []string{"sys", "sysrq-trigger", "irq", "bus"} {
+	for _, name := range machineFiles() {
 		at := filepath.Join(proc, name)
-		if unix.Access(at, unix.W_OK) != nil {
-			continue // is absent, or nobody writes there
-		}
-		if err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+		if err := unix.Mount(at, at, "", unix.MS_BIND|unix.MS_REC, ""); errors.Is(err, unix.ENOENT) {
+			continue
+		} else if err != nil {
 			return fmt.Errorf("bounding %s: %w", name, err)
 		}
 		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}

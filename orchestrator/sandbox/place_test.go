@@ -37,6 +37,21 @@ func bounds(p sandbox.Policy, folders ...string) (lines []string) {
 	return lines
 }
 
+// TestWhyMasked: a program that something stands in for, and a file of root's, are hidden for reasons of their own.
+func TestWhyMasked(t *testing.T) {
+	t.Parallel()
+	place := usual()
+	place.Mask = []string{"/usr/local/bin/bd"}
+	policy, err := sandbox.New(place)
+	require.NoError(t, err)
+	why := map[string]string{}
+	for _, e := range sandbox.Explain(place, policy, sandbox.Bubblewrap) {
+		why[e.At] = e.Why
+	}
+	require.Contains(t, why["/usr/local/bin/bd"], "stands in for it")
+	require.Equal(t, "only root reads it", why["/etc/shadow"])
+}
+
 func TestNew(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

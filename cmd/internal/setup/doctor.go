@@ -80,7 +80,7 @@ func diagnose(ctx context.Context, a *cli.Invocation, fix bool) error {
 	}
 	inner, issues := w.checkTracker(ctx)
 	findings = append(findings, w.checkGit(ctx), inner, w.checkAgent(ctx), w.checkGate())
-	findings = append(append(findings, w.hookFindings(ctx)...), w.checkDisk())
+	findings = append(append(append(findings, checkOpened(w.workspace)...), w.hookFindings(ctx)...), w.checkDisk())
 	findings = append(append(findings, w.checkScratch()...), w.checkModes()...)
 	return report(a, usualWords, append(append(findings, w.checkLeftovers(ctx, issues)...), w.checkForgotten(ctx, issues)...))
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/beadsorch/orch/cmd/internal/cli"
+	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/probe"
 )
@@ -45,7 +46,18 @@ func checkSandbox(ctx context.Context, a *cli.Invocation) []finding {
 	for _, p := range sandbox.Promises() {
 		findings = append(findings, checkPromise(p, levels))
 	}
+	if w, err := workspace.Read(ctx, a); err == nil {
+		findings = append(findings, checkOpened(w)...)
+	}
 	return append(findings, checkBaseGate(ctx, a)...)
+}
+
+// checkOpened finds the paths that the settings open to a sandbox, and that are not there. They are no problem: nothing is open by them.
+func checkOpened(w *workspace.Workspace) (findings []finding) {
+	for _, line := range w.NotThere() {
+		findings = append(findings, finding{"sandbox", true, line, "make it, or take it out of the settings"})
+	}
+	return findings
 }
 
 func count(stopped map[sandbox.Threat]bool) (n int) {

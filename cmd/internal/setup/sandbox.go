@@ -15,12 +15,17 @@ import (
 	"github.com/beadsorch/orch/cmd/internal/cli"
 	"github.com/beadsorch/orch/cmd/internal/config"
 	"github.com/beadsorch/orch/cmd/internal/project"
+	"github.com/beadsorch/orch/cmd/internal/trust"
+	"github.com/beadsorch/orch/cmd/internal/trust/plan"
 	"github.com/beadsorch/orch/cmd/internal/workspace"
 	"github.com/beadsorch/orch/orchestrator/command"
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/private"
+	"github.com/beadsorch/orch/orchestrator/reason"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
+	makeready "github.com/beadsorch/orch/orchestrator/setup"
+	"github.com/beadsorch/orch/orchestrator/validation"
 	"github.com/beadsorch/orch/worktree"
 )
 
@@ -37,6 +42,7 @@ func Sandbox(a *cli.Invocation) *cobra.Command {
 		Use:   "try [flags] -- COMMAND [ARGUMENT...]",
 		Short: "run a command within a sandbox, on a copy of the commit that is checked out",
 		Long: `Try makes a worktree of the commit that is checked out here, without what is not committed,
+makes it ready by workflow.setup (in a repository that you trust; --no-setup leaves that out),
 runs the command in it as an agent of orch run would be, or with --as gate as its gate would,
 prints what it prints, ends as it does, and removes all of it, with what was committed there.
 The level and the paths are those of the settings (sandbox.level, read, write, share, env), and auto
@@ -49,6 +55,7 @@ where these have it off. --show says what the command would see, and runs nothin
 	run.Flags().BoolVar(&t.offline, "no-network", false, "give it no network but its own loopback")
 	run.Flags().StringVar(&t.as, "as", "agent", "`whose` bounds it gets: agent or gate")
 	run.Flags().StringVar(&t.level, "level", "", "`what` keeps it within bounds: auto, bubblewrap, namespaces or landlock; as the settings say by default")
+	run.Flags().BoolVar(&t.noSetup, "no-setup", false, "do not run workflow.setup first")
 	run.Flags().BoolVar(&t.show, "show", false, "say what it would see, and run nothing")
 	c.AddCommand(run, explainCommand(a))
 	return c
@@ -60,6 +67,7 @@ type try struct {
 	offline     bool
 	as, level   string
 	show        bool
+	noSetup     bool
 }
 
 func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err error) {
@@ -93,8 +101,12 @@ func (t try) run(ctx context.Context, a *cli.Invocation, args []string) (err err
 		if err != nil {
 			return err
 		}
-		return t.start(ctx, w, cells, engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
-			Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}, args)
+		stay := engine.Stay{Dir: dir, Folder: filepath.Join(top, "attempts", "try"), Home: filepath.Join(top, "homes", "try"),
+			Client: p.Config.Agent.Harness, Command: args[:1], Env: p.AgentEnv(ctx)}
+		if err := t.setUp(ctx, w, cells, stay); err != nil {
+			return err
+		}
+		return t.start(ctx, w, cells, stay, args)
 	})
 }
 
@@ -164,6 +176,9 @@ func (t try) cells(ctx context.Context, w *workspace.Workspace) (*cell.Cells, er
 			if err != nil {
 				return nil, err
 			}
+			if !cli.Exists(path) {
+				return nil, cli.Usage("%s %s: nothing is there", f.flag, path)
+			}
 			*f.into = append(slices.Clone(*f.into), path)
 			*place = place.Ask(f.flag, path)
 		}
@@ -186,6 +201,40 @@ func (t try) sketch(w *workspace.Workspace, cells *cell.Cells, args []string) (r
 	return r, err
 }
 
+// setUp makes the worktree ready as that of an attempt is, and says where it does not. What the setup prints is printed where it fails.
+func (t try) setUp(ctx context.Context, w *workspace.Workspace, cells *cell.Cells, s engine.Stay) error {
+	p := w.Project
+	if t.noSetup || len(p.Config.Setup) == 0 {
+		return nil
+	}
+	q, err := trust.Ask(ctx, p, "HEAD")
+	if err != nil {
+		return err
+	}
+	if q.State(plan.Settings) != trust.Trusted {
+		p.Invocation.Warn("workflow.setup did not run: nobody has allowed what this repository runs; orch trust does")
+		return nil
+	}
+	place := &cells.Place
+	defer func(network bool) { place.Network = network }(place.Network)
+	place.Network = true // what --no-network takes is the command's
+	printed, err := w.SetUp(ctx, cells, roomOf(s), s.Dir)
+	var failed *makeready.Error
+	if !errors.As(err, &failed) {
+		return err
+	}
+	if _, err := p.Invocation.Stderr.Write(printed); err != nil {
+		return err
+	}
+	return &cli.Error{Code: string(reason.SetupFailed), What: failed.Error(), Why: validation.BoundsHint(failed.Check.Output), Exit: cli.ExitNeedsYou,
+		Fix: []string{"orch sandbox try --no-setup -- COMMAND goes on without"}}
+}
+
+// roomOf is what the setup and the command share.
+func roomOf(s engine.Stay) engine.Room {
+	return engine.Room{Home: s.Home, Fetched: engine.Fetched(s.Folder)}
+}
+
 // start runs the command, and ends as it does.
 func (t try) start(ctx context.Context, w *workspace.Workspace, cells *cell.Cells, s engine.Stay, argv []string) error {
 	p := w.Project
@@ -193,7 +242,9 @@ func (t try) start(ctx context.Context, w *workspace.Workspace, cells *cell.Cell
 	var planted []string
 	var err error
 	if t.as == "gate" {
-		res, err = cells.In(engine.Room{Network: w.GateNetwork()})(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
+		room := roomOf(s)
+		room.Network = w.GateNetwork()
+		res, err = cells.In(room)(ctx, command.Cmd{Dir: s.Dir, Argv: argv, Env: p.GateEnv()})
 	} else {
 		res, planted, err = cells.Try(ctx, s, command.Cmd{Dir: s.Dir, Argv: argv, Env: s.Env})
 	}

@@ -78,6 +78,9 @@ func explainCells(ctx context.Context, a *cli.Invocation, args []string, attempt
 	if cells == nil {
 		return document.Sandbox{Cells: []document.SandboxCell{unbounded("agent"), unbounded("gate")}}, nil
 	}
+	for _, line := range w.NotThere() {
+		a.Warn(line)
+	}
 	settings := w.Project.Config.Agent
 	argv := settings.Command
 	if c, ok := all.Client(settings.Harness); ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/beadsorch/orch/orchestrator/epic"
 	"github.com/beadsorch/orch/orchestrator/epicstore"
 	"github.com/beadsorch/orch/orchestrator/journal"
+	"github.com/beadsorch/orch/orchestrator/sandbox/shadow"
 	"github.com/beadsorch/orch/orchestrator/text"
 	"github.com/beadsorch/orch/orchestrator/tracker"
 	"github.com/beadsorch/orch/orchestrator/watch"
@@ -108,7 +109,7 @@ func (w *Workspace) loadEpic(ctx context.Context, args []string) (*EpicView, *ep
 			}
 		}
 	}
-	return nil, nil, w.whyNone(ctx, args, noRun(args), unread)
+	return nil, nil, w.whyNone(ctx, args, w.noRun(args), unread)
 }
 
 // FindAttempt finds a task and the attempt of it that is meant; number 0 is the last one. It
@@ -137,7 +138,17 @@ const NoRunCode = "NO_RUN"
 // NotFoundCode is the code of the error that orch has run no such epic or task here.
 const NotFoundCode = "NOT_FOUND"
 
-func noRun(args []string) error {
+// NobodyToAsk is the error NO_RUN of a command within a sandbox that no run listens to.
+func NobodyToAsk() *cli.Error {
+	return &cli.Error{Code: NoRunCode, What: "no run can be asked from here", Exit: cli.ExitNotFound,
+		Why: "only an agent reaches its run, and the tracker, from its sandbox: what judges its work, and orch sandbox try, do not",
+		Fix: []string{"go on with the task, and say in the last message what is to be known"}}
+}
+
+func (w *Workspace) noRun(args []string) error {
+	if shadow.Is(w.Project.Repo.CommonDir()) {
+		return NobodyToAsk()
+	}
 	if len(args) == 0 {
 		return &cli.Error{Code: "NO_RUN", What: "orch has not run here yet", Exit: cli.ExitNotFound, Fix: []string{"orch run EPIC", "orch plan EPIC shows what it would do"}}
 	}

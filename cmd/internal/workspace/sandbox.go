@@ -20,8 +20,10 @@ import (
 	"github.com/beadsorch/orch/orchestrator/engine"
 	"github.com/beadsorch/orch/orchestrator/harness"
 	"github.com/beadsorch/orch/orchestrator/harness/all"
+	"github.com/beadsorch/orch/orchestrator/private"
 	"github.com/beadsorch/orch/orchestrator/sandbox"
 	"github.com/beadsorch/orch/orchestrator/sandbox/cell"
+	"github.com/beadsorch/orch/orchestrator/text"
 )
 
 // Sandbox is what bounds that which orch starts on an agent's behalf, at the level that the settings name; nil where that is off. It fails with
@@ -125,9 +127,7 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 		into    *[]string
 	}{{"sandbox.read", said.Read, &p.Read}, {"sandbox.write", said.Write, &p.Write}, {"sandbox.share", said.Share, &p.Caches}} {
 		for _, path := range s.paths {
-			if rest, ok := strings.CutPrefix(path, "~/"); ok {
-				path = filepath.Join(p.Home, rest)
-			}
+			path = inHome(p.Home, path)
 			if !filepath.IsAbs(path) {
 				return p, &cli.Error{Code: "SETTINGS", What: fmt.Sprintf("workflow.sandbox names %s, which is no absolute path", path), Exit: cli.ExitUsage, Fix: []string{"begin it with / or ~/"}}
 			}
@@ -141,6 +141,31 @@ func (w *Workspace) boundPlace() (sandbox.Place, error) {
 	}
 	p.Nested = said.UserNS
 	return p.Real().WithTools(a.Getenv), nil
+}
+
+// inHome is a path of the settings, which may begin with ~/.
+func inHome(home, path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}
+
+// NotThere says of each path that the settings open to a sandbox, and at which nothing is, that it is not there: such a path opens nothing.
+func (w *Workspace) NotThere() (lines []string) {
+	said := w.Project.Config.Sandbox
+	if said.Level == config.SandboxOff {
+		return nil
+	}
+	settings := []string{"sandbox.read", "sandbox.write", "sandbox.share"}
+	for n, paths := range [][]string{said.Read, said.Write, said.Share} {
+		for _, path := range paths {
+			if !cli.Exists(inHome(w.Project.Invocation.Getenv("HOME"), path)) {
+				lines = append(lines, fmt.Sprintf("%s names %s, and nothing is there", settings[n], text.OneLine(path)))
+			}
+		}
+	}
+	return lines
 }
 
 // dockerSocket is where docker's client looks for its daemon.
@@ -162,7 +187,7 @@ func (w *Workspace) chooseBox(ctx context.Context, place sandbox.Place) (b sandb
 	if err != nil {
 		return b, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(trial)) }()
+	defer func() { err = errors.Join(err, private.RemoveAll(trial)) }()
 	for at, into := range map[string]*string{"tree": &place.Worktree, "shadow": &place.Shadow, "home": &place.PrivateHome, "tmp": &place.Temp} {
 		*into = filepath.Join(trial, at)
 		if err := os.MkdirAll(filepath.Join(*into, sandbox.Borrowed), 0o700); err != nil {

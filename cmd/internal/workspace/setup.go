@@ -20,6 +20,14 @@ func (w *Workspace) setupPlan() setup.Plan {
 	return setup.Plan{Commands: w.Project.Config.Setup, Env: w.Project.SetupEnv(), Time: w.Project.Config.Limits.TaskTime}
 }
 
+// SetUp makes a worktree ready as that of a new attempt is, in a room of a sandbox whose commands find then what was fetched. printed is what
+// its commands have printed, also where one of them fails. It fails as [setup.Plan.Run] does.
+func (w *Workspace) SetUp(ctx context.Context, box engine.Sandbox, r engine.Room, tree string) (printed []byte, err error) {
+	r.SetUp, r.Network = true, engine.Fetching
+	printed, err = w.setupPlan().Run(ctx, box.In(r), tree)
+	return w.Project.Invocation.Redact.Bytes(printed), err
+}
+
 // GateNetwork is what the gate has of the network.
 func (w *Workspace) GateNetwork() engine.Network {
 	if w.Project.Config.GateOpen() {

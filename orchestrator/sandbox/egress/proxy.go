@@ -102,7 +102,7 @@ func (w *Way) reach(ctx context.Context, address string) (net.Conn, error) {
 	defer cancel()
 	addresses, err := w.resolve(ctx, host)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s is allowed, and is not reached: no address is known for this name: %w", host, err)
 	}
 	why := "it has no address"
 	for _, text := range addresses {

@@ -188,6 +188,11 @@ func (o orders) trace() string {
 func system(t sandbox.Threat, worktree string) string {
 	var err error
 	switch t {
+	case sandbox.Machine: // it is opened, and nothing is written
+		var fd int
+		if fd, err = unix.Open("/proc/sys/kernel/core_pattern", unix.O_WRONLY, 0); err == nil {
+			_ = unix.Close(fd)
+		}
 	case sandbox.Mount:
 		at := filepath.Join(worktree, "mounted")
 		if err = errors.Join(os.MkdirAll(at, private), unix.Mount("none", at, "tmpfs", 0, "")); err == nil {

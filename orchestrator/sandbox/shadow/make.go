@@ -54,6 +54,15 @@ const (
 	maxAdmin = 256 << 20
 )
 
+// marker is a file of no content in each shadow, and in no other git directory.
+const marker = "orch-shadow"
+
+// Is reports whether the git directory at commonDir is a shadow, as it is for a command within a sandbox. Who works there can have it say anything.
+func Is(commonDir string) bool {
+	_, err := os.Lstat(filepath.Join(commonDir, marker))
+	return err == nil
+}
+
 // Make makes the shadow of a repository as it is now. It starts no git. The caller calls Remove.
 func Make(o Options) (s *Shadow, err error) {
 	refs, err := realRefs(o.Repo.CommonDir())
@@ -95,7 +104,7 @@ func Make(o Options) (s *Shadow, err error) {
 	twin := o.Repo.Twin()
 	files := map[string]string{
 		"HEAD": mainHead(o.Repo.CommonDir()), "packed-refs": packed.String(), "config": twin.Config, "info/attributes": string(twin.Attributes), "info/exclude": string(twin.Exclude),
-		"objects/info/alternates": strings.Join(append([]string{borrowed}, s.Alternates...), "\n") + "\n",
+		marker: "", "objects/info/alternates": strings.Join(append([]string{borrowed}, s.Alternates...), "\n") + "\n",
 	}
 	if twin.Shallow != nil {
 		files["shallow"] = string(twin.Shallow)
