@@ -35,6 +35,8 @@ ask depends bd create "For somebody" --deps blocks:e-1
 ask skip orch skip "$ORCH_TASK"
 ask land orch land "$ORCH_TASK"
 ask trust orch trust --show
+ask config orch config explain
+ask sandbox orch sandbox explain
 ask run orch run e-1
 ask mine orch iteration start other-task
 ask leak orch iteration validate "$ORCH_TASK" --output=-
@@ -83,13 +85,17 @@ func TestInside(t *testing.T) {
 		exits("1", "close", "set", "other", "into", "depends")
 		require.Contains(t, said("close.err"), `"NOT_A_PERSON"`)
 		require.Contains(t, said("close.err"), "COMPLETE", "what to do instead")
-		exits("2", "skip", "land", "trust", "run", "mine", "reads")
+		exits("2", "skip", "land", "trust", "config", "sandbox", "run", "mine", "reads")
 		require.Contains(t, said("skip.err"), "NOT_A_PERSON")
 		tasks := f.must("orch", "tasks", "list", "--all")
 		require.NotContains(t, tasks, "For somebody")
 		require.Contains(t, tasks, "Something else")
 		require.Contains(t, f.read(".beads/issues.jsonl"), "from a pipe")
-		require.Contains(t, f.must("orch", "events", f.epic), "orch skip, asked from inside attempt 1 of e-1.1")
+		events := f.must("orch", "events", f.epic)
+		require.Contains(t, events, "orch skip, asked from inside attempt 1 of e-1.1")
+		for _, reads := range []string{"orch trust", "orch config", "orch sandbox", "orch status"} {
+			require.NotContains(t, events, reads, "what only reads is refused, and nobody is told")
+		}
 		require.NoFileExists(t, filepath.Join(filepath.Dir(f.dir), "planted"), "what an agent has run by a rule")
 		f.nothingBounded()
 		if l.Mounts() {

@@ -53,6 +53,24 @@ func agentsToo() map[scope][]string {
 	}
 }
 
+// onlyReads reports whether a command, as it was given, changes nothing: that an agent was refused one is nothing to tell a person.
+func onlyReads(c *cobra.Command) bool {
+	flag := func(name string) bool { f := c.Flag(name); return f != nil && f.Value.String() == "true" }
+	switch path := c.CommandPath(); path {
+	case "orch trust":
+		return flag("show")
+	case "orch doctor":
+		return !flag("fix")
+	default:
+		return slices.Contains([]string{
+			"orch status", "orch watch", "orch plan", "orch logs", "orch diff", "orch events", "orch explain", "orch stats", "orch config", "orch config explain",
+			"orch sandbox", "orch sandbox explain", "orch tasks", "orch tasks list", "orch tasks ready", "orch tasks show", "orch task", "orch task get",
+			"orch iteration", "orch iteration status", "orch checkpoint", "orch checkpoint list", "orch loop", "orch loop status",
+			"orch session", "orch session list", "orch hook", "orch hook list", "orch hook metrics",
+		}, path)
+	}
+}
+
 // scopeOf says how far an agent may give a command.
 func scopeOf(c *cobra.Command) scope {
 	path := c.CommandPath()
@@ -68,15 +86,12 @@ func scopeOf(c *cobra.Command) scope {
 }
 
 // onlyPersons refuses a command that speaks for a person where an agent gives it, or that is about
-// more than the attempt of the agent, and has the run note that. Whether it is an agent follows from
+// more than the attempt of the agent, and has the run note that, but for what only reads. Whether it is an agent follows from
 // the processes above, and by ORCH_ATTEMPT; never by the folder, since a session lands from where it
 // stands.
 func (a *app) onlyPersons(ctx context.Context, c *cobra.Command, args []string) error {
 	if refused := a.mayServe(c); refused != nil {
-		at := attemptOf(a.App.Process)
-		if err := a.note(ctx, at, fmt.Sprintf("%s, asked from inside %s", c.CommandPath(), at)); err != nil {
-			refused.Why += "; it could not be noted: " + err.Error()
-		}
+		a.noteRefused(ctx, c, attemptOf(a.App.Process), refused)
 		return refused
 	}
 	far := scopeOf(c)
@@ -97,10 +112,18 @@ func (a *app) onlyPersons(ctx context.Context, c *cobra.Command, args []string) 
 	case ownFiles:
 		refused.What = fmt.Sprintf("%s is for the agent's own worktree alone, and this comes from inside %s", verb, at)
 	}
-	if err := a.note(ctx, at, fmt.Sprintf("orch %s, asked from inside %s", verb, at)); err != nil {
+	a.noteRefused(ctx, c, at, refused)
+	return refused
+}
+
+// noteRefused has the runs that go on here note what was refused to an agent, where that would have changed something.
+func (a *app) noteRefused(ctx context.Context, c *cobra.Command, at within, refused *cli.Error) {
+	if onlyReads(c) {
+		return
+	}
+	if err := a.note(ctx, at, fmt.Sprintf("%s, asked from inside %s", c.CommandPath(), at)); err != nil {
 		refused.Why += "; it could not be noted: " + err.Error()
 	}
-	return refused
 }
 
 // within is where an agent's process comes from: the attempt that it was started for, as far as

@@ -108,6 +108,7 @@ type line struct {
 	ctx      context.Context
 	stdin    string
 	json     bool
+	help     bool
 	out, err strings.Builder
 }
 
@@ -149,7 +150,8 @@ func verbs() []verb {
 		{[]string{"list"}, "issues that are not closed", listVerb}, {[]string{"ready"}, "issues that nothing blocks", readyVerb},
 		{[]string{"show", "view"}, "all of an issue", showVerb}, {[]string{"blocked"}, "what is blocked, by what", blockedVerb},
 		{[]string{"children"}, "what is right below an issue", childrenVerb}, {[]string{"dep"}, "dep list ID, dep tree ID, dep cycles", depVerb},
-		{[]string{"status", "stats"}, "how many there are", statusVerb}, {[]string{"comments"}, "those on an issue; comments add ID TEXT", commentsVerb},
+		{[]string{"search"}, "issues with TEXT in their titles: search TEXT --status all", searchVerb}, {[]string{"count"}, "how many there are: count --by-status", countVerb},
+		{[]string{"status", "stats"}, "the same at a glance", statusVerb}, {[]string{"comments"}, "those on an issue; comments add ID TEXT", commentsVerb},
 		{[]string{"comment"}, "comment on your task: comment ID TEXT, or --stdin", commentVerb},
 		{[]string{"update"}, "add to the notes of your task: update ID --append-notes TEXT", updateVerb},
 		{[]string{"note"}, "the same: note ID TEXT", noteVerb},
@@ -170,11 +172,17 @@ func (l *line) run(args []string) error {
 	}
 	first := l.flagSet()
 	first.SetInterspersed(false)
+	version := first.BoolP("version", "V", false, "")
 	if err := l.parse(first, args); err != nil {
 		return err
 	}
-	if first.NArg() == 0 {
-		return l.help()
+	switch {
+	case l.help:
+		return l.helpAll()
+	case *version:
+		return l.version()
+	case first.NArg() == 0:
+		return l.helpAll()
 	}
 	name, rest := first.Arg(0), first.Args()[1:]
 	for _, v := range verbs() {
@@ -183,6 +191,9 @@ func (l *line) run(args []string) error {
 			do := v.flags(l, f)
 			if err := l.parse(f, rest); err != nil {
 				return err
+			}
+			if l.help {
+				return l.helpAll()
 			}
 			return do(f.Args())
 		}
@@ -202,14 +213,12 @@ func (l *line) flagSet() *pflag.FlagSet {
 	f.Bool("readonly", false, "")
 	f.Bool("sandbox", false, "")
 	f.Bool("no-pager", false, "")
+	f.BoolVarP(&l.help, "help", "h", l.help, "")
 	return f
 }
 
 func (l *line) parse(f *pflag.FlagSet, args []string) error {
 	err := f.Parse(args)
-	if errors.Is(err, pflag.ErrHelp) {
-		return &refusal{code: badUsage, what: "help for one verb is not here", hint: []string{"bd help says what can be asked here"}}
-	}
 	if err != nil {
 		return usage("%s", text.Clause(err.Error(), 200))
 	}
@@ -279,16 +288,18 @@ func (l *line) print(v any, said string) error {
 }
 
 func versionVerb(l *line, _ *pflag.FlagSet) func([]string) error {
-	return func([]string) error {
-		return l.print(map[string]any{"version": "1.0.5", "build": "orch", "schema_version": 1}, "bd version 1.0.5 (orch answers for it)\n")
-	}
+	return func([]string) error { return l.version() }
+}
+
+func (l *line) version() error {
+	return l.print(map[string]any{"version": "1.0.5", "build": "orch", "schema_version": 1}, "bd version 1.0.5 (orch answers for it)\n")
 }
 
 func helpVerb(l *line, _ *pflag.FlagSet) func([]string) error {
-	return func([]string) error { return l.help() }
+	return func([]string) error { return l.helpAll() }
 }
 
-func (l *line) help() error {
+func (l *line) helpAll() error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "orch answers for bd here: you work on %s of %s. It reads, each with --json:\n\n", text.Clause(l.Task, 80), text.Clause(l.Epic, 80))
 	for _, v := range verbs() {

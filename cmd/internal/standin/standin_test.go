@@ -129,6 +129,53 @@ func TestCreatesEach(t *testing.T) {
 	require.Len(t, issues, 7)
 }
 
+// TestHelp: a flag asks for help and for the version as well as a verb does, and does nothing else.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	s, f := session(t)
+	for as, lines := range map[string][]string{
+		"help":    {"--help", "-h", "create --help", "create found -h", "--help create found", "comment e.1 said --help", "search --help", "--json help"},
+		"version": {"--version", "-V"},
+	} {
+		want := do(t, s, "", as)
+		require.NotEmpty(t, want.Stdout)
+		for _, line := range lines {
+			require.Equal(t, want, do(t, s, "", line), line)
+		}
+	}
+	issues, err := f.Survey(t.Context())
+	require.NoError(t, err)
+	require.Len(t, issues, 3)
+}
+
+// TestSearchesAndCounts: bd search and bd count print what bd does.
+func TestSearchesAndCounts(t *testing.T) {
+	t.Parallel()
+	s, f := session(t)
+	_, err := f.Create(t.Context(), tracker.Issue{ID: "e-9", Title: "an Urgent one", Description: "in hay", Type: "bug", Assignee: "bob", Labels: []string{"x", "y"}}, "")
+	require.NoError(t, err)
+	require.NoError(t, f.CloseIssue(t.Context(), "e.2", "", true))
+	for line, want := range map[string]string{
+		"search ONE":                          "Found 2 issues matching 'ONE':\ne-9 [P0] [bug] open @bob [x y] - an Urgent one\ne.1 [P0] [task] open - one\n",
+		"search e.2":                          "No issues found matching 'e.2'\n",
+		"search e.2 --status all":             "Found 1 issues matching 'e.2':\ne.2 [P0] [task] closed - two\n",
+		"search one -t task":                  "Found 1 issues matching 'one':\ne.1 [P0] [task] open - one\n",
+		"search one --desc-contains hay -n 1": "Found 1 issues matching 'one':\ne-9 [P0] [bug] open @bob [x y] - an Urgent one\n",
+		"search hay --json":                   "[]\n",
+		"count":                               "4\n",
+		"count --status open --json":          "{\n  \"count\": 3,\n  \"schema_version\": 1\n}\n",
+		"count --by-label":                    "Total: 4\n\n(no labels): 3\nx: 1\ny: 1\n",
+		"count --by-status":                   "Total: 4\n\nclosed: 1\nopen: 3\n",
+		"count --by-assignee --json -t bug":   "{\n  \"groups\": [\n    {\n      \"count\": 1,\n      \"group\": \"bob\"\n    }\n  ],\n  \"schema_version\": 1,\n  \"total\": 1\n}\n",
+	} {
+		a := do(t, s, "", line)
+		require.Zero(t, a.Exit, "%s: %s", line, a.Stderr)
+		require.Equal(t, want, a.Stdout, line)
+	}
+	require.Equal(t, 1, do(t, s, "", "search").Exit)
+	require.Equal(t, 1, do(t, s, "", "count --by-type --by-label").Exit)
+}
+
 // FuzzDo: no command line changes an issue that is not the agent's, or closes one.
 func FuzzDo(f *testing.F) {
 	for _, line := range []string{"show e.1 --json", "close\ne.2", "update\ne.2\n--notes\nx", "create\nx\n--deps\nblocks:e.2", "comment\ne.1\n--stdin", "dep\ntree\ne.2", "--json\n--\nclose\ne.2"} {
