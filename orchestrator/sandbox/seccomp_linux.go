@@ -97,7 +97,7 @@ func filter(o filterOptions) []bpf.Instruction {
 	program = append(program, of(unix.SYS_PERSONALITY, argument(0), is(plainPersonality), allow, is(plainLayout), allow, is(askPersonality), allow, refuse)...)
 	if !o.others { // a process with the number 0 is the one that asks
 		program = append(program, of(unix.SYS_PRLIMIT64, argument(0), is(0), allow, refuse)...)
-		program = append(program, of(unix.SYS_SETPRIORITY, argument(1), is(0), allow, refuse)...)
+		program = append(program, of(unix.SYS_SETPRIORITY, argument(0), bpf.JumpIf{Cond: bpf.JumpEqual, Val: unix.PRIO_PROCESS, SkipTrue: 1}, refuse, argument(1), is(0), allow, refuse)...)
 	}
 	return append(program, allow)
 }

@@ -69,6 +69,7 @@ func TestFilter(t *testing.T) {
 		"a priority of its own":             {call: asked(arch, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 0, 5), want: "allowed"},
 		"a priority of another":             {call: asked(arch, unix.SYS_SETPRIORITY, unix.PRIO_PROCESS, 1, 5), want: "refused"},
 		"truncate":                          {call: asked(arch, unix.SYS_TRUNCATE), want: "allowed"},
+		"the priority of all of a user's":   {call: asked(arch, unix.SYS_SETPRIORITY, unix.PRIO_USER, 0), want: "refused"},
 		"truncate that landlock lets":       {options: filterOptions{truncate: true}, call: asked(arch, unix.SYS_TRUNCATE), want: "refused"},
 		"clone3, so that clone is taken":    {call: asked(arch, unix.SYS_CLONE3), want: "absent"},
 		"clone of a thread":                 {call: asked(arch, unix.SYS_CLONE, unix.CLONE_VM|unix.CLONE_THREAD|unix.CLONE_SIGHAND), want: "allowed"},
