@@ -140,7 +140,7 @@ const NotFoundCode = "NOT_FOUND"
 
 // NobodyToAsk is the error NO_RUN of a command within a sandbox that no run listens to.
 func NobodyToAsk() *cli.Error {
-	return &cli.Error{Code: NoRunCode, What: "no run can be asked from here", Exit: cli.ExitNotFound,
+	return &cli.Error{Code: "NO_RUN", What: "no run can be asked from here", Exit: cli.ExitNotFound,
 		Why: "only an agent reaches its run, and the tracker, from its sandbox: what judges its work, and orch sandbox try, do not",
 		Fix: []string{"go on with the task, and say in the last message what is to be known"}}
 }
