@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -85,7 +86,10 @@ func (f *fixture) livedIn(home string) {
 	require.NoError(f.t, os.MkdirAll(bin, 0o700))
 	content, err := os.ReadFile(proxy)
 	require.NoError(f.t, err)
-	require.NoError(f.t, os.WriteFile(filepath.Join(bin, "rustup"), content, 0o700))
+	syscall.ForkLock.RLock() // what another test starts meanwhile would hold the file open, and it could not be started
+	err = os.WriteFile(filepath.Join(bin, "rustup"), content, 0o700)
+	syscall.ForkLock.RUnlock()
+	require.NoError(f.t, err)
 	for _, name := range []string{"cargo", "rustc", "rustdoc"} {
 		require.NoError(f.t, os.Symlink("rustup", filepath.Join(bin, name)))
 	}

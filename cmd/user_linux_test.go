@@ -36,7 +36,10 @@ func plainUserOf(t *testing.T, f *fixture, umask string, uid int) plainUser {
 	content, err := os.ReadFile(self)
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(top, "bin"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(top, "bin", "orch"), content, 0o700))
+	syscall.ForkLock.RLock() // what another test starts meanwhile would hold the file open, and it could not be started
+	err = os.WriteFile(filepath.Join(top, "bin", "orch"), content, 0o700)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
 	if os.Geteuid() == 0 {
 		require.NoError(t, os.Chmod(filepath.Dir(top), 0o711))
 		require.NoError(t, filepath.WalkDir(top, func(path string, _ fs.DirEntry, err error) error {

@@ -196,6 +196,10 @@ func copied(t *testing.T, exe string) string {
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o755))
 	path := filepath.Join(dir, "program")
-	require.NoError(t, os.WriteFile(path, readFile(t, exe), 0o755))
+	content := readFile(t, exe)
+	syscall.ForkLock.RLock() // what another test starts meanwhile would hold the file open, and it could not be started
+	err = os.WriteFile(path, content, 0o755)
+	syscall.ForkLock.RUnlock()
+	require.NoError(t, err)
 	return path
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -134,15 +133,13 @@ func copied(t *testing.T, dir string) string {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	from, err := os.Open(self)
+	content, err := os.ReadFile(self)
 	require.NoError(t, err)
-	defer from.Close()
 	path := filepath.Join(dir, "orch")
-	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
+	syscall.ForkLock.RLock() // what another test starts meanwhile would hold the file open, and it could not be started
+	err = os.WriteFile(path, content, 0o755)
+	syscall.ForkLock.RUnlock()
 	require.NoError(t, err)
-	_, err = io.Copy(to, from)
-	require.NoError(t, err)
-	require.NoError(t, to.Close())
 	return path
 }
 
