@@ -32,7 +32,7 @@ type spec struct {
 	Limits limits `json:"limits"`
 }
 
-// limits are what the kernel is told of [command.Limits].
+// limits are the part of [command.Limits] that the kernel enforces by itself.
 type limits struct {
 	Processes int   `json:"processes,omitempty"`
 	Memory    int64 `json:"memory,omitempty"`

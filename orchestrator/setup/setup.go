@@ -39,7 +39,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("workflow.setup: %s: %s", text.Clause(e.Command, 80), e.Why)
 }
 
-// noLimit is longer than anybody waits.
+// noLimit is the time limit of a command that has none of its own.
 const noLimit = 1000 * time.Hour
 
 // rule is a command as one that is to end well.

@@ -125,7 +125,7 @@ func Make(o Options) (s *Shadow, err error) {
 	return s, s.record()
 }
 
-// ownRef reports whether a reference is orch's own, which is nobody's work, or the main work tree's, which no other has.
+// ownRef reports whether a reference is left out of a shadow: one of orch's own, or one that git keeps for each work tree separately.
 func ownRef(name string) bool {
 	return slices.ContainsFunc([]string{refname.Own, "refs/bisect/", "refs/worktree/", "refs/rewritten/"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
